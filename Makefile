@@ -12,21 +12,21 @@
 #   SUITE       the Debian release in which `make test-deb` installs the package (bookworm)
 #   KEEP        KEEP=1 leaves the server of `make demo` running
 #   ROWS        rows of `make bench`, or several numbers with commas between them
-#   SETS        sets of `make bench` (A,B,C)
+#   SETS        sets of `make bench` (A,B)
 #   QUESTIONS   how many searches `make bench-others` and `bench-fdw` measure
 #   SEED        what `make attack` and `make bench-planner` draw from; QUERIES: how many queries of the latter (1000)
 #   COUNT       how many changes of the code `make mutants` tries (200), drawn from SEED (1)
 #   ROUND       the one round that `make attack` repeats
-#   PEERS       PEERS=all measures the side table at any size
+#   PEERS       PEERS=none measures the extension alone
 #   OUT         folder for the result of `make bench`, `quality` and `bench-text` (target/bench, ...)
 #   SECONDS_EACH  how long `make soak` repeats each test (600), and `make attack` and `make fuzz` run (60)
-#   DATA        folder of the labelled sets of `make quality`, and of real rows for `make bench` and `bench-text`
+#   DATA        folder of the labelled sets of `make quality`, and of real rows for `bench-text`
 #   PYTHON      an interpreter: with the packages simhash and jieba for `make bench-text`, with datasketch for `make bench-others`, with
 #               psycopg, sqlalchemy, alembic and django for the Python of the pages in `make test`
 
 export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED COUNT ROUND QUERIES QUESTIONS PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test test-majors test-citus quick mutants soak attack fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-docker clean
+.PHONY: help build install demo test test-majors test-citus quick mutants soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-docker clean
 .DEFAULT_GOAL := help
 
 help:
@@ -40,13 +40,10 @@ help:
 	@echo 'make attack         tables, statements, sessions, kills and damage drawn from SEED; every answer against reading all rows (SECONDS_EACH=60)'
 	@echo 'make fuzz           random text and options against the fingerprint code (SECONDS_EACH=60)'
 	@echo 'make bench          speed and size next to what PostgreSQL has without it (ROWS=1000000)'
-	@echo 'make bench-s0       the index next to Single-Pass, quadrant columns and a document store, as tables and plots'
 	@echo 'make bench-cold     searches that find nothing in memory, by effective_io_concurrency (ROWS=1000000)'
 	@echo 'make bench-text     how fast texts become fingerprints, next to cutting words alone'
-	@echo 'make bench-model    cost of searches, index and WAL up to a billion rows, by simulation'
 	@echo 'make bench-planner  random queries: the chosen plan against the best of the others (SEED=1, QUERIES=1000)'
 	@echo 'make bench-triggers copies, splits and loads through the triggers, next to rows like no other and to no trigger'
-	@echo 'make bench-ingest   loads through the flagging trigger and without it (ROWS=0,1000000)'
 	@echo 'make bench-others   near-duplicates of a text by this extension, pg_trgm, pgvector, and MinHash in Python'
 	@echo 'make bench-tutorial how long writers wait while a large table goes through the tutorial (ROWS=1000000)'
 	@echo 'make bench-citus    pairs, clusters and searches on 1, 2 and 3 workers of Citus, next to one table (ROWS=200000)'
@@ -96,26 +93,17 @@ fuzz:
 bench:
 	@bench/speed/run.sh
 
-bench-s0:
-	@bench/speed/run.sh s0
-
 bench-cold:
-	@bench/speed/run.sh cold
+	@bench/speed/cold.sh
 
 bench-text:
 	@bench/text/run.sh
-
-bench-model:
-	@bench/speed/model.sh
 
 bench-planner:
 	@bench/planner/run.sh
 
 bench-triggers:
 	@bench/triggers/run.sh
-
-bench-ingest:
-	@bench/ingest/run.sh
 
 bench-others:
 	@bench/others/run.sh

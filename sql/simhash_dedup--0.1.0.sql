@@ -995,40 +995,30 @@ LANGUAGE c VOLATILE STRICT ROWS 1 AS 'MODULE_PATHNAME', 'simhash_index_stats';
 COMMENT ON FUNCTION simhash_catalog.index_stats(regclass) IS
 	'the function simhash_index_stats, for simhash_index_stats_shards on other nodes';
 
-CREATE FUNCTION simhash_catalog.check_index(index regclass, verify boolean) RETURNS void
-LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_check_index';
-COMMENT ON FUNCTION simhash_catalog.check_index(regclass, boolean) IS
-	'raises an error unless it is a simhash index that the caller may verify, or ask for its statistics';
+CREATE FUNCTION simhash_catalog.distributed_table(index regclass, verify boolean) RETURNS regclass
+LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_distributed_table';
+COMMENT ON FUNCTION simhash_catalog.distributed_table(regclass, boolean) IS
+	'the distributed table of a simhash index that the user may verify, or ask for its statistics; an error for another index';
 
--- Where Citus distributes the table of an index, the rows are in the indexes of the shards. ask_shards
+-- Where Citus distributes the table of an index, the rows are in the indexes of the shards. query_shards
 -- runs a query on every placement of them, on all nodes at once, on each node one shard after the
 -- other. command is its text for format(), with the shard's index as the argument; it returns one
 -- text. A placement that does not answer is a row too.
-CREATE FUNCTION simhash_catalog.ask_shards(
-	index regclass, plain text, command text,
+CREATE FUNCTION simhash_catalog.query_shards(
+	index regclass, verify boolean, command text,
 	OUT node text, OUT port int, OUT shard bigint, OUT answered boolean, OUT answer text
 ) RETURNS SETOF record
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-	of_table oid;
-	is_distributed boolean := false;
+	distributed_table oid;
 	nodes text[];
 	ports int[];
 	shards bigint[];
 	commands text[];
 BEGIN
 	PERFORM simhash_catalog.hide_context();
-	PERFORM simhash_catalog.check_index($1, $2 = 'simhash_index_verify');
-	SELECT i.indrelid INTO of_table FROM pg_index AS i WHERE i.indexrelid = $1::oid;
-	IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
-		EXECUTE 'SELECT EXISTS (SELECT FROM pg_catalog.pg_dist_partition AS t WHERE t.logicalrelid::oid = $1)'
-		INTO is_distributed USING of_table;
-	END IF;
-	IF NOT is_distributed THEN
-		RAISE EXCEPTION '"%" is not an index of a distributed table', $1 USING ERRCODE = 'wrong_object_type',
-			HINT = format('%s() looks at an index whose rows are here.', $2);
-	END IF;
+	SELECT simhash_catalog.distributed_table($1, $2) INTO distributed_table;
 	RETURN QUERY EXECUTE
 		'SELECT NULL::text, NULL::int, s.shardid, false, ''no node is known to have the shard''::text
 		FROM pg_catalog.pg_dist_shard AS s
@@ -1036,7 +1026,7 @@ BEGIN
 			SELECT FROM pg_catalog.pg_dist_placement AS p JOIN pg_catalog.pg_dist_node AS n ON n.groupid = p.groupid
 			WHERE p.shardid = s.shardid AND p.shardstate = 1 AND n.noderole::text = ''primary'')
 		ORDER BY s.shardid'
-	USING of_table;
+	USING distributed_table;
 	-- Citus makes the names of shards and their indexes, and cuts long ones.
 	FOR nodes, ports, shards, commands IN EXECUTE
 		'SELECT array_agg(o.node), array_agg(o.port), array_agg(o.shard),
@@ -1050,7 +1040,7 @@ BEGIN
 				JOIN pg_catalog.pg_dist_node AS n ON n.groupid = p.groupid
 			WHERE c.oid = $1 AND s.logicalrelid::oid = $3 AND p.shardstate = 1 AND n.noderole::text = ''primary'') AS o
 		GROUP BY o.turn ORDER BY o.turn'
-	USING $1::oid, $3, of_table LOOP
+	USING $1::oid, $3, distributed_table LOOP
 		RETURN QUERY EXECUTE
 			'SELECT r.node, r.port, $4[r.place], r.success, r.result
 			FROM pg_catalog.master_run_on_worker($1, $2, $3, true)
@@ -1058,7 +1048,7 @@ BEGIN
 		USING nodes, ports, commands, shards;
 	END LOOP;
 END $$;
-COMMENT ON FUNCTION simhash_catalog.ask_shards(regclass, text, text) IS
+COMMENT ON FUNCTION simhash_catalog.query_shards(regclass, boolean, text) IS
 	'what each placement of the shards answers to a query of its index; implementation of '
 	'simhash_index_verify_shards and simhash_index_stats_shards';
 
@@ -1079,7 +1069,7 @@ BEGIN
 		CASE WHEN f.place <= most THEN (f.fault ->> 1)::int END,
 		CASE WHEN f.place <= most THEN f.fault ->> 2
 			ELSE format('more than %s faults: simhash_index_verify on the node returns all', most) END
-	FROM simhash_catalog.ask_shards($1, 'simhash_index_verify',
+	FROM simhash_catalog.query_shards($1, true,
 			'SELECT coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(v.block, v."offset", v.fault)), ''[]'')::pg_catalog.text
 			FROM (SELECT * FROM simhash_catalog.index_verify(%1$s::pg_catalog.regclass, ' || $2 || ') LIMIT ' || most + 1 || ') AS v'
 		) AS a,
@@ -1101,18 +1091,18 @@ CREATE FUNCTION simhash_index_stats_shards(
 LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-	asked record;
+	placement record;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
-	FOR asked IN SELECT * FROM simhash_catalog.ask_shards($1, 'simhash_index_stats',
+	FOR placement IN SELECT * FROM simhash_catalog.query_shards($1, false,
 		'SELECT pg_catalog.to_jsonb(s)::pg_catalog.text FROM simhash_catalog.index_stats(%1$s::pg_catalog.regclass) AS s') LOOP
-		IF asked.answered IS NOT TRUE THEN
-			RAISE EXCEPTION 'the index of shard % was not read: %', asked.shard, asked.answer
+		IF placement.answered IS NOT TRUE THEN
+			RAISE EXCEPTION 'the index of shard % was not read: %', placement.shard, placement.answer
 				USING ERRCODE = 'external_routine_exception',
-					DETAIL = format('The node is %s.', coalesce(asked.node || ':' || asked.port, 'not known'));
+					DETAIL = format('The node is %s.', coalesce(placement.node || ':' || placement.port, 'not known'));
 		END IF;
-		RETURN QUERY SELECT asked.node, asked.port, asked.shard, s.*
-		FROM jsonb_to_record(asked.answer::jsonb) AS s (
+		RETURN QUERY SELECT placement.node, placement.port, placement.shard, s.*
+		FROM jsonb_to_record(placement.answer::jsonb) AS s (
 			rows bigint, null_rows bigint, pages bigint, leaves bigint, bytes_per_row float8, leaf_fill float8, height int,
 			format_version int, hottest_block int, hottest_key int, hottest_share float8, candidates float8[]);
 	END LOOP;

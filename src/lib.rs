@@ -28,9 +28,10 @@
 //! * [`pairs`], [`clusters`]: all near-duplicates of a table, in pairs and in groups.
 //! * [`routes`]: rows that are spread over several servers.
 //! * [`hashes`]: hashes that people have already, as fingerprints.
-//! * [`report`]: what a radius would find, judged by a sample.
+//! * [`report`]: what a radius would find, estimated from a sample.
 //! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers
 //!   share.
+//! * `citus`: which tables are distributed, and what may answer on a shard.
 //! * `script`: what the SQL script's functions in PL/pgSQL need.
 //! * `errors`: the SQLSTATEs of the other crates' errors.
 //!
@@ -39,6 +40,7 @@
 
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
+mod citus;
 pub mod clusters;
 mod errors;
 pub mod flag;

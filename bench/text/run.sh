@@ -64,5 +64,4 @@ for _ in $(seq "$ROUNDS"); do
 	[ -z "$with_python" ] || "$PYTHON" "$ROOT/bench/text/peers.py" "$OUT" >>"$OUT/text.csv"
 done
 "$program" hashes "$OUT" >"$OUT/hashes.csv"
-"$program" memory "$OUT" >"$OUT/memory.csv"
 "$program" table "$OUT" | tee "$OUT/text.md"

@@ -23,6 +23,10 @@ BEGIN
 	FOR name IN SELECT tgname FROM pg_trigger WHERE tgrelid = 't'::regclass AND NOT tgisinternal LOOP
 		EXECUTE format('DROP TRIGGER %I ON t', name);
 	END LOOP;
+	DROP INDEX IF EXISTS originals;
+	IF way = 'among=originals' THEN
+		CREATE INDEX originals ON t USING simhash (fp) WHERE dup IS NULL;
+	END IF;
 	IF arguments IS NOT NULL THEN
 		EXECUTE format(flags, arguments);
 	ELSIF way = 'clusters' THEN
@@ -88,9 +92,6 @@ DECLARE
 	ms float8;
 BEGIN
 	CALL use_trigger(way);
-	IF way = 'among=originals' THEN
-		CREATE INDEX originals ON t USING simhash (fp) WHERE dup IS NULL;
-	END IF;
 	FOR i IN -19 .. groups * each LOOP
 		text_number := CASE WHEN i > 0 THEN 1 + i % groups ELSE 0 END;
 		FOREACH kind IN ARRAY ARRAY['copy', 'stranger'] LOOP
@@ -103,7 +104,6 @@ BEGIN
 			END IF;
 		END LOOP;
 	END LOOP;
-	DROP INDEX IF EXISTS originals;
 END $$;
 
 -- One of the copies goes, the one with the smallest key, a row like no other.

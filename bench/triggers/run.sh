@@ -46,7 +46,9 @@ loads() {
 	sql -c "CALL store_rows($n)" -c 'VACUUM ANALYZE'
 	for share in 0 30; do
 		for _ in $(seq "$ROUNDS"); do
-			for way in none clusters; do
+			for way in none clusters "${FLAGS[@]}"; do
+				# It would refuse the load.
+				[ "$share$way" != 30mode=reject ] || continue
 				sql -c "CALL copy_load('$way', $share, $n, '$work/load_$share')" -c 'VACUUM t, t_cluster'
 			done
 		done

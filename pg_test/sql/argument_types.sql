@@ -84,6 +84,7 @@ BEGIN
 		INSERT INTO called VALUES (f, message);
 	END LOOP;
 END $$;
+-- The one needs Citus: citus_guards calls it.
 SELECT count(*) > 40 AS most, count(error) AS errors FROM called;
 SELECT * FROM called WHERE error IS NOT NULL ORDER BY function::text;
 ROLLBACK;

@@ -159,7 +159,7 @@ FROM generate_series(1, 422) n;
 CREATE TABLE crowd_pairs AS SELECT a.id AS a, b.id AS b, simhash_jaccard(a.body, b.body) AS jaccard
 FROM crowd a JOIN crowd b ON a.id <> b.id AND bit_count((a.fp # b.fp)::bit(64)) <= 1;
 CREATE INDEX ON crowd_pairs (a, jaccard);
-SELECT lowest, count(*) FILTER (WHERE jaccard >= lowest) > 200 AS some, lowest = 0 OR count(*) FILTER (WHERE jaccard BETWEEN lowest - 0.2 AND lowest) > 100 AS others
+SELECT lowest, count(*) FILTER (WHERE jaccard >= lowest) > 200 AS some, lowest = 0 OR count(*) FILTER (WHERE jaccard BETWEEN lowest - 0.3 AND lowest) > 200 AS others
 FROM crowd_pairs, unnest('{0.0, 0.3, 0.8, 1.0}'::float8[]) lowest GROUP BY 1 ORDER BY 1;
 CREATE FUNCTION crowd_faults(lowest float8, method text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE

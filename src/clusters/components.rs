@@ -1,4 +1,6 @@
-//! Finds out which of some numbered rows are connected by near pairs.
+//! Finds which of numbered rows are connected by pairs within a radius. `window` and
+//! `array_functions` add the rows in the order of their numbers and read the sets. A row without a
+//! fingerprint stays alone in its set.
 
 use crate::pairs::search::{PairSearch, Pairs};
 use simhash_hamming::pairs::file::Gathered;

@@ -1,4 +1,6 @@
-//! simhash_clusters: groups of near-duplicate rows.
+//! simhash_clusters: groups of near-duplicate rows. The server calls it from SQL, and
+//! `clusters::kept` with the keys of some rows. Each row is in one cluster at most, and the
+//! representative of a cluster is one of its rows.
 
 use super::equal_texts::classes_by_text;
 use super::paired_rows::{EdgeList, PairedRows, add_edge, no_edges, representatives_by};

@@ -1,4 +1,5 @@
-//! The columns that the arguments of a flagging trigger name, checked against its table.
+//! The columns that the arguments of a flagging trigger name. `flagged_table` and `search_query`
+//! read them. Each column exists in the table and has the type of its role.
 
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
@@ -94,7 +95,7 @@ impl Columns {
                 .flatten()
                 .any(|f| f.number() == column.number())
         };
-        for place in counting(call, recipe, &names, &columns) {
+        for place in counted_columns(call, recipe, &names, &columns) {
             let name = &names[place];
             let column = seen(call, name, columns[place]);
             if filled(&column) {
@@ -164,7 +165,7 @@ fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Opt
 }
 
 /// Returns the columns that the fingerprint is computed from, by their places in `columns`.
-fn counting(
+fn counted_columns(
     call: &TriggerCall<'_>,
     recipe: &Recipe,
     names: &[String],

@@ -12,9 +12,9 @@ use pgrx::pg_sys::Oid;
 use super::columns::Columns;
 use super::locked_tables::FlagLocks;
 use super::search_query::{QueryBuilder, SearchQueries};
+use crate::citus::refuse_shard;
 use crate::trigger::call::{Known, accepted, refuse_foreign, remembered};
 use crate::trigger::scope::Scope;
-use crate::trigger::shard::refuse_shard;
 use simhash_pg::catalog::indexes::{Serving, is_partitioned_index, serving_index};
 use simhash_pg::catalog::invalidation::{Current, watch};
 use simhash_pg::catalog::lookup::equality_types;
@@ -135,7 +135,7 @@ fn refuse_unseen_moves(call: &TriggerCall<'_>, searched: Oid) {
 /// the UPDATE.
 fn may_miss_moves(call: &TriggerCall<'_>, searched: Oid) -> bool {
     table::is_partition(call.relation().oid())
-        && (table::is_partition(searched) || !call.fires_on_any_update())
+        && (table::is_partition(searched) || !call.fires_on_every_update())
 }
 
 /// Warns, once in a session, that the table has no index for the trigger, or one that is not valid.

@@ -20,7 +20,7 @@
 //! same scope. The columns are identified by their names, and taken in the order of the names,
 //! since partitions have them at different positions. A row that is NULL in a common column is
 //! compared with nothing by a trigger that searches T, so it needs no lock there. A row that is
-//! NULL in another column of the trigger that fires is not judged, and takes no lock: it counts as
+//! NULL in another column of the trigger that fires is not compared, and takes no lock: it counts as
 //! stored before the rows that it might be compared with.
 //!
 //! Two rows that are being stored at the same time are locked by the same list of triggers. CREATE
@@ -42,13 +42,13 @@ use simhash_pg::catalog::table::{OpenTable, column};
 use simhash_pg::process::advisory_lock::lock_all_until_commit;
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::flag_options::parse;
-use simhash_trigger::locks::numbers;
+use simhash_trigger::locks::lock_numbers;
 
 /// The tables in which a fingerprint is locked, topmost first.
-pub struct FlagLocks(Vec<Searched>);
+pub struct FlagLocks(Vec<LockedTable>);
 
 /// A table that triggers search by one column.
-struct Searched {
+struct LockedTable {
     table: Oid,
     /// Position of the column there.
     column: u16,
@@ -59,7 +59,7 @@ struct Searched {
 }
 
 /// Properties that the triggers that search a table have in common.
-struct Common {
+struct CommonProperties {
     table: Oid,
     radius: u32,
     within: Vec<String>,
@@ -70,45 +70,46 @@ impl FlagLocks {
     /// compare the column of that name.
     pub fn new(call: &TriggerCall<'_>, fingerprint: &str) -> Self {
         let mut tables = BTreeMap::new();
-        for sibling in call.related_triggers() {
+        for trigger in call.related_triggers() {
             // A trigger whose arguments are refused lets no row pass.
-            if let Ok(options) = parse(&sibling.arguments)
+            if let Ok(options) = parse(&trigger.arguments)
                 && options.lock
                 && options.fingerprint == fingerprint
             {
-                let origin = sibling.origin;
-                let common = (tables.entry(Reverse(origin.levels))).or_insert_with(|| Common {
-                    table: origin.table,
-                    radius: 0,
-                    within: options.within.clone(),
-                });
+                let origin = trigger.origin;
+                let common =
+                    (tables.entry(Reverse(origin.levels))).or_insert_with(|| CommonProperties {
+                        table: origin.table,
+                        radius: 0,
+                        within: options.within.clone(),
+                    });
                 common.radius = options.radius.max(common.radius);
                 (common.within).retain(|name| options.within.contains(name));
             }
         }
-        let searched = tables.into_values().filter_map(|common| {
+        let locked = tables.into_values().filter_map(|common| {
             let column = column(OpenTable::new(common.table).rel(), fingerprint)?;
-            Some(Searched {
+            Some(LockedTable {
                 table: common.table,
                 column: column.number() as u16,
                 radius: common.radius,
-                scope: Scope::of_locks(call, &common.within),
+                scope: Scope::for_locks(call, &common.within),
             })
         });
-        Self(searched.collect())
+        Self(locked.collect())
     }
 
     /// Locks what this fingerprint of the new row shares with its near-duplicates until the
     /// transaction ends, and waits for other transactions that hold one of these locks.
     pub fn take(&self, call: &TriggerCall<'_>, fingerprint: i64) {
-        for searched in &self.0 {
+        for locked in &self.0 {
             // A row without a scope is compared with none there.
-            let Some(scope) = searched.scope.of_new(call) else {
+            let Some(scope) = locked.scope.of_new(call) else {
                 continue;
             };
-            let (radius, column) = (searched.radius, searched.column);
-            let numbers = numbers(fingerprint as u64, scope, radius, column);
-            lock_all_until_commit(searched.table, numbers);
+            let (radius, column) = (locked.radius, locked.column);
+            let numbers = lock_numbers(fingerprint as u64, scope, radius, column);
+            lock_all_until_commit(locked.table, numbers);
         }
     }
 }

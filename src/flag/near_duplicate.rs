@@ -4,7 +4,7 @@
 //! copies there are.
 
 use super::flagged_table::FlaggedTable;
-use super::search_query::{HeldQueries, Reader, Wanted};
+use super::search_query::{OpenQueries, QueryVariant, SearchTarget};
 use simhash_pg::spi::saved_query::Sees;
 use simhash_pg::sql::trigger::{TriggerCall, VersionAddress};
 use simhash_pg::sql::value::Value;
@@ -20,21 +20,21 @@ pub struct NearDuplicate<'a> {
 }
 
 /// The search for near-duplicates of a new row.
-pub struct Search<'s, 'a> {
+pub struct NearDuplicateSearch<'s, 'a> {
     call: &'s TriggerCall<'a>,
     table: &'s FlaggedTable,
-    held: &'s HeldQueries,
+    open: &'s OpenQueries,
     /// The parameters that all queries take.
     parameters: Vec<Option<Value<'s>>>,
-    reader: Reader,
+    variant: QueryVariant,
 }
 
-impl<'s, 'a: 's> Search<'s, 'a> {
+impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
     /// `scope` has the row's values in the columns of `within=`; `old` is the place of the version
     /// that an UPDATE replaces.
     pub fn new(
         call: &'s TriggerCall<'a>,
-        (table, held): (&'s FlaggedTable, &'s HeldQueries),
+        (table, open): (&'s FlaggedTable, &'s OpenQueries),
         fingerprint: i64,
         scope: &[Value<'a>],
         old: Option<&'s VersionAddress>,
@@ -52,38 +52,38 @@ impl<'s, 'a: 's> Search<'s, 'a> {
         Self {
             call,
             table,
-            held,
+            open,
             parameters,
-            reader: Reader {
-                of_updated: old.is_some(),
-                of_marks: held.follow_marks(&table.queries),
+            variant: QueryVariant {
+                for_update: old.is_some(),
+                with_marks: open.follow_marks(&table.queries),
             },
         }
     }
 
     /// Returns any near-duplicate.
     pub fn any(&self, sees: Sees) -> Option<NearDuplicate<'a>> {
-        self.first(Wanted::Any, None, sees)
+        self.first(SearchTarget::Any, None, sees)
     }
 
-    /// Returns the near-duplicate to report, when this one was found.
-    pub fn told(&self, found: NearDuplicate<'a>) -> NearDuplicate<'a> {
+    /// Returns the near-duplicate to report, given one that was found.
+    pub fn reported(&self, found: NearDuplicate<'a>) -> NearDuplicate<'a> {
         let options = &self.table.options;
         if options.duplicate_of.is_none() && options.mode != Mode::Reject {
             return found;
         }
-        let nearest = self.named(self.nearest(found));
+        let nearest = self.with_key(self.nearest(found));
         self.marked_by(&nearest).unwrap_or(nearest)
     }
 
     /// Returns an equally near row that has a key, if this one has none.
-    fn named(&self, found: NearDuplicate<'a>) -> NearDuplicate<'a> {
+    fn with_key(&self, found: NearDuplicate<'a>) -> NearDuplicate<'a> {
         if found.key.is_some() || self.table.columns.key.is_none() {
             return found;
         }
         let within = Some(Value::from(found.distance as i32));
-        let named = self.first(Wanted::Named, within, Sees::Usual);
-        named.unwrap_or(found)
+        let with_key = self.first(SearchTarget::WithinNotNull, within, Sees::Usual);
+        with_key.unwrap_or(found)
     }
 
     /// Returns a nearest one, found by halving the distances that may hold a nearer one: no query
@@ -94,7 +94,7 @@ impl<'s, 'a: 's> Search<'s, 'a> {
         while least < found.distance {
             let middle = (least + found.distance - 1) / 2;
             let within = Some(Value::from(middle as i32));
-            match self.first(Wanted::Within, within, Sees::Usual) {
+            match self.first(SearchTarget::Within, within, Sees::Usual) {
                 Some(nearer) => found = nearer,
                 None => least = middle + 1,
             }
@@ -106,21 +106,22 @@ impl<'s, 'a: 's> Search<'s, 'a> {
     /// may find it.
     fn marked_by(&self, found: &NearDuplicate<'a>) -> Option<NearDuplicate<'a>> {
         found.key?;
-        let original = self.first(Wanted::WithKey, Some(found.mark?), Sees::Usual)?;
+        let original = self.first(SearchTarget::ByKey, Some(found.mark?), Sees::Usual)?;
         (original.distance == found.distance).then_some(original)
     }
 
     fn first(
         &self,
-        wanted: Wanted,
+        target: SearchTarget,
         last: Option<Value<'_>>,
         sees: Sees,
     ) -> Option<NearDuplicate<'a>> {
         let mut parameters = self.parameters.clone();
         parameters.extend(last.map(Some));
-        let query = self.table.queries.get(wanted, self.reader);
-        let held = self.held.get(wanted, self.reader);
-        let [key, distance, mark] = held.first_row(query, self.call.args(), &parameters, sees)?;
+        let query = self.table.queries.get(target, self.variant);
+        let open_query = self.open.get(target, self.variant);
+        let [key, distance, mark] =
+            open_query.first_row(query, self.call.args(), &parameters, sees)?;
         Some(NearDuplicate {
             key: key.filter(|_| self.table.columns.key.is_some()),
             // A row that is looked up by its key may have no fingerprint.

@@ -1,6 +1,6 @@
 //! Rows that an UPDATE moves to another partition. The trigger is called twice for such a row: with
 //! an UPDATE where it was, and with an INSERT where it goes to, once the old version is deleted.
-//! The first call judges the row; the second must not judge it again. It would clear a mark that a
+//! The first call compares the row with others; the second must not. It would clear a mark that a
 //! user has set, and a row that it left out would be lost, since the old version is gone.
 //!
 //! The second call does not come when another trigger leaves the row out on arrival. Then the next
@@ -18,20 +18,20 @@ use crate::trigger::scope::Image;
 use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::trigger::{TriggerCall, VersionAddress};
 
-/// An UPDATE that a trigger has judged.
-struct Judged {
+/// An UPDATE that a trigger has compared.
+struct ComparedUpdate {
     /// The statement's memory. A nested statement has its own.
     statement: MemoryContext,
     /// The trigger that CREATE TRIGGER made, not a partition's copy.
     trigger: Oid,
     old: VersionAddress,
-    /// Hash of what was judged ([`content`]).
+    /// Hash of what was compared ([`content`]).
     content: u64,
 }
 
 thread_local! {
-    /// The last UPDATE that each trigger judged in each running statement.
-    static JUDGED: RefCell<Vec<Weak<Judged>>> = const { RefCell::new(Vec::new()) };
+    /// The last UPDATE that each trigger compared in each running statement.
+    static COMPARED: RefCell<Vec<Weak<ComparedUpdate>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Returns a hash of what the trigger compares.
@@ -46,34 +46,34 @@ pub fn remember(call: &TriggerCall<'_>, statement: MemoryContext, trigger: Oid, 
     let Some(old) = call.old_place() else {
         return;
     };
-    take(statement, trigger);
-    let judged = Rc::new(Judged {
+    remove(statement, trigger);
+    let compared = Rc::new(ComparedUpdate {
         statement,
         trigger,
         old,
         content,
     });
-    JUDGED.with_borrow_mut(|all| all.push(Rc::downgrade(&judged)));
-    MemoryContext::current().keep(judged);
+    COMPARED.with_borrow_mut(|all| all.push(Rc::downgrade(&compared)));
+    MemoryContext::current().keep(compared);
 }
 
-/// Returns the content that was judged, if this INSERT is the second half of the UPDATE that was
+/// Returns the content that was compared, if this INSERT is the second half of the UPDATE that was
 /// remembered last; None if it stores another row.
 pub fn arrival(statement: MemoryContext, trigger: Oid) -> Option<u64> {
-    let judged = take(statement, trigger)?;
-    judged.old.has_moved_away().then_some(judged.content)
+    let compared = remove(statement, trigger)?;
+    compared.old.has_moved_away().then_some(compared.content)
 }
 
-fn take(statement: MemoryContext, trigger: Oid) -> Option<Rc<Judged>> {
-    JUDGED.with_borrow_mut(|all| {
-        all.retain(|judged| judged.strong_count() > 0);
-        let of_trigger = |judged: &Weak<Judged>| {
-            let judged = judged.upgrade()?;
-            (judged.statement == statement && judged.trigger == trigger).then_some(judged)
+fn remove(statement: MemoryContext, trigger: Oid) -> Option<Rc<ComparedUpdate>> {
+    COMPARED.with_borrow_mut(|all| {
+        all.retain(|compared| compared.strong_count() > 0);
+        let if_of_trigger = |compared: &Weak<ComparedUpdate>| {
+            let compared = compared.upgrade()?;
+            (compared.statement == statement && compared.trigger == trigger).then_some(compared)
         };
-        let (place, judged) =
-            (all.iter().enumerate()).find_map(|(i, j)| Some((i, of_trigger(j)?)))?;
+        let (place, compared) =
+            (all.iter().enumerate()).find_map(|(i, j)| Some((i, if_of_trigger(j)?)))?;
         all.swap_remove(place);
-        Some(judged)
+        Some(compared)
     })
 }

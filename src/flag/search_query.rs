@@ -21,54 +21,54 @@ use simhash_trigger::flag_options::FlagOptions;
 /// Characters of the n-grams by which texts are compared.
 const NGRAM: u32 = 5;
 
-/// What a query looks for.
+/// The row that a query finds.
 #[derive(Clone, Copy)]
-pub enum Wanted {
+pub enum SearchTarget {
     /// A row within the radius.
     Any,
     /// One within the distance that the last parameter, of type int4, gives.
     Within,
-    /// Like `Within`, for a row whose key is not NULL.
-    Named,
+    /// As `Within`, with a key that is not NULL.
+    WithinNotNull,
     /// The row with the key that the last parameter gives, at whatever distance: the planner should
     /// look up the key, and not read the copies of a text.
-    WithKey,
+    ByKey,
 }
 
-/// The kind of reader whose query it is. Queries for an updated row, which is no duplicate of its
-/// own old version, read system columns, which privileges on the named columns do not cover. Marks
-/// are read where the current user may: inserting requires no privilege to read them.
+/// Which columns a query reads. Queries for an updated row, which is no duplicate of its own old
+/// version, read system columns, which privileges on the named columns do not cover. Marks are read
+/// where the current user may: inserting requires no privilege to read them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Reader {
-    pub of_updated: bool,
-    pub of_marks: bool,
+pub struct QueryVariant {
+    pub for_update: bool,
+    pub with_marks: bool,
 }
 
-/// One item for each query and each kind of reader.
-type OfEach<T> = [[[T; 4]; 2]; 2];
+/// One item for each target and each variant.
+type PerVariant<T> = [[[T; 4]; 2]; 2];
 
-fn pick<T>(all: &OfEach<T>, wanted: Wanted, reader: Reader) -> &T {
-    &all[usize::from(reader.of_updated)][usize::from(reader.of_marks)][wanted as usize]
+fn entry<T>(all: &PerVariant<T>, target: SearchTarget, variant: QueryVariant) -> &T {
+    &all[usize::from(variant.for_update)][usize::from(variant.with_marks)][target as usize]
 }
 
 /// The queries, each prepared when first needed.
 pub struct SearchQueries {
     builder: QueryBuilder,
     prefers_indexes: bool,
-    saved: OfEach<OnceCell<SavedQuery>>,
+    saved: PerVariant<OnceCell<SavedQuery>>,
 }
 
-/// The queries that one statement holds open, and what it has found out.
+/// The queries that one statement keeps open, and whether its user may read marks.
 #[derive(Default)]
-pub struct HeldQueries {
-    queries: OfEach<OpenQuery>,
+pub struct OpenQueries {
+    queries: PerVariant<OpenQuery>,
     /// The user who was checked last, and whether that user may read marks.
     reads_marks: Cell<Option<(Oid, bool)>>,
 }
 
-impl HeldQueries {
-    pub fn get(&self, wanted: Wanted, reader: Reader) -> &OpenQuery {
-        pick(&self.queries, wanted, reader)
+impl OpenQueries {
+    pub fn get(&self, target: SearchTarget, variant: QueryVariant) -> &OpenQuery {
+        entry(&self.queries, target, variant)
     }
 
     /// Returns whether a row that is marked as a duplicate of an equally near one is passed over in
@@ -80,7 +80,7 @@ impl HeldQueries {
         };
         let user = current_user();
         match self.reads_marks.get() {
-            Some((asked, reads)) if asked == user => reads,
+            Some((checked, reads)) if checked == user => reads,
             _ => {
                 let reads = may(builder.searched, SELECT, &[mark.number]);
                 self.reads_marks.set(Some((user, reads)));
@@ -100,11 +100,11 @@ impl SearchQueries {
     }
 
     /// Returns the query for the key (or 0), the distance and the mark of a row. Its parameters are
-    /// those of [`QueryBuilder::types`]; with `of_updated` the place of the old version; and what
-    /// `wanted` takes.
-    pub fn get(&self, wanted: Wanted, reader: Reader) -> &SavedQuery {
-        pick(&self.saved, wanted, reader).get_or_init(|| {
-            let (text, types) = self.builder.query(wanted, reader);
+    /// those of [`QueryBuilder::types`]; with `for_update` the place of the old version; and what
+    /// `target` takes.
+    pub fn get(&self, target: SearchTarget, variant: QueryVariant) -> &SavedQuery {
+        entry(&self.saved, target, variant).get_or_init(|| {
+            let (text, types) = self.builder.query(target, variant);
             SavedQuery::new(&text, &types, self.prefers_indexes)
         })
     }
@@ -117,31 +117,31 @@ pub struct QueryBuilder {
     from: String,
     distance: String,
     radius: u32,
-    key: Option<Key>,
+    key: Option<KeyColumn>,
     /// The conditions of every query but the one on the old version, each after AND.
     conditions: String,
     /// Types of the parameters in `conditions`, and of the fingerprint before them.
     types: Vec<Oid>,
     /// The column of the marks, where they are followed.
-    mark: Option<Mark>,
+    mark: Option<MarkColumn>,
     /// Whether the row with the smallest key is chosen among several.
-    in_order: bool,
+    least_key_first: bool,
 }
 
-struct Key {
+struct KeyColumn {
     column: String,
     equality: Equality,
-    of_type: Oid,
+    type_id: Oid,
 }
 
-impl Key {
+impl KeyColumn {
     /// Returns the condition that a row has the key that the parameter gives.
-    fn is(&self, parameter: usize) -> String {
+    fn equals(&self, parameter: usize) -> String {
         (self.equality).clause(&self.column, &format!("${parameter}"))
     }
 }
 
-struct Mark {
+struct MarkColumn {
     column: String,
     number: i16,
 }
@@ -165,14 +165,14 @@ impl QueryBuilder {
             quoted(&options.fingerprint)
         );
         let key = columns.key.as_ref().map(|(name, column)| {
-            let of_type = column.base_type();
-            let Some(equality) = Equality::for_type(of_type) else {
-                lacks(call, "an equality operator", of_type);
+            let type_id = column.base_type();
+            let Some(equality) = Equality::for_type(type_id) else {
+                lacks(call, "an equality operator", type_id);
             };
-            Key {
+            KeyColumn {
                 column: format!("t.{}", quoted(name)),
                 equality,
-                of_type,
+                type_id,
             }
         });
         let mut search = Self {
@@ -183,8 +183,8 @@ impl QueryBuilder {
             key,
             conditions: String::new(),
             types: vec![pg_sys::INT8OID],
-            mark: followed(searched, options, columns),
-            in_order: has_copies,
+            mark: followed_mark(searched, options, columns),
+            least_key_first: has_copies,
         };
         search.exclude_key();
         if let Some(check) = &options.text {
@@ -210,16 +210,16 @@ impl QueryBuilder {
         let Some(key) = &self.key else {
             return;
         };
-        self.types.push(key.of_type);
+        self.types.push(key.type_id);
         // Rows whose key is NULL are compared with all rows.
-        self.conditions += &format!(" AND ({}) IS NOT TRUE", key.is(self.types.len()));
+        self.conditions += &format!(" AND ({}) IS NOT TRUE", key.equals(self.types.len()));
     }
 
     /// Returns the text of a query, and the types of its parameters.
-    fn query(&self, wanted: Wanted, reader: Reader) -> (String, Vec<Oid>) {
+    fn query(&self, target: SearchTarget, variant: QueryVariant) -> (String, Vec<Oid>) {
         let mut types = self.types.clone();
         let mut not_itself = String::new();
-        if reader.of_updated {
+        if variant.for_update {
             types.extend([pg_sys::OIDOID, pg_sys::TIDOID]);
             let place = types.len();
             not_itself = format!(
@@ -231,29 +231,29 @@ impl QueryBuilder {
         let last = types.len() + 1;
         let Self { from, distance, .. } = self;
         let within = |radius: &str| format!("{distance} OPERATOR(pg_catalog.<=) {radius}");
-        let found = match (wanted, &self.key) {
-            (Wanted::Any, _) => within(&self.radius.to_string()),
-            (Wanted::Within, _) => {
+        let found = match (target, &self.key) {
+            (SearchTarget::Any, _) => within(&self.radius.to_string()),
+            (SearchTarget::Within, _) => {
                 types.push(pg_sys::INT4OID);
                 within(&format!("${last}"))
             }
-            (Wanted::Named, key) => {
+            (SearchTarget::WithinNotNull, key) => {
                 types.push(pg_sys::INT4OID);
                 let column = key.as_ref().map_or("0", |key| &key.column);
                 format!("{} AND {column} IS NOT NULL", within(&format!("${last}")))
             }
-            (Wanted::WithKey, Some(key)) => {
-                types.push(key.of_type);
-                key.is(last)
+            (SearchTarget::ByKey, Some(key)) => {
+                types.push(key.type_id);
+                key.equals(last)
             }
-            (Wanted::WithKey, None) => "false".to_owned(),
+            (SearchTarget::ByKey, None) => "false".to_owned(),
         };
         let key = self.key.as_ref().map_or("0", |key| &key.column);
-        let mark = self.mark.as_ref().filter(|_| reader.of_marks);
+        let mark = self.mark.as_ref().filter(|_| variant.with_marks);
         let mark = mark.map_or(String::new(), |mark| format!(", {}", mark.column));
         let conditions = &self.conditions;
         let order = match &self.key {
-            Some(key) if self.in_order => format!(" ORDER BY {}", key.column),
+            Some(key) if self.least_key_first => format!(" ORDER BY {}", key.column),
             _ => String::new(),
         };
         let text = format!(
@@ -267,7 +267,7 @@ impl QueryBuilder {
 /// followed where only originals are compared, since no row that is found has a mark; where the key
 /// is not unique, since it does not identify the row; and where no index serves, or only that of a
 /// parent, since looking the row up would read whole tables.
-fn followed(searched: Oid, options: &FlagOptions, columns: &Columns) -> Option<Mark> {
+fn followed_mark(searched: Oid, options: &FlagOptions, columns: &Columns) -> Option<MarkColumn> {
     let mark = (options.duplicate_of.as_ref()).filter(|_| !options.originals_only)?;
     let (key, _) = columns.key.as_ref()?;
     // A partition has the columns at other positions.
@@ -277,7 +277,7 @@ fn followed(searched: Oid, options: &FlagOptions, columns: &Columns) -> Option<M
     }
     let number = table::column(opened.rel(), key)?.number();
     opened.finds_one(number).then_some(())?;
-    Some(Mark {
+    Some(MarkColumn {
         column: format!("t.{}", quoted(mark)),
         number: table::column(opened.rel(), mark)?.number(),
     })

@@ -12,11 +12,11 @@ use std::rc::Rc;
 use pgrx::PgSqlErrorCode::{ERRCODE_EXCLUSION_VIOLATION, ERRCODE_UNDEFINED_FUNCTION};
 use pgrx::pg_sys;
 
+use super::fingerprint_check::check_once;
 use super::flagged_table::{self, FlaggedTable};
-use super::made_by::look_once;
-use super::near_duplicate::{NearDuplicate, Search};
+use super::near_duplicate::{NearDuplicate, NearDuplicateSearch};
 use super::row_movement;
-use super::search_query::HeldQueries;
+use super::search_query::OpenQueries;
 use crate::row::functions::simhash_row64;
 use crate::trigger::call::{missed_near_duplicate, wrong_timing};
 use simhash_pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
@@ -38,10 +38,10 @@ pg_function! {
     /// `simhash_flag_duplicate() -> trigger`
     fn simhash_flag_duplicate, pg_finfo_simhash_flag_duplicate (args) {
         let call = fired(args);
-        let new = |memory| Site::new(&call, memory);
-        call_site::with(args, new, |site| {
-            site.refresh(&call);
-            site.judge(&call)
+        let new = |memory| FlagState::new(&call, memory);
+        call_site::with(args, new, |state| {
+            state.refresh(&call);
+            state.check_row(&call)
         })
     }
 }
@@ -63,26 +63,26 @@ fn fired(args: &Args) -> TriggerCall<'_> {
 }
 
 /// State that one statement keeps for a trigger.
-struct Site {
-    /// Ended before the table's queries are dropped.
-    held: HeldQueries,
+struct FlagState {
+    /// Dropped before the table's queries are.
+    open: OpenQueries,
     table: Rc<FlaggedTable>,
     /// Computes the fingerprint; None when the new row has it already.
     expression: Option<RowExpression>,
-    /// Whether this statement has come to the check of what made the stored fingerprints.
-    looked: Cell<bool>,
+    /// Whether this statement has checked how the stored fingerprints were made.
+    checked: Cell<bool>,
     memory: MemoryContext,
 }
 
 /// A column of the new row, and the value that the trigger gives it.
 type Change<'a> = (&'a Column, Option<Value<'a>>);
 
-impl Site {
+impl FlagState {
     fn new(call: &TriggerCall<'_>, memory: MemoryContext) -> Self {
         let table = flagged_table::flagged_table(call);
         let column = &table.columns.fingerprint;
         let expression = match &table.options.recipe {
-            Some(recipe) => Some(of_recipe(call, recipe, memory)),
+            Some(recipe) => Some(recipe_expression(call, recipe, memory)),
             None if column.generated => Some(RowExpression::of_generated_column(
                 call.relation(),
                 column,
@@ -91,10 +91,10 @@ impl Site {
             None => None,
         };
         Self {
-            held: HeldQueries::default(),
+            open: OpenQueries::default(),
             table,
             expression,
-            looked: Cell::new(false),
+            checked: Cell::new(false),
             memory,
         }
     }
@@ -107,7 +107,7 @@ impl Site {
         }
     }
 
-    fn judge(&self, call: &TriggerCall<'_>) -> pg_sys::Datum {
+    fn check_row(&self, call: &TriggerCall<'_>) -> pg_sys::Datum {
         let table = &self.table;
         let fingerprint = match &self.expression {
             Some(expression) => expression.value(call),
@@ -117,15 +117,15 @@ impl Site {
         if table.options.recipe.is_some() {
             changes.push((&table.columns.fingerprint, fingerprint.map(Value::from)));
         }
-        if self.is_settled(call, fingerprint) {
+        if self.was_compared(call, fingerprint) {
             return call.with(&changes);
         }
         let found = fingerprint.and_then(|fingerprint| {
             let scope = table.columns.scope.values(call)?;
             // This reads what the search reads, so it waits for nothing else and fails for no other
             // reason.
-            if !self.looked.replace(true) {
-                look_once(call, table);
+            if !self.checked.replace(true) {
+                check_once(call, table);
             }
             self.search(call, fingerprint, &scope)
         });
@@ -137,9 +137,9 @@ impl Site {
         call.with(&changes)
     }
 
-    /// Returns whether the same content was judged before, because an UPDATE does not change it, or
+    /// Returns whether the same content was compared before, because an UPDATE does not change it, or
     /// because the row arrives from another partition. Then marks that a user has corrected stay.
-    fn is_settled(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) -> bool {
+    fn was_compared(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) -> bool {
         let (table, memory) = (&self.table, self.memory);
         let updates = call.event() == Event::Update;
         if table.searched != call.relation().oid() {
@@ -151,10 +151,10 @@ impl Site {
             };
             if updates {
                 row_movement::remember(call, memory, table.origin, content());
-            } else if let Some(judged) = row_movement::arrival(memory, table.origin)
-                // Another trigger may have changed the content on arrival. Then the row is judged
+            } else if let Some(compared) = row_movement::arrival(memory, table.origin)
+                // Another trigger may have changed the content on arrival. Then the row is compared
                 // again, except where it could be left out: it would be lost.
-                && (table.options.mode == Mode::Skip || judged == content())
+                && (table.options.mode == Mode::Skip || compared == content())
             {
                 return true;
             }
@@ -186,7 +186,8 @@ impl Site {
             locks.take(call, fingerprint);
         }
         let old = call.old_place();
-        let search = Search::new(call, (table, &self.held), fingerprint, scope, old.as_ref());
+        let search =
+            NearDuplicateSearch::new(call, (table, &self.open), fingerprint, scope, old.as_ref());
         let found = search.any(Sees::Usual);
         if found.is_none()
             && table.locks.is_some()
@@ -195,7 +196,7 @@ impl Site {
         {
             missed_near_duplicate(&table.name);
         }
-        found.map(|found| search.told(found))
+        found.map(|found| search.reported(found))
     }
 
     fn mark<'a>(&'a self, changes: &mut Vec<Change<'a>>, found: Option<&NearDuplicate<'a>>) {
@@ -232,7 +233,11 @@ impl Site {
 
 /// Returns the expression for simhash64 of the new row, with the weights and the preset of the
 /// trigger's arguments.
-fn of_recipe(call: &TriggerCall<'_>, recipe: &Recipe, memory: MemoryContext) -> RowExpression {
+fn recipe_expression(
+    call: &TriggerCall<'_>,
+    recipe: &Recipe,
+    memory: MemoryContext,
+) -> RowExpression {
     let types = [pg_sys::RECORDOID, pg_sys::JSONBOID, pg_sys::TEXTOID];
     // Somebody else's function of that name may return another type.
     let ours = |&function: &pg_sys::Oid| {

@@ -1,4 +1,5 @@
-//! Estimates the cost of an index path.
+//! Estimates the cost of an index path. `handler` calls it as amcostestimate. A path that the index
+//! cannot search costs more than any other.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The access method `simhash`: fingerprints filed under four 16-bit keys, in one B-link tree per
+//! The access method `simhash`: fingerprints stored under four 16-bit keys, in one B-link tree per
 //! key space, so that everything within a Hamming radius is found exactly, in a scope if the index
 //! has columns for it. README.md in this folder explains layout, locking, WAL and why it is exact.
 //!

@@ -22,10 +22,10 @@ use std::convert::Infallible;
 /// The level right above the leaves.
 const PARENT: u8 = LEAF + 1;
 
-/// Number of moves right on one level after which a search descends again from the root. A
+/// Number of steps to right siblings on one level after which a search descends again from the root. A
 /// remembered page can lie thousands of splits to the left, and an insert moves right with leaves
 /// of other spaces locked.
-const MOST_MOVES: u64 = 16;
+const MAX_RIGHT_STEPS: u64 = 16;
 
 /// Number of metapages whose buffers a session remembers.
 const META_PLACES: usize = 64;
@@ -175,11 +175,11 @@ impl<'r> Tree<'r> {
     /// Like [`Tree::leaf`], but starts the search at `start`, a leaf known to be at or left of it.
     pub fn leaf_from(&self, start: Pinned<'r>, key: Key) -> Shared<'r> {
         let mut page: Shared = self.check(start, LEAF);
-        let (mut moves_right, mut passed) = (0, None);
+        let (mut right_steps, mut passed) = (0, None);
         while let Some(right) = self.next_right(&page, page.block(), key, &mut passed) {
             drop(page);
             check_for_interrupts();
-            page = self.move_right(right, LEAF, key, &mut moves_right, &mut passed);
+            page = self.move_right(right, LEAF, key, &mut right_steps, &mut passed);
         }
         page
     }
@@ -254,7 +254,7 @@ impl<'r> Tree<'r> {
     /// The search starts at `start`, a leaf known to be that of `key` or left of it.
     pub fn leaf_with_room(&self, start: Pinned<'r>, key: Key) -> Option<Exclusive<'r>> {
         let mut page: Exclusive = self.check(start, LEAF);
-        let (mut moves_right, mut passed) = (0, None);
+        let (mut right_steps, mut passed) = (0, None);
         loop {
             if special::is_incomplete(&page) {
                 return None;
@@ -264,22 +264,22 @@ impl<'r> Tree<'r> {
             };
             drop(page);
             check_for_interrupts();
-            page = self.move_right(right, LEAF, key, &mut moves_right, &mut passed);
+            page = self.move_right(right, LEAF, key, &mut right_steps, &mut passed);
         }
     }
 
     /// Returns the next page on `level` of a search for `key` that has to leave its page for
-    /// `right`: that one, or after many moves the one that the present root leads to.
+    /// `right`: that one, or after many steps the one that the present root leads to.
     fn move_right<L: Locked<'r>>(
         &self,
         right: u32,
         level: u8,
         key: Key,
-        moves_right: &mut u64,
+        right_steps: &mut u64,
         passed: &mut Option<Key>,
     ) -> L {
-        *moves_right += 1;
-        if *moves_right != MOST_MOVES {
+        *right_steps += 1;
+        if *right_steps != MAX_RIGHT_STEPS {
             return self.fetch(right, level);
         }
         *passed = None;
@@ -300,13 +300,13 @@ impl<'r> Tree<'r> {
         }
         let start = start.unwrap_or_else(|| Pinned::read(self.rel, self.descend(key, PARENT)));
         let mut page: Shared = self.check(start, PARENT);
-        let (mut moves_right, mut passed) = (0, None);
+        let (mut right_steps, mut passed) = (0, None);
         while let Some(right) = self.next_right(&page, page.block(), key, &mut passed) {
             drop(page);
             check_for_interrupts();
-            page = self.move_right(right, PARENT, key, &mut moves_right, &mut passed);
+            page = self.move_right(right, PARENT, key, &mut right_steps, &mut passed);
         }
-        Some((page, moves_right))
+        Some((page, right_steps))
     }
 
     /// Makes room on the leaf of `key` if it has none: splits the leaf, or lets it take postings of

@@ -1,7 +1,8 @@
-//! The rows of a search by two processes, until each of them has all.
+//! Reads the rows of a search by two processes, for `function` and `parallel_search`.
 //!
 //! Both take part in one scan of each table, table by table, and send each other what they read, a
-//! batch at a time. Or the worker only receives, the rows of one side behind those of the other.
+//! batch at a time. Where the leader has read all rows before it launches the worker, it
+//! sends them, one side after the other. At the end each process has all rows.
 
 use super::parallel_search::{BitValues, SharedSearch, branches, launch, search_with};
 use super::scannable_source::{BATCH, ScannableSource, for_each_batch};

@@ -1,4 +1,6 @@
-//! A table that is searched for near-duplicates, with its columns checked.
+//! A table that a function searches for near-duplicates. simhash_pairs, simhash_clusters, the
+//! radius report and the refresh of clusters open it here. Its columns are checked, and it is
+//! locked against DDL.
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_CARDINALITY_VIOLATION, ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE,

@@ -1,5 +1,6 @@
-//! Recognises `hamming(a, b) op k` in its many spellings, and translates it to
-//! `hamming_within(a, b, k)`.
+//! Recognises `hamming(a, b) op k` in its many spellings, and translates it to `hamming_within(a,
+//! b, k)`. `rewrite` and `planner_distances` call it during planning. The translation has the same
+//! rows as the original, or there is none.
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;

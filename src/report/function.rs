@@ -1,5 +1,6 @@
-//! simhash_radius_report: how many pairs there are at each distance, and how similar their texts
-//! are.
+//! simhash_radius_report: counts the pairs at each distance, and compares their texts. The server
+//! calls it from SQL. It reads the rows to draw a sample, again to compare each with the sample,
+//! and last the texts of the pairs that were drawn: memory grows with the sample alone.
 
 use super::texts::SampleTexts;
 use crate::errors::raise_in_sample;

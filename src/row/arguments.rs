@@ -52,7 +52,7 @@ impl<T: Default> ParsedArguments<T> {
         }
     }
 
-    fn same(&self, args: &Args, i: usize) -> bool {
+    fn are_unchanged(&self, args: &Args, i: usize) -> bool {
         let json = args.varlena(i, pg_sys::JSONBOID).map(|v| v.bytes());
         let name = args.varlena(i + 1, pg_sys::TEXTOID).map(|v| v.bytes());
         self.json.as_deref() == json && self.name.as_deref() == name
@@ -67,7 +67,7 @@ pub fn refresh<T: Default>(
     memory: MemoryContext,
     parse: impl FnOnce(&str, &mut dyn FnMut()) -> Result<T, Error>,
 ) -> bool {
-    if current.as_ref().is_some_and(|a| a.same(args, i)) {
+    if current.as_ref().is_some_and(|a| a.are_unchanged(args, i)) {
         return false;
     }
     *current = Some(ParsedArguments::read(args, i, memory, parse));

@@ -28,7 +28,7 @@ const KEPT_BYTES: usize = 1 << 20;
 const LONGEST_NUMBER: usize = 128;
 
 /// Form in which values of a type are written.
-pub enum Form {
+pub enum ValueForm {
     /// Stored as the text that it shows.
     Text,
     /// char(n): the spaces at its end are padding.
@@ -36,7 +36,7 @@ pub enum Form {
     /// Text as the output function writes it.
     TextOutput(Output),
     Scalar(Scalar),
-    /// A tsvector: lexemes with weights, unless it is wanted as a whole.
+    /// A tsvector: lexemes with weights, unless the caller needs it as a whole.
     Lexemes(Output),
     Array,
     Record,
@@ -67,40 +67,43 @@ pub enum Scalar {
     PinnedOutput(Output),
 }
 
-impl Form {
+impl ValueForm {
     /// Returns whether it is natural text, to be cut into words.
     pub fn is_text(&self) -> bool {
-        matches!(self, Form::Text | Form::PaddedText | Form::TextOutput(_))
+        matches!(
+            self,
+            ValueForm::Text | ValueForm::PaddedText | ValueForm::TextOutput(_)
+        )
     }
 
     fn for_type(type_id: Oid, memory: MemoryContext) -> Self {
         let (base, structure) = resolve(type_id);
         match structure {
-            Structure::Enum => Form::Scalar(Scalar::Oid),
-            Structure::Array => Form::Array,
-            Structure::Record => Form::Record,
-            Structure::Range => Form::Range,
-            Structure::Multirange => Form::Multirange,
-            Structure::Base { category } => Form::of_base(base, category, memory),
+            Structure::Enum => ValueForm::Scalar(Scalar::Oid),
+            Structure::Array => ValueForm::Array,
+            Structure::Record => ValueForm::Record,
+            Structure::Range => ValueForm::Range,
+            Structure::Multirange => ValueForm::Multirange,
+            Structure::Base { category } => ValueForm::for_base_type(base, category, memory),
         }
     }
 
-    fn of_base(base: Oid, category: u8, memory: MemoryContext) -> Self {
+    fn for_base_type(base: Oid, category: u8, memory: MemoryContext) -> Self {
         match base {
-            pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::JSONOID => return Form::Text,
-            pg_sys::BPCHAROID => return Form::PaddedText,
+            pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::JSONOID => return ValueForm::Text,
+            pg_sys::BPCHAROID => return ValueForm::PaddedText,
             pg_sys::XMLOID | pg_sys::JSONBOID | pg_sys::UNKNOWNOID => {
-                return Form::TextOutput(Output::for_type(base, memory));
+                return ValueForm::TextOutput(Output::for_type(base, memory));
             }
-            pg_sys::TSVECTOROID => return Form::Lexemes(Output::for_type(base, memory)),
+            pg_sys::TSVECTOROID => return ValueForm::Lexemes(Output::for_type(base, memory)),
             // "char" is a string type until version 14.
-            pg_sys::CHAROID => return Form::Scalar(Scalar::Char),
+            pg_sys::CHAROID => return ValueForm::Scalar(Scalar::Char),
             _ if category == pg_sys::TYPCATEGORY_STRING => {
-                return Form::TextOutput(Output::for_type(base, memory));
+                return ValueForm::TextOutput(Output::for_type(base, memory));
             }
             _ => {}
         }
-        Form::Scalar(match base {
+        ValueForm::Scalar(match base {
             pg_sys::INT2OID | pg_sys::INT4OID | pg_sys::INT8OID | pg_sys::MONEYOID => {
                 Scalar::Integer
             }
@@ -147,7 +150,7 @@ impl Form {
 /// Writes values; remembers what it learnt of their types.
 pub struct Writer {
     memory: MemoryContext,
-    forms: HashMap<Oid, Rc<Form>>,
+    forms: HashMap<Oid, Rc<ValueForm>>,
     shapes: HashMap<(Oid, i32), Rc<Shape>>,
 }
 
@@ -161,11 +164,11 @@ impl Writer {
     }
 
     /// Returns how values of the type are written.
-    pub fn form(&mut self, type_id: Oid) -> Rc<Form> {
+    pub fn form(&mut self, type_id: Oid) -> Rc<ValueForm> {
         let memory = self.memory;
         self.forms
             .entry(type_id)
-            .or_insert_with(|| Rc::new(Form::for_type(type_id, memory)))
+            .or_insert_with(|| Rc::new(ValueForm::for_type(type_id, memory)))
             .clone()
     }
 
@@ -183,21 +186,21 @@ impl Writer {
     }
 
     /// Appends the value's canonical text.
-    pub fn write(&mut self, out: &mut String, form: &Form, value: Value<'_>) {
+    pub fn write(&mut self, out: &mut String, form: &ValueForm, value: Value<'_>) {
         match form {
-            Form::Text | Form::PaddedText | Form::TextOutput(_) => {
+            ValueForm::Text | ValueForm::PaddedText | ValueForm::TextOutput(_) => {
                 push(out, &text(form, value));
             }
-            Form::Scalar(kind) => write_scalar(out, kind, value),
-            Form::Lexemes(output) => output.text(value, |text| push(out, &to_utf8(text))),
-            Form::Array => self.array(out, value),
-            Form::Record => self.record(out, value),
-            Form::Range => self.range(out, value),
-            Form::Multirange => {
+            ValueForm::Scalar(kind) => write_scalar(out, kind, value),
+            ValueForm::Lexemes(output) => output.text(value, |text| push(out, &to_utf8(text))),
+            ValueForm::Array => self.array(out, value),
+            ValueForm::Record => self.record(out, value),
+            ValueForm::Range => self.range(out, value),
+            ValueForm::Multirange => {
                 push(out, "{");
                 for range in value.multirange() {
                     check_for_interrupts();
-                    self.nested(out, &Form::Range, range);
+                    self.nested(out, &ValueForm::Range, range);
                 }
                 push(out, "}");
             }
@@ -207,7 +210,7 @@ impl Writer {
     /// Returns the value's text, in `scratch` unless it is text already.
     pub fn whole<'a>(
         &mut self,
-        form: &Form,
+        form: &ValueForm,
         value: Value<'a>,
         scratch: &'a mut String,
     ) -> Cow<'a, str> {
@@ -224,13 +227,13 @@ impl Writer {
 
     /// Writes a value inside a container. A value that is no container itself stands in quotes, so
     /// that different contents never give the same text.
-    fn nested(&mut self, out: &mut String, form: &Form, value: Value<'_>) {
+    fn nested(&mut self, out: &mut String, form: &ValueForm, value: Value<'_>) {
         match form {
-            Form::Text
-            | Form::PaddedText
-            | Form::TextOutput(_)
-            | Form::Scalar(_)
-            | Form::Lexemes(_) => {
+            ValueForm::Text
+            | ValueForm::PaddedText
+            | ValueForm::TextOutput(_)
+            | ValueForm::Scalar(_)
+            | ValueForm::Lexemes(_) => {
                 let mut inner = String::new();
                 self.write(&mut inner, form, value);
                 or_raise(scalar::quoted(out, &inner, &mut check_for_interrupts));
@@ -307,10 +310,12 @@ fn push(out: &mut String, text: &str) {
 }
 
 /// Returns the text of a value whose form is text.
-pub fn text<'a>(form: &Form, value: Value<'a>) -> Cow<'a, str> {
+pub fn text<'a>(form: &ValueForm, value: Value<'a>) -> Cow<'a, str> {
     match form {
-        Form::TextOutput(output) => output.text(value, |text| Cow::Owned(owned(&to_utf8(text)))),
-        Form::PaddedText => to_utf8(without_padding(value.bytes())),
+        ValueForm::TextOutput(output) => {
+            output.text(value, |text| Cow::Owned(owned(&to_utf8(text))))
+        }
+        ValueForm::PaddedText => to_utf8(without_padding(value.bytes())),
         _ => to_utf8(value.bytes()),
     }
 }

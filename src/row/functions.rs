@@ -1,4 +1,5 @@
-//! The SQL functions; sql/ declares them.
+//! The SQL functions that fingerprint texts and rows; sql/ declares them. The server calls them.
+//! They keep the parsed options in their call site, and raise each error as an ERROR.
 
 use pgrx::pg_sys;
 
@@ -6,7 +7,7 @@ use super::arguments::{ParsedArguments, refresh};
 use super::lexemes::lexemes;
 use super::record::RowSite;
 use super::stored::checked_digest;
-use super::text::{ARRAY, TextSite, of_tokens};
+use super::text::{ARRAY, TextSite, tokens_fingerprint};
 use crate::errors::or_raise;
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::lexeme::of_lexemes;
@@ -48,7 +49,7 @@ fn tokens(args: &Args, width: Width) -> pg_sys::Datum {
     let Some(tokens) = args.varlena(0, ARRAY) else {
         return args.null();
     };
-    args.result(of_tokens(tokens, args.varlena(1, ARRAY), width))
+    args.result(tokens_fingerprint(tokens, args.varlena(1, ARRAY), width))
 }
 
 pg_function! {

@@ -2,7 +2,7 @@
 //! `jaccard_at_least` for the queries of triggers. A call site keeps the set of n-grams of the text
 //! that its calls have in common: the text of a search, or the outer row's in a join.
 
-use super::similarity::within;
+use super::similarity::in_range;
 use crate::errors::or_raise;
 use pgrx::pg_sys;
 use simhash_fingerprint::similarity::letters::Letters;
@@ -89,7 +89,7 @@ fn replace(bytes: &mut Vec<u8>, text: &[u8]) {
 fn compare(args: &Args, least: f64) -> Option<Similarity> {
     let a = args.varlena(0, pg_sys::TEXTOID)?;
     let b = args.varlena(1, pg_sys::TEXTOID)?;
-    let ngram = within("ngram", args.get::<i32>(2)?, NGRAMS);
+    let ngram = in_range("ngram", args.get::<i32>(2)?, NGRAMS);
     let compare = |site: &mut Site| site.compare(a.bytes(), b.bytes(), ngram, least);
     Some(call_site::with(args, |_| Site::default(), compare))
 }

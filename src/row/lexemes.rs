@@ -55,13 +55,13 @@ fn lexeme<'a>(entry: WordEntry, content: &'a [u8]) -> Option<Lexeme<'a>> {
     // A lexeme without positions counts as one of label D.
     let mut labels = [1, 0, 0, 0];
     if entry.has_positions {
-        labels = labels_of(content.get(end.next_multiple_of(2)..)?)?;
+        labels = count_labels(content.get(end.next_multiple_of(2)..)?)?;
     }
     Some(Lexeme { text, labels })
 }
 
 /// Returns the number of positions with the labels D, C, B and A.
-fn labels_of(positions: &[u8]) -> Option<[u32; 4]> {
+fn count_labels(positions: &[u8]) -> Option<[u32; 4]> {
     let (count, positions) = positions.split_first_chunk()?;
     let length = 2 * usize::from(u16::from_ne_bytes(*count));
     let mut labels = [0; 4];

@@ -24,24 +24,24 @@ const DIGITS: usize = 18;
 pg_function! {
     /// `simhash_catalog.list_digest(documents bigint, terms text[], about text[]) -> text`
     fn simhash_list_digest, pg_finfo_simhash_list_digest (args) {
-        args.result(Some(List::from_arguments(args).digest()))
+        args.result(Some(WordListArguments::from_arguments(args).digest()))
     }
 }
 
 pg_function! {
     /// `simhash_catalog.list_fault(documents bigint, terms text[], about text[]) -> text`
     fn simhash_list_fault, pg_finfo_simhash_list_fault (args) {
-        args.result(List::from_arguments(args).fault())
+        args.result(WordListArguments::from_arguments(args).fault())
     }
 }
 
-struct List<'a> {
+struct WordListArguments<'a> {
     documents: Option<i64>,
     terms: Option<Array<'a>>,
     about: Option<Array<'a>>,
 }
 
-impl<'a> List<'a> {
+impl<'a> WordListArguments<'a> {
     fn from_arguments(args: &'a Args) -> Self {
         let array = |i| args.varlena(i, ARRAY).map(|value| value.array());
         Self {
@@ -99,11 +99,11 @@ impl<'a> List<'a> {
             if i % 1024 == 0 {
                 check_for_interrupts();
             }
-            self.fault_of(*term, about.and_then(|about| about[i]))
+            self.word_fault(*term, about.and_then(|about| about[i]))
         })
     }
 
-    fn fault_of(&self, term: Option<Value<'_>>, about: Option<Value<'_>>) -> Option<String> {
+    fn word_fault(&self, term: Option<Value<'_>>, about: Option<Value<'_>>) -> Option<String> {
         let Some(term) = term.map(|term| to_utf8(term.bytes())) else {
             return Some("A word is NULL.".to_owned());
         };

@@ -3,7 +3,7 @@
 use pgrx::pg_sys;
 
 use super::record::RowSite;
-use super::similarity::within;
+use super::similarity::in_range;
 use super::text::TextSite;
 use crate::errors::or_raise;
 use simhash_fingerprint::hash::Width;
@@ -15,7 +15,7 @@ use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 
 /// Returns the number of bits, which is argument 3.
 fn bits(args: &Args) -> Option<usize> {
-    Some(within("bits", args.get::<i32>(3)?, 0..=64))
+    Some(in_range("bits", args.get::<i32>(3)?, 0..=64))
 }
 
 pg_function! {
@@ -49,7 +49,7 @@ pg_function! {
         else {
             return args.null();
         };
-        let flips = within("flips", flips, 0..=64) as u32;
+        let flips = in_range("flips", flips, 0..=64) as u32;
         or_raise(margin::probes(fingerprint, mask, flips, &mut |probe| {
             check_for_interrupts();
             rows.push([Some(ResultValue::from(probe))]);

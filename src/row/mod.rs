@@ -3,13 +3,14 @@
 //! What lives here: [`canonical`] (values of every type as text that no setting and no catalog
 //! change alters), [`arguments`] (the JSON and preset arguments, parsed once per call site),
 //! [`record`] and [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL
-//! sees), [`stored`] (configurations under a name), [`lists`] (the check of their words), [`writing`]
-//! (rights and locks for writing them), [`jaccard`] and [`similarity`] (checks of
-//! candidates), [`margin`] (bits in
-//! doubt). What must not: anything that decides a bit of a fingerprint; that is `fingerprint`.
+//! sees), [`stored`] (configurations under a name), [`lists`] (the check of their words),
+//! [`config_writer`] (rights and locks for writing them), [`jaccard`] and [`similarity`] (checks of
+//! candidates), [`margin`] (bits of least margin). What must not live here: anything that decides a
+//! bit of a fingerprint; that is `simhash_fingerprint`.
 
 mod arguments;
 mod canonical;
+mod config_writer;
 pub mod functions;
 pub mod jaccard;
 mod lexemes;
@@ -19,7 +20,6 @@ mod record;
 mod similarity;
 mod stored;
 mod text;
-mod writing;
 
 /// Loads the word dictionary when the library is loaded by the postmaster, whose children then
 /// share it; otherwise the first Han word loads it.

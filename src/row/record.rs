@@ -1,13 +1,15 @@
-//! Fingerprints of rows.
+//! Fingerprints of rows, and the state that a call site keeps for them. `row::functions` and
+//! `row::margin` call it. The plan of columns always matches the row type and the options of the
+//! present call.
 
 #![forbid(unsafe_code)]
 
 use std::rc::Rc;
 
 use super::arguments::{ParsedArguments, refresh};
-use super::canonical::{Form, Writer, text};
+use super::canonical::{ValueForm, Writer, text};
 use super::lexemes::lexemes;
-use super::stored::Named;
+use super::stored::ConfigSite;
 use crate::errors::or_raise;
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::{RowOptions, parse_row};
@@ -25,7 +27,7 @@ pub struct RowSite<const W: usize> {
     memory: MemoryContext,
     sketch: Sketch<W>,
     arguments: Option<ParsedArguments<RowOptions>>,
-    named: Named,
+    config: ConfigSite,
     work: RowWork,
 }
 
@@ -40,9 +42,9 @@ struct RowWork {
 /// A column that counts.
 struct CountedColumn {
     plan: ColumnPlan,
-    form: Rc<Form>,
+    form: Rc<ValueForm>,
     /// The form of its title.
-    title: Option<Rc<Form>>,
+    title: Option<Rc<ValueForm>>,
 }
 
 impl<const W: usize> RowSite<W> {
@@ -57,7 +59,7 @@ impl<const W: usize> RowSite<W> {
             memory,
             sketch: Sketch::new(width),
             arguments: None,
-            named: Named::default(),
+            config: ConfigSite::default(),
             work,
         }
     }
@@ -71,7 +73,7 @@ impl<const W: usize> RowSite<W> {
 
     /// Returns the fingerprint of a row under the stored configuration that argument 1 names.
     pub fn fingerprint_named(&mut self, args: &Args, row: Value<'_>) -> Option<[u64; W]> {
-        let (config, changed) = self.named.refresh(args, 1)?;
+        let (config, changed) = self.config.refresh(args, 1)?;
         let settings = Settings {
             options: config.row_options(),
             preset: config.preset,
@@ -140,7 +142,7 @@ impl RowWork {
             }
             if form.is_text() {
                 or_raise(sketch.column(plan, Content::Text(&text(form, value)), pause));
-            } else if let (Form::Lexemes(_), None) = (&**form, plan.kind) {
+            } else if let (ValueForm::Lexemes(_), None) = (&**form, plan.kind) {
                 or_raise(sketch.column(plan, Content::Lexemes(&lexemes(&value)), pause));
             } else {
                 let text = self.writer.whole(form, value, &mut self.canonical);

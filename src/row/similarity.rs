@@ -24,7 +24,7 @@ use simhash_pg::sql::value::Value;
 /// Numbers of hash functions.
 const FUNCTIONS: std::ops::RangeInclusive<i32> = 1..=10_000;
 
-pub fn within(name: &'static str, value: i32, range: std::ops::RangeInclusive<i32>) -> usize {
+pub fn in_range(name: &'static str, value: i32, range: std::ops::RangeInclusive<i32>) -> usize {
     if !range.contains(&value) {
         let (least, most) = (*range.start(), *range.end());
         Error::OutOfRange {
@@ -51,7 +51,7 @@ impl CosineSite {
         refresh(&mut self.arguments, args, 2, self.memory, parse_text);
         let arguments = self.arguments.as_ref()?;
         let plan = or_raise(plan::text(arguments.preset, &arguments.options));
-        joined(&vector(&plan, a), &vector(&plan, b))
+        cosine_by_hash(&vector(&plan, a), &vector(&plan, b))
     }
 }
 
@@ -73,7 +73,7 @@ fn vector(plan: &ColumnPlan, text: Value<'_>) -> Vec<Feature> {
     features
 }
 
-fn joined(a: &[Feature], b: &[Feature]) -> Option<f64> {
+fn cosine_by_hash(a: &[Feature], b: &[Feature]) -> Option<f64> {
     let in_b = |hash| {
         let found = b.binary_search_by_key(&hash, |f| f.hash).ok();
         found.map_or(0.0, |i| b[i].weight)
@@ -145,7 +145,7 @@ pg_function! {
         let (Some(tokens), Some(functions)) = (args.varlena(0, ARRAY), args.get::<i32>(1)) else {
             return args.null();
         };
-        let mut signature = Signature::new(within("functions", functions, FUNCTIONS));
+        let mut signature = Signature::new(in_range("functions", functions, FUNCTIONS));
         let mut any = false;
         for token in tokens.array().items.into_iter().flatten() {
             check_for_interrupts();

@@ -2,7 +2,7 @@
 //! name.
 //!
 //! What a name means never changes, so a session loads each configuration once. Whether the name is
-//! there is asked once in each statement, under that statement's snapshot.
+//! there is looked up once in each statement, under that statement's snapshot.
 
 #![forbid(unsafe_code)]
 
@@ -26,14 +26,14 @@ use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::give_back_freed;
-use simhash_pg::process::snapshot::Seen;
+use simhash_pg::process::snapshot::SnapshotContents;
 use simhash_pg::spi::query::{ResultSink, for_each_row};
 use simhash_pg::spi::saved_query::SavedQuery;
 use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::value::Value;
 
 /// Number of configurations that a session keeps.
-const KEPT: usize = 8;
+const MAX_LOADED: usize = 8;
 
 /// A stored configuration.
 pub struct Config {
@@ -41,7 +41,7 @@ pub struct Config {
     /// Digest of all that it means: a name may have another digest if it was dropped in a
     /// transaction that is rolled back, or was never committed.
     digest: String,
-    lists: Lists,
+    lists: ConfigLists,
     pub preset: &'static Preset,
     row: Result<RowOptions, InputError>,
     text: Result<TextOptions, InputError>,
@@ -52,7 +52,7 @@ impl Config {
     pub fn row_options(&self) -> &RowOptions {
         match (&self.row, &self.text) {
             (Ok(options), _) => options,
-            (_, Ok(_)) => self.made_for("texts", "simhash64_named_text"),
+            (_, Ok(_)) => self.wrong_input("texts", "simhash64_named_text"),
             (Err(error), _) => error.to_error().raise(),
         }
     }
@@ -61,12 +61,12 @@ impl Config {
     pub fn text_options(&self) -> &TextOptions {
         match (&self.text, &self.row) {
             (Ok(options), _) => options,
-            (_, Ok(_)) => self.made_for("rows", "simhash64_named"),
+            (_, Ok(_)) => self.wrong_input("rows", "simhash64_named"),
             (Err(error), _) => error.to_error().raise(),
         }
     }
 
-    fn made_for(&self, what: &str, function: &str) -> ! {
+    fn wrong_input(&self, what: &str, function: &str) -> ! {
         Error::new(
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
             format!("configuration \"{}\" is made for {what}", self.name),
@@ -83,30 +83,30 @@ thread_local! {
 
 /// State that a call site keeps for its configuration.
 #[derive(Default)]
-pub struct Named {
+pub struct ConfigSite {
     name: Vec<u8>,
-    seen: Option<Seen>,
+    snapshot: Option<SnapshotContents>,
     config: Option<Rc<Config>>,
 }
 
-impl Named {
+impl ConfigSite {
     /// Returns the configuration that argument `i` names as the statement sees it, and whether it
     /// differs from that of the last call.
     pub fn refresh(&mut self, args: &Args, i: usize) -> Option<(Rc<Config>, bool)> {
         let name = args.varlena(i, pg_sys::TEXTOID)?.bytes();
         if let Some(config) = &self.config
             && self.name == name
-            && self.seen.as_ref().is_some_and(Seen::is_now)
+            && self.snapshot.as_ref().is_some_and(SnapshotContents::is_now)
         {
             return Some((config.clone(), false));
         }
-        let seen = Seen::now();
+        let snapshot = SnapshotContents::now();
         let config = find(&to_utf8(name));
         let changed = self
             .config
             .as_ref()
             .is_none_or(|old| old.digest != config.digest);
-        (self.name, self.seen) = (name.to_vec(), seen);
+        (self.name, self.snapshot) = (name.to_vec(), snapshot);
         self.config = Some(config.clone());
         Some((config, changed))
     }
@@ -115,18 +115,18 @@ impl Named {
 /// Returns the configuration `name`.
 fn find(name: &str) -> Rc<Config> {
     let digest = digest(name);
-    let config = kept(name, &digest).unwrap_or_else(|| Rc::new(load(name, digest)));
+    let config = take_loaded(name, &digest).unwrap_or_else(|| Rc::new(load(name, digest)));
     LOADED.with_borrow_mut(|loaded| loaded.push(config.clone()));
     config
 }
 
 /// Takes a configuration out of those that the session keeps. If it is not there and all places are
 /// taken, drops the least recently used one.
-fn kept(name: &str, digest: &str) -> Option<Rc<Config>> {
+fn take_loaded(name: &str, digest: &str) -> Option<Rc<Config>> {
     LOADED.with_borrow_mut(|loaded| {
-        let is_it = |config: &Rc<Config>| config.digest == digest && config.name == name;
-        let place = loaded.iter().position(is_it);
-        if place.is_none() && loaded.len() >= KEPT {
+        let is_same = |config: &Rc<Config>| config.digest == digest && config.name == name;
+        let place = loaded.iter().position(is_same);
+        if place.is_none() && loaded.len() >= MAX_LOADED {
             loaded.remove(0);
         }
         place.map(|place| loaded.remove(place))
@@ -215,7 +215,7 @@ fn load(name: &str, digest: String) -> Config {
     if matches!(row, Err(InputError::OutOfMemory)) || matches!(text, Err(InputError::OutOfMemory)) {
         Error::out_of_memory().raise();
     }
-    let lists = Lists {
+    let lists = ConfigLists {
         words: words.map(|digest| shared(digest, |lists| &lists.words, load_words)),
         stop_words: stop_words
             .map(|digest| shared(digest, |lists| &lists.stop_words, load_stop_words)),
@@ -240,7 +240,7 @@ type Shared<T> = Option<(String, Arc<T>)>;
 
 /// The lists of words of a configuration, which options of rows and of texts share, and other
 /// configurations that have the same.
-struct Lists {
+struct ConfigLists {
     words: Shared<UserWords>,
     stop_words: Shared<WordList<()>>,
     frequencies: Shared<Idf>,
@@ -249,13 +249,13 @@ struct Lists {
 /// Returns the list with this digest: of a configuration that the session keeps, or loaded.
 fn shared<T>(
     digest: String,
-    of: fn(&Lists) -> &Shared<T>,
+    list_of: fn(&ConfigLists) -> &Shared<T>,
     load: fn(&str) -> T,
 ) -> (String, Arc<T>) {
     let known = LOADED.with_borrow(|loaded| {
         let mut lists = loaded
             .iter()
-            .filter_map(|config| of(&config.lists).as_ref());
+            .filter_map(|config| list_of(&config.lists).as_ref());
         lists
             .find(|list| list.0 == digest)
             .map(|list| list.1.clone())
@@ -269,7 +269,7 @@ fn shared<T>(
     (digest, list)
 }
 
-impl Lists {
+impl ConfigLists {
     /// Adds the stop words to those of options or preset, and words and frequencies unless the
     /// options have their own.
     fn add_to(&self, options: &mut TextOptions, preset: &Preset) {

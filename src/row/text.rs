@@ -5,7 +5,7 @@
 use pgrx::pg_sys;
 
 use super::arguments::{ParsedArguments, refresh};
-use super::stored::Named;
+use super::stored::ConfigSite;
 use crate::errors::{ToError, or_raise};
 use simhash_fingerprint::Error;
 use simhash_fingerprint::counter::for_each_term;
@@ -27,7 +27,7 @@ use simhash_pg::sql::value::Value;
 pub struct TextSite<const W: usize> {
     memory: MemoryContext,
     arguments: Option<ParsedArguments<TextOptions>>,
-    named: Named,
+    config: ConfigSite,
     plan: Option<ColumnPlan>,
     sketch: Sketch<W>,
 }
@@ -37,7 +37,7 @@ impl<const W: usize> TextSite<W> {
         Self {
             memory,
             arguments: None,
-            named: Named::default(),
+            config: ConfigSite::default(),
             plan: None,
             sketch: Sketch::new(width),
         }
@@ -68,20 +68,20 @@ impl<const W: usize> TextSite<W> {
     /// Returns the fingerprint of a text; its options and preset are arguments 1 and 2.
     pub fn fingerprint(&mut self, args: &Args, text: Value<'_>) -> Option<[u64; W]> {
         self.prepare(args, parse_text_or_hint_row, plan::text);
-        self.sketched(text)
+        self.fingerprint_by_plan(text)
     }
 
     /// Returns the fingerprint of a text under the stored configuration that argument 1 names.
     pub fn fingerprint_named(&mut self, args: &Args, text: Value<'_>) -> Option<[u64; W]> {
-        let (config, changed) = self.named.refresh(args, 1)?;
+        let (config, changed) = self.config.refresh(args, 1)?;
         let options = config.text_options();
         if changed {
             self.plan = Some(or_raise(plan::text(config.preset, options)));
         }
-        self.sketched(text)
+        self.fingerprint_by_plan(text)
     }
 
-    fn sketched(&mut self, text: Value<'_>) -> Option<[u64; W]> {
+    fn fingerprint_by_plan(&mut self, text: Value<'_>) -> Option<[u64; W]> {
         add(&mut self.sketch, self.plan.as_ref()?, text);
         self.sketch.fingerprint()
     }
@@ -110,7 +110,11 @@ pub fn add<const W: usize>(sketch: &mut Sketch<W>, plan: &ColumnPlan, text: Valu
 
 /// Returns the fingerprint of tokens (text[]) with weights (float8[], or all 1). Tokens are hashed
 /// as they are; equal ones add up; NULL, the empty token and weight 0 add nothing.
-pub fn of_tokens(tokens: Value<'_>, weights: Option<Value<'_>>, width: Width) -> Option<i64> {
+pub fn tokens_fingerprint(
+    tokens: Value<'_>,
+    weights: Option<Value<'_>>,
+    width: Width,
+) -> Option<i64> {
     let tokens = tokens.array().items;
     let weights = weights.map(|w| w.array().items);
     if let Some(weights) = &weights

@@ -1,5 +1,6 @@
-//! Common parts of the extension's trigger functions: errors that name the trigger, the columns
-//! that arguments name, what a session remembers of each trigger.
+//! Common parts of the trigger functions: errors that name the trigger, the columns that its
+//! arguments name, and what a session remembers of it. The triggers of `flag` and `clusters` call
+//! it. What is remembered is made anew when a table that concerns it was altered.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -85,7 +86,7 @@ pub fn fingerprint_column(call: &TriggerCall<'_>, name: &str, fills: bool) -> Co
         })
     };
     let column = found_column(call, name, WHAT, hint);
-    of_type(call, name, column, WHAT, &[pg_sys::INT8OID])
+    checked_type(call, name, column, WHAT, &[pg_sys::INT8OID])
 }
 
 /// Returns the column, unless it is generated and NEW has no value of it: a BEFORE trigger comes
@@ -114,10 +115,10 @@ pub fn lacks(call: &TriggerCall<'_>, what: &str, type_id: Oid) -> ! {
 /// Returns the column of that name, which must be of one of these types; `what` is its role in the
 /// message.
 pub fn typed_column(call: &TriggerCall<'_>, name: &str, what: &str, types: &[Oid]) -> Column {
-    of_type(call, name, column(call, name, what), what, types)
+    checked_type(call, name, column(call, name, what), what, types)
 }
 
-fn of_type(
+fn checked_type(
     call: &TriggerCall<'_>,
     name: &str,
     column: Column,

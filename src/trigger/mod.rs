@@ -2,10 +2,8 @@
 //!
 //! `simhash_trigger` reads the arguments and numbers the locks. Here `call` has the errors that
 //! name the trigger, the columns that arguments name, and what a session remembers of each trigger;
-//! `scope` is what `within=` means. `shard` refuses a trigger on a shard of a distributed table
-//! that does not see enough. What must not live here: what one of the triggers does.
+//! `scope` is what `within=` means. What must not live here: what one of the triggers does.
 
 #![forbid(unsafe_code)]
 pub(crate) mod call;
 pub(crate) mod scope;
-pub(crate) mod shard;

@@ -48,7 +48,7 @@ impl Scope {
 
     /// Returns those of the columns that the locks of other triggers can depend on. A column that
     /// does not suit is left out: each trigger that names it refuses all rows.
-    pub fn of_locks(call: &TriggerCall<'_>, names: &[String]) -> Self {
+    pub fn for_locks(call: &TriggerCall<'_>, names: &[String]) -> Self {
         Self::from_names(names, |name| {
             let column = table::column(call.relation(), name)?;
             let hash = TypeHash::for_column(&column)?;
@@ -147,15 +147,15 @@ impl Scope {
     /// Returns what the locks of the new row depend on ([`locks::scope`]); None when it is NULL in
     /// one of the columns.
     pub fn of_new(&self, call: &TriggerCall<'_>) -> Option<u64> {
-        self.hashed(|column| call.new_value(column))
+        self.hash(|column| call.new_value(column))
     }
 
     /// Returns the same for the row that an UPDATE replaces, or a DELETE takes away.
     pub fn of_old(&self, call: &TriggerCall<'_>) -> Option<u64> {
-        self.hashed(|column| call.old_value(column))
+        self.hash(|column| call.old_value(column))
     }
 
-    fn hashed<'a>(&self, value: impl Fn(&Column) -> Option<Value<'a>>) -> Option<u64> {
+    fn hash<'a>(&self, value: impl Fn(&Column) -> Option<Value<'a>>) -> Option<u64> {
         let hash = |c: &ScopeColumn| value(&c.column).map(|value| c.hash.of_value(value));
         let hashes: Option<Vec<u32>> = self.0.iter().map(hash).collect();
         hashes.map(locks::scope)

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::measure::Measure;
-use crate::report::{Section, share};
+use crate::report::{SetReport, share};
 use crate::{ENOUGH, Outcomes};
 
 /// Presets that a call without a name might mean, as texts, and as rows of two columns.
@@ -22,7 +22,7 @@ const ADVISED: &str = "shingles";
 const ADVISED_RADII: [(u32, bool); 4] = [(3, false), (6, false), (8, true), (10, true)];
 
 /// Leaves a file for each table, which run.sh puts between the page's markers of the same name.
-pub fn write(out: &Path, sections: &[Section]) -> Outcomes<()> {
+pub fn write(out: &Path, sections: &[SetReport]) -> Outcomes<()> {
     std::fs::write(out.join("advice.md"), advice(sections)?)?;
     std::fs::write(out.join("bare.md"), bare(sections)?)?;
     Ok(())
@@ -35,14 +35,14 @@ fn heading(text: &mut String, columns: &[String]) -> Outcomes<()> {
 }
 
 /// The set with the number of its near pairs where that says little.
-fn name(section: &Section) -> String {
+fn name(section: &SetReport) -> String {
     match section.near < ENOUGH {
         true => format!("{}, {} near", section.set, section.near),
         false => section.set.clone(),
     }
 }
 
-fn advice(sections: &[Section]) -> Outcomes<String> {
+fn advice(sections: &[SetReport]) -> Outcomes<String> {
     let mut text = String::new();
     let column = |(k, check)| match check {
         true => format!("within {k}, checked"),
@@ -55,8 +55,8 @@ fn advice(sections: &[Section]) -> Outcomes<String> {
         write!(text, "| {} |", name(section))?;
         for (k, check) in ADVISED_RADII {
             let (found, all) = (
-                section.find(ADVISED, Some(k), check),
-                section.find(ADVISED, Some(k), false),
+                section.find(ADVISED, k, check),
+                section.find(ADVISED, k, false),
             );
             let candidates = all.map_or(f64::NAN, |m| candidates(m, section.rows));
             write!(text, " {}; {} |", precise(found), share(candidates))?;
@@ -71,21 +71,21 @@ fn candidates(measure: &Measure, rows: usize) -> f64 {
     2.0 * (measure.exact + measure.near + measure.grey + measure.wrong) / rows as f64
 }
 
-fn bare(sections: &[Section]) -> Outcomes<String> {
+fn bare(sections: &[SetReport]) -> Outcomes<String> {
     let mut text = String::new();
     let mut columns = ["set", "of", "k"].map(str::to_owned).to_vec();
     columns.extend(CANDIDATES[0].1.map(|preset| format!("`{preset}`")));
     heading(&mut text, &columns)?;
     for section in sections {
-        for (of, methods) in CANDIDATES {
+        for (input, methods) in CANDIDATES {
             for k in BARE_RADII {
-                let found = methods.map(|method| section.find(method, Some(k), false));
+                let found = methods.map(|method| section.find(method, k, false));
                 // A set without a second column has no rows of two.
                 if found.iter().any(Option::is_none) {
                     continue;
                 }
                 let cells = found.map(precise).join(" | ");
-                writeln!(text, "| {} | {of} | {k} | {cells} |", name(section))?;
+                writeln!(text, "| {} | {input} | {k} | {cells} |", name(section))?;
             }
         }
     }

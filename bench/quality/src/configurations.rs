@@ -14,11 +14,11 @@ use simhash_fingerprint::sketch::{Content, Sketch};
 use simhash_fingerprint::terms::Idf;
 use simhash_fingerprint::text::{normal, words};
 
-use crate::data::Set;
+use crate::data::LabelledSet;
 
 /// What is handed to the fingerprint.
 #[derive(Clone, Copy, PartialEq)]
-enum Form {
+enum InputForm {
     /// The text alone.
     Text,
     /// A row of the columns `subject` and `text`.
@@ -35,7 +35,7 @@ pub struct Configuration {
     /// How often it is drawn. Fingerprints are random projections or samples; the name of the column
     /// stands for the random numbers, and which one it is decides some pairs by luck.
     pub draws: usize,
-    form: Form,
+    form: InputForm,
     /// With document frequencies taken from the set itself.
     idf: bool,
     options: String,
@@ -57,9 +57,9 @@ impl Configuration {
         };
         let idf = form.ends_with("+idf");
         let form = match form.trim_end_matches("+idf") {
-            "text" => Form::Text,
-            "row" => Form::Row,
-            "tokens" => Form::Tokens,
+            "text" => InputForm::Text,
+            "row" => InputForm::Row,
+            "tokens" => InputForm::Tokens,
             _ => return Err(format!("unknown form {form}: {line}").into()),
         };
         Ok(Configuration {
@@ -73,17 +73,17 @@ impl Configuration {
     }
 
     /// Does the set have what this takes?
-    pub fn fits(&self, set: &Set) -> bool {
-        self.form != Form::Row || !set.titles.is_empty()
+    pub fn fits(&self, set: &LabelledSet) -> bool {
+        self.form != InputForm::Row || !set.titles.is_empty()
     }
 
-    fn plans(&self, set: &Set, draw: usize) -> Result<Vec<ColumnPlan>, Box<dyn Error>> {
+    fn plans(&self, set: &LabelledSet, draw: usize) -> Result<Vec<ColumnPlan>, Box<dyn Error>> {
         let preset = presets::find(Some(&self.preset))?;
         let mut plans = match self.form {
-            Form::Text | Form::Tokens => {
+            InputForm::Text | InputForm::Tokens => {
                 vec![plan::text(preset, &parse_text(&self.options, &mut || {})?)?]
             }
-            Form::Row => {
+            InputForm::Row => {
                 let field = |name: &str| Field {
                     name: name.to_owned(),
                     generated: false,
@@ -104,22 +104,21 @@ impl Configuration {
         Ok(plans)
     }
 
-    /// Sketches each row as of a column with a name that belongs to the draw (a lone text in the
-    /// first without one), and takes from it what `of` gives.
-    pub fn sketch<T>(
+    /// Fingerprints each row as one of a column with a name that belongs to the draw (a lone text
+    /// in the first without one).
+    pub fn fingerprints(
         &self,
-        set: &Set,
+        set: &LabelledSet,
         draw: usize,
-        of: &dyn Fn(&Sketch<1>) -> Option<T>,
-    ) -> Result<Vec<Option<T>>, Box<dyn Error>> {
+    ) -> Result<Vec<Option<u64>>, Box<dyn Error>> {
         let plans = self.plans(set, draw)?;
         let mut sketch = Sketch::<1>::new(Width::W64);
         let row = |(i, text): (usize, &String)| {
             sketch.begin();
-            let tokens = (self.form == Form::Tokens).then(|| weighted_tokens(text));
+            let tokens = (self.form == InputForm::Tokens).then(|| weighted_tokens(text));
             for plan in &plans {
                 let field = |field| match (self.form, field) {
-                    (Form::Row, 0) => &set.titles[i],
+                    (InputForm::Row, 0) => &set.titles[i],
                     _ => tokens.as_ref().unwrap_or(text),
                 };
                 if let Some(title) = plan.title {
@@ -127,17 +126,13 @@ impl Configuration {
                 }
                 sketch.column(plan, Content::Text(field(plan.field)), &mut || {})?;
             }
-            Ok(of(&sketch))
+            Ok(sketch.fingerprint().map(|[bits]| bits))
         };
         set.texts.iter().enumerate().map(row).collect()
     }
-
-    pub fn fingerprints(&self, set: &Set, draw: usize) -> Result<Vec<Option<u64>>, Box<dyn Error>> {
-        self.sketch(set, draw, &|sketch| sketch.fingerprint().map(|[bits]| bits))
-    }
 }
 
-/// A text as preset `s1` wants it.
+/// A text in the form that preset `s1` takes.
 fn weighted_tokens(text: &str) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     normal::for_each_chunk(text, &mut String::new(), &mut || {}, &mut |chunk| {
@@ -152,52 +147,24 @@ fn weighted_tokens(text: &str) -> String {
     tokens.join(" ")
 }
 
-/// In how many rows of a set each word occurs.
-pub struct DocumentFrequencies {
-    pub counts: HashMap<String, u64>,
-    idf: Arc<Idf>,
-}
-
-fn document_frequencies(set: &Set) -> Result<Arc<Idf>, Box<dyn Error>> {
-    Ok(Arc::clone(&frequencies(set)?.idf))
-}
-
-/// Counted at the first call.
-pub fn frequencies(set: &Set) -> Result<&DocumentFrequencies, Box<dyn Error>> {
+/// In how many rows of the set each word occurs, counted at the first call.
+fn document_frequencies(set: &LabelledSet) -> Result<Arc<Idf>, Box<dyn Error>> {
     if let Some(known) = set.frequencies.get() {
-        return Ok(known);
+        return Ok(Arc::clone(known));
     }
-    let mut counts: HashMap<String, u64> = HashMap::new();
-    for_each_word_set(set, &mut |_, words| {
-        for word in words {
-            *counts.entry(word).or_default() += 1;
-        }
-    })?;
-    let mut idf = Idf::new(set.texts.len() as u64);
-    for (word, &count) in &counts {
-        idf.add(word, count)?;
-    }
-    let idf = Arc::new(idf);
-    Ok(set
-        .frequencies
-        .get_or_init(|| DocumentFrequencies { counts, idf }))
-}
-
-/// Calls `row` with each row's position and its different words.
-pub fn for_each_word_set(
-    set: &Set,
-    row: &mut dyn FnMut(usize, Vec<String>),
-) -> Result<(), Box<dyn Error>> {
     let plan = plan::text(
         presets::find(Some("plain"))?,
         &parse_text("{}", &mut || {})?,
     )?;
-    for (i, text) in set.texts.iter().enumerate() {
-        let mut words = Vec::new();
+    let mut counts: HashMap<String, u64> = HashMap::new();
+    for text in &set.texts {
         for_each_term(&plan, text, &mut || {}, &mut |word| {
-            words.push(word.to_owned());
+            *counts.entry(word.to_owned()).or_default() += 1;
         })?;
-        row(i, words);
     }
-    Ok(())
+    let mut idf = Idf::new(set.texts.len() as u64);
+    for (word, &count) in &counts {
+        idf.add(word, count)?;
+    }
+    Ok(Arc::clone(set.frequencies.get_or_init(|| Arc::new(idf))))
 }

@@ -4,19 +4,18 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::fs::File;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use flate2::read::GzDecoder;
 use simhash_fingerprint::hash::city64;
 use simhash_fingerprint::similarity::jaccard::Shingles;
+use simhash_fingerprint::terms::Idf;
 use simhash_fingerprint::text::ngrams::{GramLengths, Ngrams};
 use simhash_fingerprint::text::normal::for_each_chunk;
 
-use crate::configurations::DocumentFrequencies;
-
 /// What the truth says of a pair that is listed in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PairKind {
     /// Equal in normal form.
     Exact,
     /// Jaccard similarity of at least 0.8.
@@ -26,9 +25,9 @@ pub enum Kind {
 }
 
 /// Pairs by the positions of their texts, the smaller first.
-pub type Truth = HashMap<(u32, u32), Kind>;
+pub type Truth = HashMap<(u32, u32), PairKind>;
 
-pub struct Set {
+pub struct LabelledSet {
     pub name: String,
     /// The rows of which the truth speaks.
     pub texts: Vec<String>,
@@ -40,7 +39,8 @@ pub struct Set {
     pub groups: Vec<u32>,
     /// How many near pairs each of these has.
     pub near: Vec<f32>,
-    pub frequencies: OnceLock<DocumentFrequencies>,
+    /// In how many rows each word occurs, once that is counted.
+    pub frequencies: OnceLock<Arc<Idf>>,
 }
 
 /// Letters and digits that a text must have to be in the truth.
@@ -65,10 +65,10 @@ fn letters(text: &str) -> String {
     letters
 }
 
-impl Set {
+impl LabelledSet {
     /// Reads NAME.csv.gz, and the truth from NAME_pairs.csv.gz, or finds the truth when there is no
     /// such file. None when the folder does not have the set.
-    pub fn read(folder: &Path, name: &str) -> Result<Option<Set>, Box<dyn Error>> {
+    pub fn read(folder: &Path, name: &str) -> Result<Option<LabelledSet>, Box<dyn Error>> {
         let path = folder.join(format!("{name}.csv.gz"));
         if !path.exists() {
             return Ok(None);
@@ -94,7 +94,12 @@ impl Set {
             true => read_truth(&pairs, &positions)?,
             false => find_truth(&texts, &shingles(&texts)?),
         };
-        Ok(Some(Set::new(name.to_owned(), texts, titles, truth)?))
+        Ok(Some(LabelledSet::new(
+            name.to_owned(),
+            texts,
+            titles,
+            truth,
+        )?))
     }
 
     pub fn new(
@@ -102,9 +107,9 @@ impl Set {
         texts: Vec<String>,
         titles: Vec<String>,
         truth: Truth,
-    ) -> Result<Set, Box<dyn Error>> {
+    ) -> Result<LabelledSet, Box<dyn Error>> {
         let mut parents: Vec<u32> = (0..texts.len() as u32).collect();
-        for (&(a, b), _) in truth.iter().filter(|(_, kind)| **kind != Kind::Grey) {
+        for (&(a, b), _) in truth.iter().filter(|(_, kind)| **kind != PairKind::Grey) {
             let (a, b) = (root(&mut parents, a), root(&mut parents, b));
             // The same in whatever order the pairs come: intervals are drawn by it.
             parents[a.max(b) as usize] = a.min(b);
@@ -113,11 +118,11 @@ impl Set {
             .map(|row| root(&mut parents, row))
             .collect();
         let mut near = vec![0.0; texts.len()];
-        for (&(a, _), _) in truth.iter().filter(|(_, kind)| **kind == Kind::Near) {
+        for (&(a, _), _) in truth.iter().filter(|(_, kind)| **kind == PairKind::Near) {
             near[groups[a as usize] as usize] += 1.0;
         }
         let shingles = shingles(&texts)?;
-        Ok(Set {
+        Ok(LabelledSet {
             name,
             texts,
             titles,
@@ -129,7 +134,7 @@ impl Set {
         })
     }
 
-    pub fn count(&self, kind: Kind) -> f64 {
+    pub fn count(&self, kind: PairKind) -> f64 {
         self.truth.values().filter(|k| **k == kind).count() as f64
     }
 }
@@ -144,9 +149,9 @@ fn read_truth(path: &Path, positions: &HashMap<String, u32>) -> Result<Truth, Bo
     for record in rows(path)?.records() {
         let record = record?;
         let kind = match &record[3] {
-            "exact" => Kind::Exact,
-            "near" => Kind::Near,
-            _ => Kind::Grey,
+            "exact" => PairKind::Exact,
+            "near" => PairKind::Near,
+            _ => PairKind::Grey,
         };
         let (Some(&a), Some(&b)) = (positions.get(&record[0]), positions.get(&record[1])) else {
             return Err(format!("{}: names a row that is not there", path.display()).into());
@@ -167,9 +172,9 @@ fn find_truth(texts: &[String], shingles: &[Shingles]) -> Truth {
         for (b, second) in shingles.iter().enumerate().skip(a + 1) {
             let similarity = first.jaccard(second).unwrap_or(0.0);
             let kind = match similarity {
-                _ if letters[a] == letters[b] => Kind::Exact,
-                0.8.. => Kind::Near,
-                0.5.. => Kind::Grey,
+                _ if letters[a] == letters[b] => PairKind::Exact,
+                0.8.. => PairKind::Near,
+                0.5.. => PairKind::Grey,
                 _ => continue,
             };
             truth.insert((a as u32, b as u32), kind);
@@ -194,11 +199,12 @@ mod tests {
     fn a_group_is_named_by_its_first_row() {
         let texts = vec!["a text".to_owned(); 4];
         let pairs = [
-            ((2, 3), Kind::Exact),
-            ((1, 2), Kind::Near),
-            ((0, 1), Kind::Grey),
+            ((2, 3), PairKind::Exact),
+            ((1, 2), PairKind::Near),
+            ((0, 1), PairKind::Grey),
         ];
-        let set = Set::new("set".to_owned(), texts, Vec::new(), Truth::from(pairs)).unwrap();
+        let set =
+            LabelledSet::new("set".to_owned(), texts, Vec::new(), Truth::from(pairs)).unwrap();
         assert_eq!(set.groups, [0, 1, 1, 1]);
     }
 }

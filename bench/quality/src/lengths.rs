@@ -11,8 +11,8 @@ use simhash_fingerprint::options::plan;
 use simhash_fingerprint::options::presets;
 use simhash_fingerprint::sketch::{Content, Sketch};
 
-use crate::data::Set;
-use crate::measure::{Random, Skew};
+use crate::data::LabelledSet;
+use crate::measure::{LinearCongruential, Skew};
 use crate::{Outcomes, in_parallel};
 
 const PRESETS: [&str; 3] = ["words", "minwise", "shingles"];
@@ -27,7 +27,7 @@ const MILLION: f64 = 1e6;
 const BLOCK_RADII: [(u32, [u32; 4]); 2] = [(3, [0; 4]), (8, [2, 1, 1, 1])];
 
 /// One preset on texts of one length.
-pub struct Line {
+pub struct LengthLine {
     set: String,
     texts: String,
     preset: &'static str,
@@ -64,7 +64,7 @@ impl Unrelated {
             }
         }
         self.distance += weight * distances as f64 / pairs;
-        self.fullest += weight * Skew::of(fingerprints).fullest;
+        self.fullest += weight * Skew::measure(fingerprints).fullest;
         for i in 0..BLOCK_RADII.len() {
             self.compared[i] += weight * MILLION * compared[i] as f64 / pairs;
             self.within[i] += weight * MILLION * within[i] as f64 / pairs;
@@ -81,7 +81,7 @@ fn blocks_within(differ: u64, radii: &[u32; 4]) -> u64 {
 }
 
 /// The rows as they are, one of each group of duplicates, and made texts of each length.
-pub fn measure(set: &Set) -> Outcomes<Vec<Line>> {
+pub fn measure(set: &LabelledSet) -> Outcomes<Vec<LengthLine>> {
     let single = |row: &(usize, &String)| set.groups[row.0] as usize == row.0;
     let rows = set.texts.iter().enumerate().filter(single);
     let rows: Vec<String> = rows.map(|(_, text)| text.clone()).collect();
@@ -98,7 +98,7 @@ pub fn measure(set: &Set) -> Outcomes<Vec<Line>> {
         for draw in 0..DRAWS {
             found.add(&fingerprints(preset, draw, rows)?, 1.0 / DRAWS as f64);
         }
-        Ok(Line {
+        Ok(LengthLine {
             set: set.name.clone(),
             texts: texts.clone(),
             preset,
@@ -126,7 +126,7 @@ fn pieces(rows: &[String]) -> Vec<String> {
 
 /// Joins pieces at random. None is in two texts before all have been in one.
 fn texts(pieces: &mut [String], bytes: usize, count: usize) -> Vec<String> {
-    let (mut random, mut next) = (Random(11), pieces.len());
+    let (mut random, mut next) = (LinearCongruential(11), pieces.len());
     let mut text = |_| {
         let mut text = String::new();
         while text.len() < bytes {
@@ -143,7 +143,7 @@ fn texts(pieces: &mut [String], bytes: usize, count: usize) -> Vec<String> {
     (0..count).map(&mut text).collect()
 }
 
-fn shuffle(pieces: &mut [String], random: &mut Random) {
+fn shuffle(pieces: &mut [String], random: &mut LinearCongruential) {
     for i in (1..pieces.len()).rev() {
         pieces.swap(i, random.below(i + 1));
     }
@@ -166,7 +166,7 @@ fn fingerprints(
     texts.iter().map(fingerprint).collect()
 }
 
-pub fn table(text: &mut String, lines: &[Line]) -> Outcomes<()> {
+pub fn table(text: &mut String, lines: &[LengthLine]) -> Outcomes<()> {
     writeln!(
         text,
         "\n## Lengths: table\n\n\

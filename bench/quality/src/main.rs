@@ -1,16 +1,13 @@
 //! `quality DATA_FOLDER CONFIGURATIONS OUT_FOLDER`: precision and recall of fingerprint
-//! configurations and of other methods on labelled text. Leaves quality.csv, quality.md,
-//! advice.md, bare.md and plots in the folder OUT.
+//! configurations on labelled text. Leaves quality.csv, quality.md, advice.md
+//! and bare.md in the folder OUT.
 
 mod advice;
 mod configurations;
 mod data;
 mod lengths;
-mod margins;
 mod measure;
-mod peers;
 mod planted;
-mod plots;
 mod report;
 
 use std::error::Error;
@@ -19,9 +16,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use configurations::Configuration;
-use data::{Kind, Set};
-use measure::{Outcome, RADII, Skew, Tally};
-use report::{Line, Section};
+use data::{LabelledSet, PairKind};
+use measure::{PairTally, RADII, Skew, TallyByRadius};
+use report::{MethodLine, SetReport};
 
 type Outcomes<T> = Result<T, Box<dyn Error>>;
 
@@ -48,16 +45,19 @@ const LENGTHS_OF: [&str; 3] = [
     "minhash_articles2500_dev",
     "debian_desc_zh",
 ];
-/// Of these the low-margin bits are looked at.
-const MARGINS: [&str; 2] = ["words", "words_pairs_log"];
 /// Sets with fewer near pairs only inform.
 pub const ENOUGH: f64 = 50.0;
 
 const PLANTED_DRAWS: usize = 2;
-const MARGIN_DRAWS: usize = 4;
 
-fn lines_of(set: &Set, name: &str, k: Option<u32>, tally: &Tally, skew: Option<Skew>) -> [Line; 2] {
-    [false, true].map(|check| Line {
+fn lines_of(
+    set: &LabelledSet,
+    name: &str,
+    k: u32,
+    tally: &PairTally,
+    skew: Skew,
+) -> [MethodLine; 2] {
+    [false, true].map(|check| MethodLine {
         set: set.name.clone(),
         method: name.to_owned(),
         k,
@@ -66,17 +66,21 @@ fn lines_of(set: &Set, name: &str, k: Option<u32>, tally: &Tally, skew: Option<S
     })
 }
 
-fn configuration(set: &Set, configuration: &Configuration, draws: usize) -> Outcomes<Vec<Line>> {
-    let (mut outcome, mut skew) = (Outcome::new(set, draws), Skew::default());
+fn configuration(
+    set: &LabelledSet,
+    configuration: &Configuration,
+    draws: usize,
+) -> Outcomes<Vec<MethodLine>> {
+    let (mut outcome, mut skew) = (TallyByRadius::new(set, draws), Skew::default());
     let share = 1.0 / draws as f64;
     for draw in 0..draws {
         let fingerprints = configuration.fingerprints(set, draw)?;
         outcome.add(set, draw, &fingerprints);
-        let one = Skew::of(&fingerprints);
+        let one = Skew::measure(&fingerprints);
         skew.fullest += one.fullest * share;
         skew.load += one.load * share;
     }
-    let lines = |(tally, &k)| lines_of(set, &configuration.name, Some(k), tally, Some(skew));
+    let lines = |(tally, &k)| lines_of(set, &configuration.name, k, tally, skew);
     Ok(outcome.0.iter().zip(&RADII).flat_map(lines).collect())
 }
 
@@ -111,30 +115,17 @@ fn in_parallel<T: Send>(
 }
 
 /// Everything that is measured on a set.
-fn section(set: &Set, list: &[&Configuration], planted: bool) -> Outcomes<Section> {
-    let enough = !planted && set.count(Kind::Near) >= ENOUGH;
-    let margins: Vec<&&Configuration> = (list.iter())
-        .filter(|one| enough && MARGINS.contains(&one.name.as_str()))
-        .collect();
-    let lines = in_parallel(list.len() + peers::METHODS.len(), |i| match list.get(i) {
-        Some(one) => configuration(set, one, if planted { PLANTED_DRAWS } else { one.draws }),
-        None => {
-            let (name, method) = peers::METHODS[i - list.len()];
-            let tally = peers::tally(set, method)?;
-            Ok(lines_of(set, name, None, &tally, None).into())
-        }
+fn section(set: &LabelledSet, list: &[&Configuration], planted: bool) -> Outcomes<SetReport> {
+    let lines = in_parallel(list.len(), |i| {
+        let one = list[i];
+        configuration(set, one, if planted { PLANTED_DRAWS } else { one.draws })
     })?;
-    let margins = in_parallel(margins.len(), |i| {
-        let found = margins::measure(set, margins[i], MARGIN_DRAWS)?;
-        Ok((margins[i].name.clone(), found))
-    })?;
-    Ok(Section {
+    Ok(SetReport {
         set: set.name.clone(),
         rows: set.texts.len(),
-        near: set.count(Kind::Near),
-        exact: set.count(Kind::Exact),
+        near: set.count(PairKind::Near),
+        exact: set.count(PairKind::Exact),
         lines: lines.into_iter().flatten().collect(),
-        margins,
     })
 }
 
@@ -146,7 +137,7 @@ fn main() -> Outcomes<()> {
     let list = configurations::read(Path::new(list))?;
     let (mut sections, mut planted, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
     for name in SETS {
-        let Some(set) = Set::read(Path::new(folder), name)? else {
+        let Some(set) = LabelledSet::read(Path::new(folder), name)? else {
             continue;
         };
         let fitting: Vec<&Configuration> = list.iter().filter(|c| c.fits(&set)).collect();
@@ -165,6 +156,5 @@ fn main() -> Outcomes<()> {
         eprintln!("{name}: measured");
     }
     report::write(Path::new(out), &sections, &planted, &lengths)?;
-    advice::write(Path::new(out), &sections)?;
-    plots::draw(Path::new(out), &sections, &planted)
+    advice::write(Path::new(out), &sections)
 }

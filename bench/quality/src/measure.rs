@@ -1,6 +1,6 @@
 //! Pairs that were found, and how many of them are true.
 
-use crate::data::{Kind, Set};
+use crate::data::{LabelledSet, PairKind};
 
 /// The radii that are measured.
 pub const RADII: [u32; 5] = [3, 4, 6, 8, 10];
@@ -11,7 +11,7 @@ const RESAMPLES: usize = 400;
 
 /// Pairs found in one group of rows by one draw.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+struct PairCounts {
     exact: f32,
     near: f32,
     /// Neither right nor wrong.
@@ -21,49 +21,42 @@ struct Counts {
 
 /// What one method finds, by group of rows and, within a group, by draw; as it is and with the
 /// check of candidates.
-pub struct Tally {
+pub struct PairTally {
     draws: usize,
-    plain: Vec<Counts>,
-    checked: Vec<Counts>,
+    unchecked: Vec<PairCounts>,
+    checked: Vec<PairCounts>,
 }
 
-impl Tally {
-    pub fn new(set: &Set, draws: usize) -> Self {
-        let counts = vec![Counts::default(); set.texts.len() * draws];
+impl PairTally {
+    pub fn new(set: &LabelledSet, draws: usize) -> Self {
+        let counts = vec![PairCounts::default(); set.texts.len() * draws];
         Self {
             draws,
-            plain: counts.clone(),
+            unchecked: counts.clone(),
             checked: counts,
         }
     }
 
-    pub fn add(&mut self, set: &Set, draw: usize, pair: (u32, u32), weight: f32) {
-        let kind = set.truth.get(&pair).copied();
-        let passed = similarity(set, pair) >= CHECKED;
-        let group = set.groups[pair.0 as usize] as usize;
-        self.enter(group * self.draws + draw, kind, passed, weight);
-    }
-
-    fn enter(&mut self, at: usize, kind: Option<Kind>, passed: bool, weight: f32) {
-        self.plain[at].count(kind, weight);
+    fn enter(&mut self, at: usize, kind: Option<PairKind>, passed: bool) {
+        self.unchecked[at].count(kind);
         if passed {
-            self.checked[at].count(kind, weight);
+            self.checked[at].count(kind);
         }
     }
 
     /// The result without (false) or with the check.
-    pub fn result(&self, set: &Set, check: bool) -> Measure {
+    pub fn result(&self, set: &LabelledSet, check: bool) -> Measure {
         let counts = match check {
             true => &self.checked,
-            false => &self.plain,
+            false => &self.unchecked,
         };
-        let mean = |part: fn(&Counts) -> f32| {
+        let mean = |part: fn(&PairCounts) -> f32| {
             let sum: f64 = counts.iter().map(|c| f64::from(part(c))).sum();
             sum / self.draws as f64
         };
-        let among = |part: fn(&Counts) -> f32| {
-            let of_wrong = |c: &Counts| (part(c), part(c) + c.wrong);
-            Share::of(counts.iter().map(of_wrong).collect(), self.draws)
+        let among = |part: fn(&PairCounts) -> f32| {
+            let share = |c: &PairCounts| (part(c), part(c) + c.wrong);
+            Share::over_draws(counts.iter().map(share).collect(), self.draws)
         };
         let near = set.near.iter().flat_map(|near| vec![*near; self.draws]);
         let recall = counts.iter().zip(near).map(|(c, all)| (c.near, all));
@@ -75,24 +68,24 @@ impl Tally {
             wrong: mean(|c| c.wrong),
             precision: among(|c| c.exact + c.near),
             precision_near: among(|c| c.near),
-            recall: Share::of(recall.collect(), self.draws),
-            recall_exact: mean(|c| c.exact) / set.count(Kind::Exact),
+            recall: Share::over_draws(recall.collect(), self.draws),
+            recall_exact: mean(|c| c.exact) / set.count(PairKind::Exact),
         }
     }
 }
 
-impl Counts {
-    fn count(&mut self, kind: Option<Kind>, weight: f32) {
+impl PairCounts {
+    fn count(&mut self, kind: Option<PairKind>) {
         match kind {
-            Some(Kind::Exact) => self.exact += weight,
-            Some(Kind::Near) => self.near += weight,
-            Some(Kind::Grey) => self.grey += weight,
-            None => self.wrong += weight,
+            Some(PairKind::Exact) => self.exact += 1.0,
+            Some(PairKind::Near) => self.near += 1.0,
+            Some(PairKind::Grey) => self.grey += 1.0,
+            None => self.wrong += 1.0,
         }
     }
 }
 
-pub fn similarity(set: &Set, pair: (u32, u32)) -> f64 {
+fn similarity(set: &LabelledSet, pair: (u32, u32)) -> f64 {
     let (a, b) = (pair.0 as usize, pair.1 as usize);
     set.shingles[a].jaccard(&set.shingles[b]).unwrap_or(0.0)
 }
@@ -150,19 +143,19 @@ fn range(mut shares: Vec<f64>, tail: usize) -> (f64, f64) {
 
 impl Share {
     /// `parts` by group and, within a group, by draw.
-    fn of(parts: Vec<Parts>, draws: usize) -> Self {
+    fn over_draws(parts: Vec<Parts>, draws: usize) -> Self {
         let groups: Vec<&[Parts]> = (parts.chunks(draws))
             .filter(|group| group.iter().any(|part| part.1 > 0.0))
             .collect();
         let one = |draw: usize| ratio(groups.iter().map(|group| group[draw]));
-        let mut random = Random(1);
-        let mut again = || {
+        let mut random = LinearCongruential(1);
+        let mut resampled = || {
             let draws: Vec<usize> = (0..draws).map(|_| random.below(draws)).collect();
             let group = |_: &&[Parts]| groups[random.below(groups.len())];
             let groups = groups.iter().map(group);
             ratio(groups.flat_map(|group| draws.iter().map(|&draw| group[draw])))
         };
-        let (low, high) = range((0..RESAMPLES).map(|_| again()).collect(), 40);
+        let (low, high) = range((0..RESAMPLES).map(|_| resampled()).collect(), 40);
         Share {
             value: ratio(groups.iter().flat_map(|group| group.iter().copied())),
             low,
@@ -175,9 +168,9 @@ impl Share {
 
 /// Pseudo-random numbers from a seed: the same data give the same result. Constants of Knuth's MMIX
 /// generator.
-pub struct Random(pub u64);
+pub struct LinearCongruential(pub u64);
 
-impl Random {
+impl LinearCongruential {
     pub fn below(&mut self, limit: usize) -> usize {
         self.0 = self
             .0
@@ -188,15 +181,15 @@ impl Random {
 }
 
 /// What a configuration finds, by position in [`RADII`].
-pub struct Outcome(pub Vec<Tally>);
+pub struct TallyByRadius(pub Vec<PairTally>);
 
-impl Outcome {
-    pub fn new(set: &Set, draws: usize) -> Self {
-        Self(RADII.iter().map(|_| Tally::new(set, draws)).collect())
+impl TallyByRadius {
+    pub fn new(set: &LabelledSet, draws: usize) -> Self {
+        Self(RADII.iter().map(|_| PairTally::new(set, draws)).collect())
     }
 
     /// Compares all pairs of the fingerprints of one draw; rows without fingerprint are in no pair.
-    pub fn add(&mut self, set: &Set, draw: usize, fingerprints: &[Option<u64>]) {
+    pub fn add(&mut self, set: &LabelledSet, draw: usize, fingerprints: &[Option<u64>]) {
         let rows: Vec<(u32, u64)> = (fingerprints.iter().zip(0..))
             .filter_map(|(fingerprint, row)| Some((row, (*fingerprint)?)))
             .collect();
@@ -210,13 +203,13 @@ impl Outcome {
         }
     }
 
-    fn enter(&mut self, set: &Set, draw: usize, pair: (u32, u32), distance: u32) {
+    fn enter(&mut self, set: &LabelledSet, draw: usize, pair: (u32, u32), distance: u32) {
         let kind = set.truth.get(&pair).copied();
         let passed = similarity(set, pair) >= CHECKED;
         let group = set.groups[pair.0 as usize] as usize;
         for (tally, &k) in self.0.iter_mut().zip(&RADII) {
             if distance <= k {
-                tally.enter(group * tally.draws + draw, kind, passed, 1.0);
+                tally.enter(group * tally.draws + draw, kind, passed);
             }
         }
     }
@@ -233,7 +226,7 @@ pub struct Skew {
 }
 
 impl Skew {
-    pub fn of(fingerprints: &[Option<u64>]) -> Self {
+    pub fn measure(fingerprints: &[Option<u64>]) -> Self {
         let (mut fullest, mut pairs, mut rows) = (0u32, 0.0, 0.0);
         for block in 0..4 {
             let mut counts = vec![0u32; 1 << 16];

@@ -3,8 +3,8 @@
 
 use std::error::Error;
 
-use crate::data::{Kind, Set, Truth};
-use crate::measure::Random;
+use crate::data::{LabelledSet, PairKind, Truth};
+use crate::measure::LinearCongruential;
 
 const OTHERS: usize = 5000;
 const COPIES: usize = 300;
@@ -28,7 +28,7 @@ const EDITS: [(&str, Edit); 5] = [
 ];
 
 impl Edit {
-    fn of(self, text: &str, chinese: bool, random: &mut Random) -> String {
+    fn apply(self, text: &str, chinese: bool, random: &mut LinearCongruential) -> String {
         let mut letters: Vec<char> = text.chars().collect();
         let places: Vec<usize> = (0..letters.len())
             .filter(|&i| letters[i].is_alphanumeric())
@@ -53,7 +53,7 @@ impl Edit {
 }
 
 /// One set for each edit, and one in which each has a fifth of the copies.
-pub fn sets(from: &Set) -> Result<Vec<Set>, Box<dyn Error>> {
+pub fn sets(from: &LabelledSet) -> Result<Vec<LabelledSet>, Box<dyn Error>> {
     let mut sets = Vec::new();
     for edit in &EDITS {
         sets.push(plant(from, edit.0, std::slice::from_ref(edit))?);
@@ -62,15 +62,19 @@ pub fn sets(from: &Set) -> Result<Vec<Set>, Box<dyn Error>> {
     Ok(sets)
 }
 
-fn plant(from: &Set, name: &str, edits: &[(&str, Edit)]) -> Result<Set, Box<dyn Error>> {
-    let mut random = Random(7);
+fn plant(
+    from: &LabelledSet,
+    name: &str,
+    edits: &[(&str, Edit)],
+) -> Result<LabelledSet, Box<dyn Error>> {
+    let mut random = LinearCongruential(7);
     let others = from.texts.len().min(OTHERS);
     let mut texts = from.texts[..others].to_vec();
     let chinese = !texts.iter().take(100).all(|text| text.is_ascii());
     // What the set has by itself is neither right nor wrong here.
     let mut truth: Truth = (from.truth.keys())
         .filter(|pair| (pair.1 as usize) < others)
-        .map(|&pair| (pair, Kind::Grey))
+        .map(|&pair| (pair, PairKind::Grey))
         .collect();
     let relatives: Vec<(u32, u32)> = truth.keys().copied().collect();
     let mut originals: Vec<usize> = (0..others).collect();
@@ -78,13 +82,16 @@ fn plant(from: &Set, name: &str, edits: &[(&str, Edit)]) -> Result<Set, Box<dyn 
         let chosen = i + random.below(others - i);
         originals.swap(i, chosen);
         let (original, copy) = (originals[i] as u32, texts.len() as u32);
-        texts.push(edit.1.of(&from.texts[originals[i]], chinese, &mut random));
-        truth.insert((original, copy), Kind::Near);
+        texts.push(
+            edit.1
+                .apply(&from.texts[originals[i]], chinese, &mut random),
+        );
+        truth.insert((original, copy), PairKind::Near);
         for &(a, b) in relatives
             .iter()
             .filter(|p| p.0 == original || p.1 == original)
         {
-            truth.insert((a + b - original, copy), Kind::Grey);
+            truth.insert((a + b - original, copy), PairKind::Grey);
         }
     }
     // Two copies of originals that are relatives.
@@ -95,9 +102,9 @@ fn plant(from: &Set, name: &str, edits: &[(&str, Edit)]) -> Result<Set, Box<dyn 
     for (i, &a) in copies.iter().enumerate() {
         for (j, &b) in copies.iter().enumerate().skip(i + 1) {
             if truth.contains_key(&(a.min(b), a.max(b))) {
-                truth.insert(((others + i) as u32, (others + j) as u32), Kind::Grey);
+                truth.insert(((others + i) as u32, (others + j) as u32), PairKind::Grey);
             }
         }
     }
-    Set::new(format!("planted: {name}"), texts, Vec::new(), truth)
+    LabelledSet::new(format!("planted: {name}"), texts, Vec::new(), truth)
 }

@@ -4,40 +4,34 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::lengths;
-use crate::margins::{BITS, Margins};
 use crate::measure::{Measure, Share, Skew};
 use crate::{ENOUGH, Outcomes};
 
 /// One method at one radius in one set.
-pub struct Line {
+pub struct MethodLine {
     pub set: String,
     pub method: String,
-    /// None for methods without a radius.
-    pub k: Option<u32>,
+    pub k: u32,
     pub measure: Measure,
-    pub skew: Option<Skew>,
+    pub skew: Skew,
 }
 
-pub struct Section {
+pub struct SetReport {
     pub set: String,
     pub rows: usize,
     pub near: f64,
     pub exact: f64,
-    pub lines: Vec<Line>,
-    pub margins: Vec<(String, Margins)>,
+    pub lines: Vec<MethodLine>,
 }
 
-impl Section {
-    pub fn find(&self, method: &str, k: Option<u32>, check: bool) -> Option<&Measure> {
-        let line = |l: &&Line| l.method == method && l.k == k && l.measure.check == check;
+impl SetReport {
+    pub fn find(&self, method: &str, k: u32, check: bool) -> Option<&Measure> {
+        let line = |l: &&MethodLine| l.method == method && l.k == k && l.measure.check == check;
         self.lines.iter().find(line).map(|l| &l.measure)
     }
 
-    /// The methods, with whether they have a radius.
-    pub fn methods(&self) -> Vec<(&str, bool)> {
-        let mut methods: Vec<(&str, bool)> = (self.lines.iter())
-            .map(|l| (l.method.as_str(), l.k.is_some()))
-            .collect();
+    pub fn methods(&self) -> Vec<&str> {
+        let mut methods: Vec<&str> = self.lines.iter().map(|l| l.method.as_str()).collect();
         methods.dedup();
         methods
     }
@@ -45,9 +39,9 @@ impl Section {
 
 pub fn write(
     out: &Path,
-    sections: &[Section],
-    planted: &[Section],
-    lengths: &[lengths::Line],
+    sections: &[SetReport],
+    planted: &[SetReport],
+    lengths: &[lengths::LengthLine],
 ) -> Outcomes<()> {
     std::fs::write(out.join("quality.csv"), csv(sections, planted)?)?;
     let mut text = String::new();
@@ -55,13 +49,12 @@ pub fn write(
         main_table(&mut text, section)?;
     }
     lengths::table(&mut text, lengths)?;
-    margin_tables(&mut text, sections)?;
     planted_table(&mut text, planted)?;
     std::fs::write(out.join("quality.md"), text)?;
     Ok(())
 }
 
-fn csv(sections: &[Section], planted: &[Section]) -> Outcomes<String> {
+fn csv(sections: &[SetReport], planted: &[SetReport]) -> Outcomes<String> {
     let mut text =
         "set,method,k,check,exact,near,grey,wrong,recall_exact,fullest_key,load".to_owned();
     for share in ["precision", "precision_near", "recall"] {
@@ -71,7 +64,7 @@ fn csv(sections: &[Section], planted: &[Section]) -> Outcomes<String> {
     }
     text.push('\n');
     for line in sections.iter().chain(planted).flat_map(|s| &s.lines) {
-        let k = line.k.map_or(String::new(), |k| k.to_string());
+        let k = line.k;
         let check = if line.measure.check {
             "jaccard"
         } else {
@@ -80,18 +73,10 @@ fn csv(sections: &[Section], planted: &[Section]) -> Outcomes<String> {
         let (set, method, figures) = (&line.set, &line.method, figures(&line.measure, line.skew));
         writeln!(text, "{set},\"{method}\",{k},{check},{figures}")?;
     }
-    for Section { set, margins, .. } in sections {
-        for (name, margins) in margins {
-            for (way, measure) in &margins.ways {
-                let figures = figures(measure, None);
-                writeln!(text, "{set},\"{name}: {way}\",3,none,{figures}")?;
-            }
-        }
-    }
     Ok(text)
 }
 
-fn figures(m: &Measure, skew: Option<Skew>) -> String {
+fn figures(m: &Measure, skew: Skew) -> String {
     let share = |s: &Share| {
         let (least, greatest) = s.draws;
         [s.value, s.low, s.high, s.shipped, least, greatest]
@@ -101,9 +86,7 @@ fn figures(m: &Measure, skew: Option<Skew>) -> String {
     let pairs = [m.exact, m.near, m.grey, m.wrong]
         .map(|n| format!("{n:.2}"))
         .join(",");
-    let skew = skew.map_or(String::from(","), |s| {
-        format!("{:.5},{:.3}", s.fullest, s.load)
-    });
+    let skew = format!("{:.5},{:.3}", skew.fullest, skew.load);
     let shares = [&m.precision, &m.precision_near, &m.recall]
         .map(share)
         .join(",");
@@ -129,7 +112,7 @@ fn intervals(measure: &Measure) -> String {
     format!("{} / {}", part(measure.precision), part(measure.recall))
 }
 
-fn main_table(text: &mut String, section: &Section) -> Outcomes<()> {
+fn main_table(text: &mut String, section: &SetReport) -> Outcomes<()> {
     let only = if section.near < ENOUGH {
         ": informative only"
     } else {
@@ -157,14 +140,14 @@ fn main_table(text: &mut String, section: &Section) -> Outcomes<()> {
     ];
     writeln!(text, "| {} |", columns.join(" | "))?;
     writeln!(text, "|{}", "---|".repeat(columns.len()))?;
-    for (method, radius) in section.methods() {
-        method_line(text, section, method, radius)?;
+    for method in section.methods() {
+        method_line(text, section, method)?;
     }
     Ok(())
 }
 
-fn method_line(text: &mut String, section: &Section, method: &str, radius: bool) -> Outcomes<()> {
-    let at = |k: u32, check| section.find(method, radius.then_some(k), check);
+fn method_line(text: &mut String, section: &SetReport, method: &str) -> Outcomes<()> {
+    let at = |k: u32, check| section.find(method, k, check);
     let Some(first) = at(3, false) else {
         return Ok(());
     };
@@ -176,11 +159,6 @@ fn method_line(text: &mut String, section: &Section, method: &str, radius: bool)
         intervals(first),
         share(first.precision_near.value)
     )?;
-    if !radius {
-        let checked = at(3, true).map_or("-".to_owned(), |m| share(m.recall.value));
-        writeln!(text, " - | - | - | - | - | {checked} | - | - | - |")?;
-        return Ok(());
-    }
     let (least, greatest) = recall.draws;
     write!(
         text,
@@ -201,53 +179,13 @@ fn method_line(text: &mut String, section: &Section, method: &str, radius: bool)
         )?;
     }
     let line = section.lines.iter().find(|l| l.method == method);
-    match line.and_then(|l| l.skew) {
-        Some(s) => writeln!(text, " {:.2} % | {:.1} |", 100.0 * s.fullest, s.load)?,
-        None => writeln!(text, " - | - |")?,
+    if let Some(Skew { fullest, load }) = line.map(|l| l.skew) {
+        writeln!(text, " {:.2} % | {load:.1} |", 100.0 * fullest)?;
     }
     Ok(())
 }
 
-fn margin_tables(text: &mut String, sections: &[Section]) -> Outcomes<()> {
-    writeln!(text, "\n## Low-margin bits: tables\n")?;
-    writeln!(
-        text,
-        "| set, configuration | of one row, 4 bits | 8 bits | of either row, 4 bits | 8 bits |\n|---|---|---|---|---|"
-    )?;
-    for section in sections {
-        for (name, margins) in &section.margins {
-            write!(text, "| {}, `{name}` |", section.set)?;
-            for i in 0..BITS.len() {
-                write!(text, " {:.0} % |", 100.0 * margins.of_one[i])?;
-            }
-            for i in 0..BITS.len() {
-                write!(text, " {:.0} % |", 100.0 * margins.of_either[i])?;
-            }
-            writeln!(text)?;
-        }
-    }
-    let Some((_, first)) = sections.iter().find_map(|s| s.margins.first()) else {
-        return Ok(());
-    };
-    write!(text, "\n| set, configuration |")?;
-    first
-        .ways
-        .iter()
-        .try_for_each(|(way, _)| write!(text, " {way} |"))?;
-    writeln!(text, "\n|---|{}", "---|".repeat(first.ways.len()))?;
-    for section in sections {
-        for (name, margins) in &section.margins {
-            write!(text, "| {}, `{name}` |", section.set)?;
-            for (_, measure) in &margins.ways {
-                write!(text, " {} |", both(Some(measure)))?;
-            }
-            writeln!(text)?;
-        }
-    }
-    Ok(())
-}
-
-fn planted_table(text: &mut String, planted: &[Section]) -> Outcomes<()> {
+fn planted_table(text: &mut String, planted: &[SetReport]) -> Outcomes<()> {
     let Some((mixed, edits)) = planted.split_last() else {
         return Ok(());
     };
@@ -265,25 +203,16 @@ fn planted_table(text: &mut String, planted: &[Section]) -> Outcomes<()> {
         " all five, k = 3 | k = 8 | k = 8, checked |\n|---|{}",
         "---|".repeat(edits.len() + 3)
     )?;
-    for (method, radius) in mixed.methods() {
-        let at = |k: u32| radius.then_some(k);
+    for method in mixed.methods() {
         write!(text, "| `{method}` |")?;
         for edit in edits {
-            let recall = |k| {
-                edit.find(method, at(k), false)
-                    .map_or(0.0, |m| m.recall.value)
-            };
-            match radius {
-                true => write!(text, " {:.2}; {:.2} |", recall(3), recall(8))?,
-                false => write!(text, " {:.2} |", recall(3))?,
-            }
+            let recall = |k| edit.find(method, k, false).map_or(0.0, |m| m.recall.value);
+            write!(text, " {:.2}; {:.2} |", recall(3), recall(8))?;
         }
-        write!(text, " {} |", both(mixed.find(method, at(3), false)))?;
-        match radius {
-            true => write!(text, " {} |", both(mixed.find(method, Some(8), false)))?,
-            false => write!(text, " - |")?,
+        for (k, check) in [(3, false), (8, false), (8, true)] {
+            write!(text, " {} |", both(mixed.find(method, k, check)))?;
         }
-        writeln!(text, " {} |", both(mixed.find(method, at(8), true)))?;
+        writeln!(text)?;
     }
     Ok(())
 }

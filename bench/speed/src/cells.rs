@@ -4,9 +4,9 @@
 use std::time::Instant;
 
 use crate::oracle::Truth;
-use crate::peers::{Peer, Query, Task};
-use crate::pq::{Client, Outcome, Statement, bigint};
-use crate::report::{Measure, progress};
+use crate::peers::{Peer, Query, QueryKind};
+use crate::pq::{Client, Outcome, PreparedStatement, bigint};
+use crate::report::{Measurement, progress};
 
 /// Queries of one cell before it is the next one's turn. Single turns would let each query find the
 /// processor's caches full of another one's pages.
@@ -20,7 +20,7 @@ pub const SESSION: &str =
 
 struct Cell {
     query: Query,
-    statement: Statement,
+    statement: PreparedStatement,
     times: Vec<f64>,
     /// Of the empty queries before.
     floors: Vec<f64>,
@@ -45,13 +45,13 @@ pub struct Questions<'a> {
 
 impl Questions<'_> {
     /// Whether this is the answer to question `i`.
-    pub fn is_right(&self, task: Task, i: usize, answer: &[u64]) -> bool {
+    pub fn is_right(&self, kind: QueryKind, i: usize, answer: &[u64]) -> bool {
         let (truth, centre) = (&self.truths[i], self.centres[i]);
-        match task {
-            Task::Within(k) => truth.is_within(k, answer),
-            Task::Nearest => truth.is_nearest(self.rows, centre, answer),
-            Task::LookUp => {
-                let id = task.about(centre, self.rows.len()) as usize;
+        match kind {
+            QueryKind::Within(k) => truth.is_within(k, answer),
+            QueryKind::Nearest => truth.is_nearest(self.rows, centre, answer),
+            QueryKind::LookUp => {
+                let id = kind.parameter(centre, self.rows.len()) as usize;
                 answer == [self.rows[id]]
             }
         }
@@ -65,7 +65,7 @@ pub const FLOOR: &str = "SELECT $1::bigint LIMIT 0";
 
 /// Prepares and plans a query under its own settings, which need not last longer: the plan does.
 /// The note says when it is not the plan that was meant.
-pub fn prepare(client: &Client, query: &Query, name: &str) -> Outcome<(Statement, String)> {
+pub fn prepare(client: &Client, query: &Query, name: &str) -> Outcome<(PreparedStatement, String)> {
     client.run("BEGIN")?;
     for setting in query.settings {
         client.run(&format!("SET LOCAL {setting}"))?;
@@ -98,8 +98,8 @@ impl Cell {
     fn warm_up(&self, client: &Client, questions: &Questions) -> Outcome<()> {
         let start = Instant::now();
         for q in questions.warm_up {
-            let about = self.query.task.about(*q, questions.rows.len());
-            client.execute(&self.statement, &self.query.parameters(about))?;
+            let parameter = self.query.kind.parameter(*q, questions.rows.len());
+            client.execute(&self.statement, &self.query.parameters(parameter))?;
             if start.elapsed().as_secs_f64() > questions.cap / 10.0 {
                 break;
             }
@@ -107,14 +107,19 @@ impl Cell {
         Ok(())
     }
 
-    fn turn(&mut self, client: &Client, floor: &Statement, questions: &Questions) -> Outcome<()> {
+    fn turn(
+        &mut self,
+        client: &Client,
+        floor: &PreparedStatement,
+        questions: &Questions,
+    ) -> Outcome<()> {
         let mut spent = 0.0;
         for _ in 0..TURN {
             let Some(q) = questions.centres.get(self.times.len()) else {
                 break;
             };
-            let about = self.query.task.about(*q, questions.rows.len());
-            let (empty, parameters) = ([bigint(about)], self.query.parameters(about));
+            let parameter = self.query.kind.parameter(*q, questions.rows.len());
+            let (empty, parameters) = ([bigint(parameter)], self.query.parameters(parameter));
             let (floor_time, _) = timed(|| client.execute(floor, &empty))?;
             let (time, answer) = timed(|| client.execute(&self.statement, &parameters))?;
             self.floors.push(floor_time * 1e6);
@@ -129,18 +134,18 @@ impl Cell {
         Ok(())
     }
 
-    fn measure(&self, questions: &Questions, floor: f64) -> Measure {
+    fn measure(&self, questions: &Questions, floor: f64) -> Measurement {
         let wrong = (0..self.answers.len())
-            .filter(|i| !questions.is_right(self.query.task, *i, &self.answers[*i]))
+            .filter(|i| !questions.is_right(self.query.kind, *i, &self.answers[*i]))
             .count();
         let found: usize = self.answers.iter().map(Vec::len).sum();
-        Measure {
-            what: match self.query.task {
-                Task::LookUp => LOOK_UP.to_owned(),
-                Task::Within(_) | Task::Nearest => "search".to_owned(),
+        Measurement {
+            what: match self.query.kind {
+                QueryKind::LookUp => LOOK_UP.to_owned(),
+                QueryKind::Within(_) | QueryKind::Nearest => "search".to_owned(),
             },
             peer: self.query.peer.name().to_owned(),
-            k: self.query.task.name(),
+            k: self.query.kind.name(),
             n: self.times.len(),
             value: percentile(&self.times, 0.5) - floor,
             unit: "us",
@@ -162,8 +167,12 @@ pub fn percentile(values: &[f64], share: f64) -> f64 {
     sorted.get(at as usize).copied().unwrap_or(f64::NAN)
 }
 
-/// Measures every query of the peers over table `t`.
-pub fn measure(client: &Client, peers: &[Peer], questions: &Questions) -> Outcome<Vec<Measure>> {
+/// Measurements every query of the peers over table `t`.
+pub fn measure(
+    client: &Client,
+    peers: &[Peer],
+    questions: &Questions,
+) -> Outcome<Vec<Measurement>> {
     client.run(SESSION)?;
     let floor = client.prepare("floor", FLOOR)?;
     let mut cells = Vec::new();

@@ -18,7 +18,7 @@ pub struct Truth {
 }
 
 impl Truth {
-    fn of(rows: &[u64], centre: u64) -> Truth {
+    fn compute(rows: &[u64], centre: u64) -> Truth {
         let mut near = Vec::new();
         let mut at = [0usize; 65];
         for (id, row) in rows.iter().enumerate() {
@@ -37,20 +37,14 @@ impl Truth {
 
     /// Whether `ids`, in any order, are exactly the rows within `k`.
     pub fn is_within(&self, k: u32, ids: &[u64]) -> bool {
-        let wanted: HashSet<u64> = self
+        let expected: HashSet<u64> = self
             .near
             .iter()
             .filter(|(distance, _)| u32::from(*distance) <= k)
             .map(|(_, id)| u64::from(*id))
             .collect();
         let got: HashSet<u64> = ids.iter().copied().collect();
-        ids.len() == got.len() && got == wanted
-    }
-
-    /// Whether row `id` is within `k`.
-    pub fn has_within(&self, k: u32, id: u64) -> bool {
-        (self.near.iter())
-            .any(|(distance, near)| u32::from(*distance) <= k && u64::from(*near) == id)
+        ids.len() == got.len() && got == expected
     }
 
     /// Whether `ids` are different rows, in order of distance, as near as the nearest.
@@ -68,12 +62,12 @@ impl Truth {
 pub fn truths(rows: &[u64], centres: &[u64]) -> Outcome<Vec<Truth>> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let share = centres.len().div_ceil(threads).max(1);
-    let of_share =
-        |share: &[u64]| -> Vec<Truth> { share.iter().map(|c| Truth::of(rows, *c)).collect() };
+    let compute =
+        |share: &[u64]| -> Vec<Truth> { share.iter().map(|c| Truth::compute(rows, *c)).collect() };
     let shares: Result<Vec<_>, _> = thread::scope(|scope| {
         let workers: Vec<_> = centres
             .chunks(share)
-            .map(|share| scope.spawn(move || of_share(share)))
+            .map(|share| scope.spawn(move || compute(share)))
             .collect();
         workers.into_iter().map(|worker| worker.join()).collect()
     });
@@ -129,7 +123,7 @@ mod tests {
     #[test]
     fn a_wrong_answer_is_seen() {
         let rows = [0, 1, 3, 7, 1 << 40, u64::MAX];
-        let truth = Truth::of(&rows, 0);
+        let truth = Truth::compute(&rows, 0);
         assert!(truth.is_within(1, &[4, 1, 0]));
         for wrong in [&[0, 1][..], &[0, 1, 4, 2], &[0, 1, 2], &[0, 1, 4, 4]] {
             assert!(!truth.is_within(1, wrong), "{wrong:?}");

@@ -1,5 +1,6 @@
 //! A connection through libpq, made safe: plain SQL, prepared statements with binary parameters and
-//! results, and COPY. With os.rs, the only file here with unsafe code.
+//! results, and COPY. The only file here with unsafe code. The crate `postgres` runs an
+//! event loop under each query, whose switches of context would be part of times of microseconds.
 
 use std::error::Error;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -11,12 +12,8 @@ pub type Outcome<T> = Result<T, Box<dyn Error>>;
 
 pub struct Client(*mut PGconn);
 
-// SAFETY: a libpq connection may be used from any thread, by one at a time, and a Client is not
-// Sync.
-unsafe impl Send for Client {}
-
 /// A statement that the server has prepared.
-pub struct Statement(CString);
+pub struct PreparedStatement(CString);
 
 /// What a query returned; freed when dropped.
 pub struct Answer(*mut PGresult);
@@ -41,18 +38,8 @@ pub fn int_array(values: &[u32]) -> Parameter {
 impl Client {
     /// Connects as the environment says (PGHOST, PGUSER, ...).
     pub fn connect() -> Outcome<Client> {
-        Client::connect_as("")
-    }
-
-    /// Connects to the server whose socket is in this folder, otherwise as the environment says.
-    pub fn connect_to(folder: &str) -> Outcome<Client> {
-        Client::connect_as(&format!("host='{folder}'"))
-    }
-
-    fn connect_as(settings: &str) -> Outcome<Client> {
-        let settings = CString::new(settings)?;
         // SAFETY: the argument is a C string; libpq always returns a connection or null.
-        let client = Client(unsafe { PQconnectdb(settings.as_ptr()) });
+        let client = Client(unsafe { PQconnectdb(c"".as_ptr()) });
         // SAFETY: PQstatus accepts null, which is a bad connection.
         if unsafe { PQstatus(client.0) } != ConnStatusType::CONNECTION_OK {
             return Err(client.message().into());
@@ -98,16 +85,20 @@ impl Client {
             .map_err(|_| format!("not a number: {text}").into())
     }
 
-    pub fn prepare(&self, name: &str, sql: &str) -> Outcome<Statement> {
+    pub fn prepare(&self, name: &str, sql: &str) -> Outcome<PreparedStatement> {
         let (name, text) = (CString::new(name)?, CString::new(sql)?);
         // SAFETY: the connection is open, both are C strings, and no types are given.
         let raw = unsafe { PQprepare(self.0, name.as_ptr(), text.as_ptr(), 0, null()) };
         self.checked(raw, sql)?;
-        Ok(Statement(name))
+        Ok(PreparedStatement(name))
     }
 
     /// Executes a prepared statement, parameters and results in binary form.
-    pub fn execute(&self, statement: &Statement, parameters: &[Parameter]) -> Outcome<Answer> {
+    pub fn execute(
+        &self,
+        statement: &PreparedStatement,
+        parameters: &[Parameter],
+    ) -> Outcome<Answer> {
         let mut values = [null::<c_char>(); 8];
         let (mut lengths, formats) = ([0 as c_int; 8], [1 as c_int; 8]);
         let count = parameters.len().min(values.len());

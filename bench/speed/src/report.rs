@@ -4,16 +4,12 @@ use std::fmt::Write as _;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use crate::cells::LOOK_UP;
-use crate::peers::Peer;
-use crate::{cold, cold_table, sessions};
-
 /// One measured value.
 #[derive(Clone, Default)]
-pub struct Measure {
+pub struct Measurement {
     pub what: String,
     pub peer: String,
-    /// Radius, or the number of clients.
+    /// Radius.
     pub k: String,
     /// How often it was measured.
     pub n: usize,
@@ -30,16 +26,16 @@ pub struct Measure {
     pub note: String,
 }
 
-/// The measures of one set at one size.
-pub struct Section {
+/// The measurements of one set at one size.
+pub struct SetMeasurements {
     pub set: String,
     pub rows: usize,
-    pub measures: Vec<Measure>,
+    pub measurements: Vec<Measurement>,
 }
 
-impl Section {
-    pub fn find(&self, what: &str, peer: &str, k: &str) -> Option<&Measure> {
-        (self.measures.iter()).find(|m| m.what == what && m.peer == peer && m.k == k)
+impl SetMeasurements {
+    pub fn find(&self, what: &str, peer: &str, k: &str) -> Option<&Measurement> {
+        (self.measurements.iter()).find(|m| m.what == what && m.peer == peer && m.k == k)
     }
 }
 
@@ -50,12 +46,12 @@ pub fn progress(line: &str) {
     println!("   {:3}:{:02}  {line}", seconds / 60, seconds % 60);
 }
 
-pub fn csv(sections: &[Section]) -> String {
+pub fn csv(sections: &[SetMeasurements]) -> String {
     let mut out =
         "set,rows,what,peer,k,n,value,unit,p95,floor,mean_rows,checked,wrong,note\n".to_owned();
     let show = |value: Option<f64>| value.map_or(String::new(), |v| format!("{v:.2}"));
     for section in sections {
-        for m in &section.measures {
+        for m in &section.measurements {
             let _ = writeln!(
                 out,
                 "{},{},\"{}\",\"{}\",{},{},{},{},{},{},{},{},{},\"{}\"",
@@ -100,10 +96,16 @@ pub fn distinct<'a>(values: impl Iterator<Item = &'a String>) -> Vec<&'a String>
 }
 
 /// A table with a row for each radius and two columns for each peer.
-fn searches(section: &Section, out: &mut String) {
-    let of = |m: &&Measure| m.what == "search";
-    let peers = distinct(section.measures.iter().filter(of).map(|m| &m.peer));
-    let tasks = distinct(section.measures.iter().filter(of).map(|m| &m.k));
+fn searches(section: &SetMeasurements, out: &mut String) {
+    let is_search = |m: &&Measurement| m.what == "search";
+    let peers = distinct(
+        section
+            .measurements
+            .iter()
+            .filter(is_search)
+            .map(|m| &m.peer),
+    );
+    let tasks = distinct(section.measurements.iter().filter(is_search).map(|m| &m.k));
     if tasks.is_empty() {
         return;
     }
@@ -128,83 +130,56 @@ fn searches(section: &Section, out: &mut String) {
         }
         out.push('\n');
     }
-    let floor = section.measures.iter().find(of).and_then(|m| m.floor);
+    let floor = section
+        .measurements
+        .iter()
+        .find(is_search)
+        .and_then(|m| m.floor);
     let _ = writeln!(
         out,
         "\nThe floor was {} us.",
         floor.map_or(String::new(), short)
     );
-    look_up(section, out);
 }
 
-/// How many answers of the set were checked.
-fn checked(section: &Section, out: &mut String) {
-    let checked: usize = section.measures.iter().map(|m| m.checked).sum();
-    let wrong: usize = section.measures.iter().map(|m| m.wrong).sum();
+/// Says how many answers of the set were checked.
+fn checked_answers(section: &SetMeasurements, out: &mut String) {
+    let checked: usize = section.measurements.iter().map(|m| m.checked).sum();
+    let wrong: usize = section.measurements.iter().map(|m| m.wrong).sum();
     let _ = writeln!(
         out,
         "\n{checked} answers were compared with those of reading every row in memory, {wrong} were wrong."
     );
 }
 
-/// What a look-up costs, and what searches cost in look-ups.
-fn look_up(section: &Section, out: &mut String) {
-    let Some(look_up) = section.measures.iter().find(|m| m.what == LOOK_UP) else {
-        return;
-    };
-    let searches = [
-        ("3", "within 3"),
-        ("8", "within 8"),
-        ("10 nearest", "ten nearest"),
-    ];
-    let multiples: Vec<String> = (searches.into_iter())
-        .filter_map(|(k, name)| {
-            let search = section.find("search", Peer::Simhash.name(), k)?;
-            Some(format!("{name} {}", short(search.value / look_up.value)))
-        })
-        .collect();
-    let _ = writeln!(
-        out,
-        "\nA look-up by the primary key: {} / {} us over the floor ({}). In look-ups, the medians of simhash are: {}.",
-        short(look_up.value),
-        look_up.p95.map_or(String::new(), short),
-        look_up.n,
-        multiples.join(", ")
-    );
-}
-
 /// Everything else: a row for each kind of measure, a column for each peer.
-fn others(section: &Section, out: &mut String) {
-    let of = |m: &&Measure| {
-        let elsewhere = ["hot keys", sessions::PREFIX, cold::PREFIX];
-        m.what != "search" && m.what != LOOK_UP && !elsewhere.iter().any(|e| m.what.starts_with(e))
-    };
-    let peers = distinct(section.measures.iter().filter(of).map(|m| &m.peer));
+fn others(section: &SetMeasurements, out: &mut String) {
+    let is_other = |m: &&Measurement| m.what != "search";
+    let peers = distinct(
+        section
+            .measurements
+            .iter()
+            .filter(is_other)
+            .map(|m| &m.peer),
+    );
     if peers.is_empty() {
         return;
     }
     let names: Vec<&str> = peers.iter().map(|p| p.as_str()).collect();
     let _ = writeln!(
         out,
-        "\nOther measures; inserts and VACUUM over those of a table without a secondary index, which the last column has\n"
+        "\nOther measurements; inserts and VACUUM over those of a table without a secondary index, which the last column has\n"
     );
     let _ = writeln!(out, "| | {} |", names.join(" | "));
     let _ = writeln!(out, "|---|{}", "---|".repeat(peers.len()));
     let mut rows: Vec<(&str, &str, &str)> = Vec::new();
-    for m in section.measures.iter().filter(of) {
+    for m in section.measurements.iter().filter(is_other) {
         let row = (m.what.as_str(), m.k.as_str(), m.unit);
         if !rows.contains(&row) {
             rows.push(row);
         }
     }
-    let order = [
-        "build, serial",
-        "build",
-        "size",
-        "insert",
-        "VACUUM",
-        "throughput",
-    ];
+    let order = ["build, serial", "build", "size", "insert", "VACUUM"];
     rows.sort_by_key(|(what, ..)| {
         order
             .iter()
@@ -212,10 +187,9 @@ fn others(section: &Section, out: &mut String) {
             .unwrap_or(order.len())
     });
     for (what, k, unit) in rows {
-        let detail = match (what, k) {
-            (_, "") => String::new(),
-            ("throughput", clients) => format!(", {clients} clients"),
-            (_, k) => format!(", k = {k}"),
+        let detail = match k {
+            "" => String::new(),
+            k => format!(", k = {k}"),
         };
         let _ = write!(out, "| {what}{detail}, {unit} |");
         for peer in &peers {
@@ -226,86 +200,16 @@ fn others(section: &Section, out: &mut String) {
     }
 }
 
-/// The in-memory comparison of ways to live with hot keys.
-fn hot_keys(section: &Section, out: &mut String) {
-    let names = distinct(
-        (section.measures.iter())
-            .filter(|m| m.what == "hot keys, compared")
-            .map(|m| &m.peer),
-    );
-    if names.is_empty() {
-        return;
-    }
-    let _ = writeln!(
-        out,
-        "\nHot keys at k = 3, a model in memory: median / 95th percentile\n"
-    );
-    let _ = writeln!(
-        out,
-        "| | postings compared | us | postings stored a row |\n|---|---|---|---|"
-    );
-    for name in names {
-        let cell = |what| {
-            section.find(what, name, "3").map_or(String::new(), |m| {
-                let p95 = m
-                    .p95
-                    .map_or(String::new(), |p95| format!(" / {}", short(p95)));
-                short(m.value) + &p95
-            })
-        };
-        let cells = ["hot keys, compared", "hot keys, time", "hot keys, stored"].map(cell);
-        let _ = writeln!(out, "| {name} | {} |", cells.join(" | "));
-    }
-}
-
-pub fn markdown(title: &str, sections: &[Section]) -> String {
+pub fn markdown(title: &str, sections: &[SetMeasurements]) -> String {
     let mut out = format!("{title}\n");
     for section in sections {
         let _ = writeln!(out, "\n## Set {}, {} rows", section.set, section.rows);
         searches(section, &mut out);
-        sessions::table(section, &mut out);
-        cold_table::write(section, &mut out);
         others(section, &mut out);
-        hot_keys(section, &mut out);
-        checked(section, &mut out);
-        for m in section.measures.iter().filter(|m| !m.note.is_empty()) {
+        checked_answers(section, &mut out);
+        for m in section.measurements.iter().filter(|m| !m.note.is_empty()) {
             let _ = writeln!(out, "\n* {} {} k = {}: {}", m.peer, m.what, m.k, m.note);
         }
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn searches_are_told_in_look_ups() {
-        let measure = |what: &str, peer: Peer, k: &str, value| Measure {
-            what: what.to_owned(),
-            peer: peer.name().to_owned(),
-            k: k.to_owned(),
-            value,
-            ..Measure::default()
-        };
-        let mut section = Section {
-            set: "A".to_owned(),
-            rows: 1,
-            measures: vec![
-                measure("search", Peer::Simhash, "3", 10.0),
-                measure("search", Peer::Btrees, "8", 1.0),
-                measure("search", Peer::Simhash, "8", 50.0),
-                measure(LOOK_UP, Peer::LookUp, "", 4.0),
-            ],
-        };
-        let text = markdown("", std::slice::from_ref(&section));
-        assert!(
-            text.contains(" are: within 3 2.50, within 8 12.5."),
-            "{text}"
-        );
-        // Not among the other measures as well.
-        assert!(!text.contains("| look-up"), "{text}");
-        section.measures.pop();
-        assert!(!markdown("", &[section]).contains("look-up"));
-    }
 }

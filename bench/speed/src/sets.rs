@@ -1,14 +1,12 @@
 //! The sets of fingerprints and the queries, the same in every run: A uniform, B skewed, each with
-//! 5 % of near-copies; real ones come from tables that run.sh has filled.
-
-use crate::pq::{Client, Outcome};
+//! 5 % of near-copies.
 
 /// SplitMix64 (Steele, Lea, Flood 2014): enough for test data, and the same everywhere.
-pub struct Random(u64);
+pub struct SplitMix(u64);
 
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(seed)
+impl SplitMix {
+    pub fn new(seed: u64) -> SplitMix {
+        SplitMix(seed)
     }
 
     pub fn next(&mut self) -> u64 {
@@ -68,7 +66,7 @@ impl Weighted {
         })
     }
 
-    fn draw(&self, random: &mut Random) -> u64 {
+    fn draw(&self, random: &mut SplitMix) -> u64 {
         let at = random.unit() * self.0[self.0.len() - 1];
         self.0.partition_point(|sum| *sum <= at) as u64
     }
@@ -80,7 +78,11 @@ fn scatter(rank: u64) -> u64 {
 }
 
 /// `count` fingerprints, every twentieth a copy of an earlier one with 1 to 3 bits turned over.
-fn with_copies(count: usize, random: &mut Random, fresh: impl Fn(&mut Random) -> u64) -> Vec<u64> {
+fn with_copies(
+    count: usize,
+    random: &mut SplitMix,
+    fresh: impl Fn(&mut SplitMix) -> u64,
+) -> Vec<u64> {
     let mut rows: Vec<u64> = Vec::with_capacity(count);
     for i in 0..count {
         let row = if i % 20 == 19 {
@@ -96,7 +98,7 @@ fn with_copies(count: usize, random: &mut Random, fresh: impl Fn(&mut Random) ->
 }
 
 pub fn uniform(count: usize) -> Vec<u64> {
-    with_copies(count, &mut Random::new(1), Random::next)
+    with_copies(count, &mut SplitMix::new(1), SplitMix::next)
 }
 
 /// Block 0: 20 % of the rows on one value, the rest Zipf 0.8; block 1: Zipf 1.0; blocks 2 and 3:
@@ -104,7 +106,7 @@ pub fn uniform(count: usize) -> Vec<u64> {
 pub fn skewed(count: usize) -> Vec<u64> {
     let (first, second) = (Weighted::zipf(0.8), Weighted::zipf(1.0));
     let (third, fourth) = (Weighted::bits(0.2), Weighted::bits(0.35));
-    with_copies(count, &mut Random::new(2), |random| {
+    with_copies(count, &mut SplitMix::new(2), |random| {
         let block_0 = match random.below(5) {
             0 => 0x5A5A,
             _ => scatter(first.draw(random)),
@@ -114,34 +116,9 @@ pub fn skewed(count: usize) -> Vec<u64> {
     })
 }
 
-/// The fingerprints of a table of run.sh, in the order of their ids; None when there is no such
-/// table.
-pub fn real(client: &Client, table: &str) -> Outcome<Option<Vec<u64>>> {
-    let there = client.run(&format!("SELECT 1 FROM pg_class WHERE relname = '{table}'"))?;
-    if there.len() == 0 {
-        return Ok(None);
-    }
-    let answer = client.run(&format!(
-        "SELECT fp FROM {table} WHERE fp IS NOT NULL ORDER BY id"
-    ))?;
-    let parsed: Result<Vec<i64>, _> = answer.lines().iter().map(|l| l.parse()).collect();
-    Ok(Some(parsed?.into_iter().map(|fp| fp as u64).collect()))
-}
-
-/// `count` more rows like those of a real set: copies with 0 to 12 bits turned over.
-pub fn more_like(rows: &[u64], count: usize) -> Vec<u64> {
-    let mut random = Random::new(4);
-    let like = |random: &mut Random| {
-        let flips = random.below(13);
-        let row = rows[random.below(rows.len())];
-        random.flipped(row, flips)
-    };
-    (0..count).map(|_| like(&mut random)).collect()
-}
-
 /// Queries: every second one a row, the others a row with 1 to 8 bits turned over.
 pub fn centres(rows: &[u64], count: usize, seed: u64) -> Vec<u64> {
-    let mut random = Random::new(seed);
+    let mut random = SplitMix::new(seed);
     (0..count)
         .map(|i| {
             let row = rows[random.below(rows.len())];
@@ -168,11 +145,11 @@ mod tests {
         // Zipf's first value: 1 / (1 + 1/2 + ... + 1/65536).
         let first = share(&rows, |row| row >> 32 & 0xFFFF == scatter(0));
         assert!((0.078..0.092).contains(&first), "{first}");
-        for (bits, wanted) in [(16..32, 0.2), (0..16, 0.35)] {
+        for (bits, expected) in [(16..32, 0.2), (0..16, 0.35)] {
             for bit in bits {
                 let set = share(&rows, |row| row >> bit & 1 == 1);
                 assert!(
-                    (wanted - 0.02..wanted + 0.02).contains(&set),
+                    (expected - 0.02..expected + 0.02).contains(&set),
                     "{bit}: {set}"
                 );
             }

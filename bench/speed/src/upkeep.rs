@@ -3,25 +3,14 @@
 
 use std::time::Instant;
 
-use crate::cells::percentile;
 use crate::peers::Peer;
-use crate::pq::{Client, Outcome, bigint};
-use crate::report::{Measure, progress};
+use crate::pq::{Client, Outcome};
+use crate::report::{Measurement, progress};
 
 /// Rows of a batch, inserted in one transaction, unless the set is small.
 const BATCH: usize = 100_000;
-/// Rows that are inserted one by one, each in its transaction.
-const SINGLES: usize = 1_000;
-
-/// The rows to insert, in tables of the server so that none of the time is the client's.
-pub struct Extra {
-    /// Rows of `extra_0`, which warms up, `extra_1`, `extra_2`, and of `extra_3`, after which the
-    /// size is taken again.
-    batches: [usize; 4],
-    singles: Vec<(u64, u64)>,
-}
-
-/// Three batches of a hundredth of the rows, and in all a tenth, or a million.
+/// Numbers of rows of the tables `extra_0`, which warms up, `extra_1`, `extra_2` and `extra_3`:
+/// three times a hundredth of the set, and in all a tenth or a million.
 fn batches(rows: usize) -> [usize; 4] {
     let batch = (rows / 100).clamp(1, BATCH);
     let all = (rows / 10).min(10 * BATCH).max(4 * batch);
@@ -30,7 +19,7 @@ fn batches(rows: usize) -> [usize; 4] {
 
 /// How many more fingerprints than rows a set needs.
 pub fn extra_rows(rows: usize) -> usize {
-    batches(rows).iter().sum::<usize>() + SINGLES
+    batches(rows).iter().sum()
 }
 
 /// Lines of COPY, some hundred kilobytes a piece.
@@ -48,25 +37,19 @@ pub fn copy_lines(first_id: usize, fingerprints: &[u64]) -> impl Iterator<Item =
         })
 }
 
-impl Extra {
-    pub fn load(client: &Client, rows: usize, fingerprints: &[u64]) -> Outcome<Extra> {
-        let batches = batches(rows);
-        let mut at = 0;
-        for (i, count) in batches.into_iter().enumerate() {
-            client.run(&format!("DROP TABLE IF EXISTS extra_{i}"))?;
-            client.run(&format!("CREATE TABLE extra_{i} (id bigint, fp bigint)"))?;
-            let lines = copy_lines(rows + at, &fingerprints[at..at + count]);
-            client.copy(&format!("COPY extra_{i} FROM STDIN"), lines)?;
-            client.run(&format!("VACUUM ANALYZE extra_{i}"))?;
-            at += count;
-        }
-        client.run("DROP TABLE IF EXISTS plain")?;
-        client.run("CREATE TABLE plain (id bigint PRIMARY KEY, fp bigint NOT NULL)")?;
-        let singles = (fingerprints[at..].iter().enumerate())
-            .map(|(i, fp)| ((rows + at + i) as u64, *fp))
-            .collect();
-        Ok(Extra { batches, singles })
+/// Puts the rows that are inserted later into tables of the server, so that none of the time is the
+/// client's.
+pub fn load_extra_rows(client: &Client, rows: usize, fingerprints: &[u64]) -> Outcome<()> {
+    let mut at = 0;
+    for (i, count) in batches(rows).into_iter().enumerate() {
+        client.run(&format!("DROP TABLE IF EXISTS extra_{i}"))?;
+        client.run(&format!("CREATE TABLE extra_{i} (id bigint, fp bigint)"))?;
+        let lines = copy_lines(rows + at, &fingerprints[at..at + count]);
+        client.copy(&format!("COPY extra_{i} FROM STDIN"), lines)?;
+        client.run(&format!("VACUUM ANALYZE extra_{i}"))?;
+        at += count;
     }
+    Ok(())
 }
 
 /// Runs statements one by one; seconds of them all.
@@ -101,20 +84,19 @@ pub fn measure(
     client: &Client,
     peer: Peer,
     rows: usize,
-    extra: &Extra,
-    floor: &[Measure],
-) -> Outcome<Vec<Measure>> {
+    floor: &[Measurement],
+) -> Outcome<Vec<Measurement>> {
     progress(&format!("keeping: {}", peer.name()));
     client.run("SET max_parallel_maintenance_workers = 0")?;
     client.run("SET synchronous_commit = off")?;
     fresh_copy(client)?;
-    let mut bench = Bench {
+    let mut bench = UpkeepBench {
         client,
         peer,
         floor,
-        measures: Vec::new(),
+        measurements: Vec::new(),
     };
-    if peer != Peer::Bare {
+    if peer != Peer::NoIndex {
         let time = seconds(client, &peer.create("w"))?;
         bench.add("build, serial", 1, time, "s");
         bench.add(
@@ -135,31 +117,25 @@ pub fn measure(
         Some("insert after a checkpoint"),
         Some("insert until a tenth is new"),
     ];
-    for (i, (name, count)) in names.into_iter().zip(extra.batches).enumerate() {
+    for (i, (name, count)) in names.into_iter().zip(batches(rows)).enumerate() {
         if i == 2 {
             client.run("CHECKPOINT")?;
         }
         bench.batch(name, &format!("extra_{i}"), count)?;
     }
-    if peer != Peer::Bare {
-        let size = bytes(client, peer, "w")? / (rows + extra.batches.iter().sum::<usize>()) as f64;
+    if peer != Peer::NoIndex {
+        let size = bytes(client, peer, "w")? / (rows + extra_rows(rows)) as f64;
         bench.add("size, after inserts", 1, size, "bytes a row");
     }
-    bench.single_rows(&extra.singles)?;
-    if peer != Peer::Side {
-        bench.vacuum()?;
-    }
-    let measures = bench.measures;
-    if peer == Peer::Side {
-        client.run("DROP TABLE w_side")?;
-    }
+    bench.vacuum()?;
+    let measurements = bench.measurements;
     client.run("DROP TABLE w")?;
-    Ok(measures)
+    Ok(measurements)
 }
 
 /// Table `w`: the rows of `t`, with a primary key only.
 fn fresh_copy(client: &Client) -> Outcome<()> {
-    client.run("DROP TABLE IF EXISTS w, w_side")?;
+    client.run("DROP TABLE IF EXISTS w")?;
     client.run("CREATE TABLE w (id bigint NOT NULL, fp bigint NOT NULL)")?;
     client.run("INSERT INTO w SELECT id, fp FROM t")?;
     client.run("ALTER TABLE w ADD PRIMARY KEY (id)")?;
@@ -168,22 +144,22 @@ fn fresh_copy(client: &Client) -> Outcome<()> {
     Ok(())
 }
 
-struct Bench<'a> {
+struct UpkeepBench<'a> {
     client: &'a Client,
     peer: Peer,
-    floor: &'a [Measure],
-    measures: Vec<Measure>,
+    floor: &'a [Measurement],
+    measurements: Vec<Measurement>,
 }
 
-impl Bench<'_> {
+impl UpkeepBench<'_> {
     fn add(&mut self, what: &str, n: usize, value: f64, unit: &'static str) {
-        self.measures.push(Measure {
+        self.measurements.push(Measurement {
             what: what.to_owned(),
             peer: self.peer.name().to_owned(),
             n,
             value,
             unit,
-            ..Measure::default()
+            ..Measurement::default()
         });
     }
 
@@ -193,8 +169,8 @@ impl Bench<'_> {
             .find(|m| m.what == what)
             .map(|m| m.value);
         self.add(what, n, value - floor.unwrap_or(0.0), unit);
-        if let Some(measure) = self.measures.last_mut() {
-            measure.floor = floor;
+        if let Some(measurement) = self.measurements.last_mut() {
+            measurement.floor = floor;
         }
     }
 
@@ -202,47 +178,15 @@ impl Bench<'_> {
     fn batch(&mut self, name: Option<&str>, source: &str, count: usize) -> Outcome<()> {
         let position = "SELECT pg_current_wal_insert_lsn() - '0/0'";
         let before = self.client.number(position)?;
-        let time = seconds(self.client, &[self.peer.insert("w", source)])?;
+        let time = seconds(
+            self.client,
+            &[format!("INSERT INTO w SELECT id, fp FROM {source}")],
+        )?;
         let logged = self.client.number(position)? - before;
         if let Some(name) = name {
             let rows = count as f64;
             self.add_over_floor(name, count, time * 1e6 / rows, "us a row");
             self.add_over_floor(&format!("{name}, WAL"), count, logged / rows, "bytes a row");
-        }
-        Ok(())
-    }
-
-    /// Rows one by one, each a transaction, in turns with the same on a table without a secondary
-    /// index, whose median is the floor.
-    fn single_rows(&mut self, rows: &[(u64, u64)]) -> Outcome<()> {
-        let given = "(SELECT $1::bigint AS id, $2::bigint AS fp) given";
-        let name = format!("single_{}", self.peer as u8);
-        let ours = self.client.prepare(&name, &self.peer.insert("w", given))?;
-        let plain = self
-            .client
-            .prepare(&format!("{name}_floor"), &Peer::Bare.insert("plain", given))?;
-        let mut times = [Vec::new(), Vec::new()];
-        for (id, fp) in rows {
-            let parameters = [bigint(*id), bigint(*fp)];
-            for (statement, times) in [&plain, &ours].into_iter().zip(&mut times) {
-                let start = Instant::now();
-                self.client.execute(statement, &parameters)?;
-                times.push(start.elapsed().as_secs_f64() * 1e6);
-            }
-        }
-        self.client.run("TRUNCATE plain")?;
-        self.client
-            .run(&format!("DEALLOCATE {name}; DEALLOCATE {name}_floor"))?;
-        let [plain, ours] = times.map(|times| (percentile(&times, 0.5), percentile(&times, 0.95)));
-        let value = if self.peer == Peer::Bare {
-            ours.0
-        } else {
-            ours.0 - plain.0
-        };
-        self.add("insert and commit", rows.len(), value, "us a row");
-        if let (Some(measure), true) = (self.measures.last_mut(), self.peer != Peer::Bare) {
-            measure.p95 = Some(ours.1 - plain.0);
-            measure.floor = Some(plain.0);
         }
         Ok(())
     }

@@ -1,4 +1,6 @@
-//! From a text to its features: its words, pairs and character n-grams, counted in a bag.
+//! Counts the features of a text: its words, pairs of words and character n-grams, in a bag.
+//! `sketch` calls it for each text of a row. After the first failure it adds nothing, and returns
+//! the failure at the end of the text.
 
 use std::collections::HashSet;
 use std::hash::BuildHasherDefault;

@@ -5,8 +5,6 @@ mod advice;
 use std::borrow::Cow;
 use std::fmt;
 
-use super::options::text_options::Needs;
-
 /// The kind of an [`Error`]; the server side maps it to a SQLSTATE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -56,7 +54,6 @@ pub enum Error {
     /// The preset has no use for this option.
     OptionWithoutUse {
         key: String,
-        needs: Needs,
         preset: &'static str,
     },
     JsonTooLong {
@@ -132,11 +129,11 @@ pub enum Error {
     TooWide {
         fingerprint: i64,
     },
-    /// A hash with another number of digits; `wanted` are those that the hash should have.
+    /// A hash with another number of digits; `expected` are those that the hash should have.
     HexLength {
         found: String,
         digits: usize,
-        wanted: usize,
+        expected: usize,
     },
     NoHexDigit {
         found: String,
@@ -148,7 +145,7 @@ pub enum Error {
     Unsigned(String),
     BitCount {
         bits: usize,
-        wanted: usize,
+        expected: usize,
     },
     ByteCount(usize),
     /// The argument `bits` of a function that reads hashes.
@@ -283,8 +280,8 @@ impl fmt::Display for Error {
             }
             Error::NoInteger(found) => write!(f, "hash is not an integer: {found}"),
             Error::Unsigned(found) => write!(f, "unsigned hash is out of range: {found}"),
-            Error::BitCount { bits, wanted } => {
-                write!(f, "hash has {bits} bits, not {wanted}")
+            Error::BitCount { bits, expected } => {
+                write!(f, "hash has {bits} bits, not {expected}")
             }
             Error::ByteCount(bytes) => write!(f, "hash has {bytes} bytes, not 8"),
             Error::HashWidth(bits) => write!(f, "bits is out of range: {bits}"),

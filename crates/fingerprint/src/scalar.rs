@@ -1,5 +1,6 @@
-//! Scalar values as text that no setting alters: equal values give equal text, and the text of a
-//! value is the same for ever.
+//! Writes scalar values as text that no setting alters. `row::canonical` and `row::text` of the
+//! extension call it. Equal values give equal text, and the text of a value never changes:
+//! fingerprints are stored.
 
 use std::fmt::{Display, LowerExp, Write};
 

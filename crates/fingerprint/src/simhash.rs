@@ -167,4 +167,11 @@ mod tests {
             prop_assert_eq!(sums, one_by_one);
         }
     }
+
+    #[test]
+    fn the_low_sums_are_those_of_the_first_word() {
+        let mut sums = Sums::<2>::ZERO;
+        sums.add([0b10, 0b01], 3.0);
+        assert_eq!(sums.low()[..2], [-3.0, 3.0]);
+    }
 }

@@ -13,7 +13,7 @@ use simhash_base::tid::Tid;
 use std::cmp::Ordering;
 use std::fmt;
 
-/// The number of 16-bit blocks of a fingerprint, and of key spaces that file it.
+/// The number of 16-bit blocks of a fingerprint, and of key spaces that store it.
 pub const BLOCKS: usize = 4;
 /// Bits of a block, hence of a key.
 pub const KEY_BITS: u32 = 16;
@@ -108,7 +108,7 @@ impl Key {
         (self.place().saturating_sub(low.place()) as f32 / width as f32).min(1.0)
     }
 
-    /// The 16-bit key under which the posting is filed.
+    /// The 16-bit key under which the posting is stored.
     #[inline]
     pub fn block_key(self) -> u16 {
         block_key(self.rotated)
@@ -190,7 +190,7 @@ impl Space {
         block_key(self.rotate(fingerprint))
     }
 
-    /// Returns where a row is filed in this space; in [`Space::NULL`] if it has no fingerprint.
+    /// Returns the position of a row in this space; in [`Space::NULL`] if it has no fingerprint.
     #[inline]
     pub fn key(self, row: IndexedRow, tid: Tid) -> Key {
         Key {
@@ -200,9 +200,9 @@ impl Space {
         }
     }
 
-    /// Returns what is filed at a position of this space.
+    /// Returns the row that has a posting at a position of this space.
     #[inline]
-    pub fn filed(self, key: Key) -> IndexedRow {
+    pub fn indexed_row(self, key: Key) -> IndexedRow {
         IndexedRow {
             scope: key.scope,
             fingerprint: (self != Space::NULL).then(|| self.unrotate(key.rotated)),

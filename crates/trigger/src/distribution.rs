@@ -1,5 +1,6 @@
-//! What a trigger sees of a table that Citus distributes to shards: it fires on a shard, a table of
-//! its own, whose name is that of the table with a number behind it.
+//! Which triggers a shard of a table of Citus can have. A trigger fires on a shard, a table of its
+//! own, whose name is that of the distributed table with a number behind it. The extension's module
+//! `citus` calls this with what Citus' catalogs say.
 
 #![forbid(unsafe_code)]
 
@@ -8,11 +9,11 @@ use crate::Error;
 /// Distribution of rows among shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Distribution {
-    /// Not at all: the table stays on one node, which lets Citus know of it.
+    /// A local table of one node, which was added to the metadata.
     Local,
-    /// Not at all: one shard has all rows, of which other nodes may have copies.
-    Whole,
-    /// Rows that are equal in this column are in one shard.
+    /// One shard has all rows: a reference table, or one that is distributed without a column.
+    SingleShard,
+    /// By the hash of this distribution column: rows that are equal in it are in one shard.
     Hash(String),
     /// Equal rows may be in any shards.
     Other,
@@ -21,10 +22,10 @@ pub enum Distribution {
 impl Distribution {
     /// Made from `partmethod`, `repmodel`, `colocationid` and the column of `partkey` in
     /// pg_dist_partition.
-    pub fn new(method: u8, replication: u8, group: i64, column: Option<String>) -> Self {
+    pub fn new(method: u8, replication: u8, colocation: i64, column: Option<String>) -> Self {
         match (method, column) {
-            (b'n', _) if replication == b's' && group == 0 => Self::Local,
-            (b'n', _) => Self::Whole,
+            (b'n', _) if replication == b's' && colocation == 0 => Self::Local,
+            (b'n', _) => Self::SingleShard,
             (b'h', Some(column)) => Self::Hash(column),
             _ => Self::Other,
         }
@@ -32,12 +33,12 @@ impl Distribution {
 
     /// Refuses a trigger that flags near-duplicates on a shard, unless all rows that may be
     /// near-duplicates of its rows are in the shard. The type's equality decides both what
-    /// `within` compares and what Citus hashes alike: it refuses to divide by a column whose
+    /// `within` compares and what Citus hashes alike: it refuses a distribution column whose
     /// collation finds different bytes equal.
     pub fn check_flags(&self, within: &[String]) -> Result<(), Error> {
         const ALL: &str = "simhash_pairs() finds the near-duplicates of the whole table.";
         match self {
-            Self::Local | Self::Whole => Ok(()),
+            Self::Local | Self::SingleShard => Ok(()),
             Self::Hash(column) if within.contains(column) => Ok(()),
             Self::Hash(column) => Err(Error::shard(format!(
                 "near-duplicates are flagged only within the distribution column \"{column}\""
@@ -114,25 +115,25 @@ mod tests {
 
     #[test]
     fn methods_of_citus() {
-        use Distribution::{Hash, Local, Other, Whole};
-        let of = |method, replication, group, column: Option<&str>| {
-            Distribution::new(method, replication, group, column.map(str::to_owned))
+        use Distribution::{Hash, Local, Other, SingleShard};
+        let by = |method, replication, colocation, column: Option<&str>| {
+            Distribution::new(method, replication, colocation, column.map(str::to_owned))
         };
-        assert_eq!(of(b'h', b's', 7, Some("id")), Hash("id".to_owned()));
-        assert_eq!(of(b'h', b'c', 0, Some("id")), Hash("id".to_owned()));
-        assert_eq!(of(b'h', b's', 7, None), Other);
-        assert_eq!(of(b'r', b's', 0, Some("id")), Other);
-        assert_eq!(of(b'a', b's', 0, Some("id")), Other);
-        assert_eq!(of(b'?', b's', 0, None), Other);
-        assert_eq!(of(b'n', b't', 3, None), Whole);
-        assert_eq!(of(b'n', b's', 3, None), Whole);
-        assert_eq!(of(b'n', b's', 0, None), Local);
+        assert_eq!(by(b'h', b's', 7, Some("id")), Hash("id".to_owned()));
+        assert_eq!(by(b'h', b'c', 0, Some("id")), Hash("id".to_owned()));
+        assert_eq!(by(b'h', b's', 7, None), Other);
+        assert_eq!(by(b'r', b's', 0, Some("id")), Other);
+        assert_eq!(by(b'a', b's', 0, Some("id")), Other);
+        assert_eq!(by(b'?', b's', 0, None), Other);
+        assert_eq!(by(b'n', b't', 3, None), SingleShard);
+        assert_eq!(by(b'n', b's', 3, None), SingleShard);
+        assert_eq!(by(b'n', b's', 0, None), Local);
     }
 
     #[test]
     fn flags_need_all_rows_that_may_be_near() {
-        for whole in [Distribution::Whole, Distribution::Local] {
-            assert_eq!(whole.check_flags(&[]), Ok(()));
+        for distribution in [Distribution::SingleShard, Distribution::Local] {
+            assert_eq!(distribution.check_flags(&[]), Ok(()));
         }
         let tenant = by_hash("tenant");
         assert_eq!(tenant.check_flags(&names(&["day", "tenant"])), Ok(()));
@@ -148,17 +149,20 @@ mod tests {
     #[test]
     fn clusters_stay_with_their_rows() {
         assert_eq!(Distribution::Local.check_clusters(), Ok(()));
-        for other in [Distribution::Whole, Distribution::Other, by_hash("id")] {
+        for other in [
+            Distribution::SingleShard,
+            Distribution::Other,
+            by_hash("id"),
+        ] {
             assert!(other.check_clusters().is_err(), "{other:?}");
         }
     }
 
     #[test]
     fn numbers_of_shards() {
-        let of = shard_number;
-        assert_eq!(of("doc_102008"), Some(102_008));
-        assert_eq!(of("doc_2024_102008"), Some(102_008));
-        assert_eq!(of("_1"), Some(1));
+        assert_eq!(shard_number("doc_102008"), Some(102_008));
+        assert_eq!(shard_number("doc_2024_102008"), Some(102_008));
+        assert_eq!(shard_number("_1"), Some(1));
         for none in [
             "doc",
             "doc_",
@@ -170,7 +174,7 @@ mod tests {
             "doc_99999999999999999999",
             "",
         ] {
-            assert_eq!(of(none), None, "{none}");
+            assert_eq!(shard_number(none), None, "{none}");
         }
     }
 

@@ -1,4 +1,6 @@
-//! The arguments of `simhash_flag_duplicate()`.
+//! Parses the arguments of `simhash_flag_duplicate()`. The trigger of `flag` parses them when it
+//! first fires. Combinations that cannot work together are refused here, so that the trigger meets
+//! none.
 
 #![forbid(unsafe_code)]
 
@@ -315,12 +317,12 @@ mod tests {
                     false => format!("{name}={name}"),
                 };
                 let arguments: Vec<String> = columns.iter().map(argument).collect();
-                let of_both = parse(&arguments);
+                let with_both = parse(&arguments);
                 if (*one, *other) == ("text", "key") {
-                    assert!(of_both.is_ok(), "both are only read");
+                    assert!(with_both.is_ok(), "both are only read");
                     continue;
                 }
-                let message = of_both.unwrap_err().message;
+                let message = with_both.unwrap_err().message;
                 assert!(message.ends_with("both name column \"same\""), "{message}");
                 assert!(message.contains(&format!("\"{one}\"")), "{message}");
                 assert!(message.contains(&format!("\"{other}\"")), "{message}");

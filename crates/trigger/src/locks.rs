@@ -55,13 +55,13 @@ const FOLDED: u32 = 1024;
 /// The first of the numbers that stand for all pairs of a column: that of rows without a scope.
 const WHOLE: u32 = PAIRS;
 /// Numbers of a column: a power of two above WHOLE + FOLDED.
-const OF_COLUMN: u32 = 4096;
+const NUMBERS_PER_COLUMN: u32 = 4096;
 /// Largest radius at which (block, key) pairs are locked.
 const SHARES_A_BLOCK: u32 = 9;
 /// 2^64 divided by the golden ratio.
 const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Most locks of a fingerprint.
-const MOST: usize = SHARES_A_BLOCK as usize + 1;
+const MAX_LOCKS: usize = SHARES_A_BLOCK as usize + 1;
 
 /// Returns the scope of rows that are equal in the columns of `within=`, given the hashes of their
 /// values; 0 without such columns.
@@ -78,20 +78,20 @@ pub fn of_scope(scope: u64) -> u32 {
 /// The locks of a fingerprint in a table that is searched within `radius` by the column of that
 /// position, ascending, each once. Every trigger that searches the table by this column must name
 /// the same radius, and the scope by the same columns.
-pub fn numbers(
+pub fn lock_numbers(
     fingerprint: u64,
     scope: u64,
     radius: u32,
     column: u16,
 ) -> impl Iterator<Item = u32> {
-    let mut numbers = [WHOLE + fold(scope); MOST];
+    let mut numbers = [WHOLE + fold(scope); MAX_LOCKS];
     let mut count = 1;
     if radius <= SHARES_A_BLOCK {
         count = radius as usize + 1;
         lock_blocks(fingerprint ^ scope, &mut numbers[..count]);
         numbers[..count].sort_unstable();
     }
-    let first = u32::from(column) * OF_COLUMN;
+    let first = u32::from(column) * NUMBERS_PER_COLUMN;
     let mut last = None;
     (numbers.into_iter().take(count))
         .filter(move |number| last.replace(*number) != Some(*number))
@@ -138,10 +138,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn set(fingerprint: u64, scope: u64, radius: u32) -> Vec<u32> {
-        numbers(fingerprint, scope, radius, 0).collect()
+        lock_numbers(fingerprint, scope, radius, 0).collect()
     }
 
-    fn meet(a: &[u32], b: &[u32]) -> bool {
+    fn share_a_lock(a: &[u32], b: &[u32]) -> bool {
         a.iter().any(|number| b.contains(number))
     }
 
@@ -154,8 +154,8 @@ mod tests {
             values in prop::collection::vec(any::<u32>(), 0..4),
         ) {
             let b = flips.iter().take(radius as usize).fold(a, |b, bit| b ^ (1 << bit));
-            let of = |fingerprint| set(fingerprint, scope(values.iter().copied()), radius);
-            prop_assert!(meet(&of(a), &of(b)));
+            let locks = |fingerprint| set(fingerprint, scope(values.iter().copied()), radius);
+            prop_assert!(share_a_lock(&locks(a), &locks(b)));
         }
 
         #[test]
@@ -173,16 +173,16 @@ mod tests {
 
         #[test]
         fn columns_share_no_lock(a: u64, scope: u64, radius in 0u32..=64, column in 1u16..1600) {
-            let of = |column| numbers(a, scope, radius, column).collect::<Vec<u32>>();
-            prop_assert!(!meet(&of(column), &of(column + 1)));
-            prop_assert!(!meet(&of(column), &[CLUSTERS, of_scope(scope)]));
+            let locks = |column| lock_numbers(a, scope, radius, column).collect::<Vec<u32>>();
+            prop_assert!(!share_a_lock(&locks(column), &locks(column + 1)));
+            prop_assert!(!share_a_lock(&locks(column), &[CLUSTERS, of_scope(scope)]));
             prop_assert_ne!(of_scope(scope), CLUSTERS);
         }
     }
 
     #[test]
     fn blocks_divide_the_bits() {
-        for blocks in 1..=MOST as u32 {
+        for blocks in 1..=MAX_LOCKS as u32 {
             let parts = (0..blocks)
                 .map(|block| (0..64).filter(move |bit| key(1 << bit, block, blocks) != 0));
             let mut bits: Vec<u32> = parts.clone().flatten().collect();
@@ -207,12 +207,12 @@ mod tests {
 
     /// Returns how many of 10,000 pairs of rows, given their fingerprints and scopes, share a lock.
     fn waits(radius: u32, row: impl Fn(u32) -> (u64, u64)) -> u32 {
-        let of = |i| {
+        let locks = |i| {
             let (fingerprint, scope) = row(i);
             set(fingerprint, scope, radius)
         };
         (0..10_000)
-            .map(|i| u32::from(meet(&of(2 * i), &of(2 * i + 1))))
+            .map(|i| u32::from(share_a_lock(&locks(2 * i), &locks(2 * i + 1))))
             .sum()
     }
 

@@ -8,10 +8,10 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys;
 
+use crate::citus::refuse_shard;
 use crate::trigger::call::{
     Known, accepted, column, fingerprint_column, refuse_foreign, remembered, seen, wrong_timing,
 };
-use crate::trigger::shard::refuse_shard;
 use simhash_pg::catalog::invalidation::{Current, watch};
 use simhash_pg::catalog::table::Column;
 use simhash_pg::catalog::table_name::TableName;

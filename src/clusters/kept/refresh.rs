@@ -1,5 +1,6 @@
-//! `simhash_refresh_clusters`: brings a table of clusters up to date with the rows committed by
-//! now.
+//! `simhash_refresh_clusters`: brings a table of clusters up to date with the rows that are
+//! committed now. Users and schedulers call it from SQL. One refresh runs at a time, and none in a
+//! transaction that keeps an older snapshot.
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_PARAMETER_VALUE,

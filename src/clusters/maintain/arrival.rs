@@ -1,4 +1,6 @@
-//! The arrival of a row: it joins the clusters of the rows near it, which become one.
+//! The arrival of a row: it joins the clusters of the rows near it, which become one cluster. `row`
+//! calls it after it has locked the scope. All members of the united cluster have one name, its
+//! smallest key.
 
 use pgrx::pg_sys;
 

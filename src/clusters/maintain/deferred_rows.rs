@@ -21,15 +21,15 @@ use simhash_pg::catalog::lookup::table_in;
 use simhash_pg::process::advisory_lock::{lock_until_commit, share_until_commit};
 use simhash_pg::process::error::Error;
 use simhash_pg::process::subtransaction::{self, Ends};
+use simhash_pg::sql::deferred_calls::DeferredCalls;
 use simhash_pg::sql::fmgr::pg_function;
-use simhash_pg::sql::later_calls::LaterCalls;
 use simhash_pg::sql::statement_end::fire_at_statement_end;
 use simhash_pg::sql::trigger::{TriggerCall, depth};
 use simhash_trigger::locks::CLUSTERS;
 
 /// Rows of one statement that are still to be answered.
 struct DeferredRows {
-    calls: LaterCalls,
+    calls: DeferredCalls,
     /// The locks of their scopes, each as the table of clusters and the number.
     locks: BTreeSet<(u32, u32)>,
     subtransaction: pg_sys::SubTransactionId,
@@ -57,7 +57,7 @@ pub fn defer(call: &TriggerCall<'_>, clusters: pg_sys::Oid, numbers: [Option<u32
             .is_some_and(|last| last.depth == depth && last.subtransaction == subtransaction);
         if is_first {
             rows.push(DeferredRows {
-                calls: LaterCalls::default(),
+                calls: DeferredCalls::default(),
                 locks: BTreeSet::new(),
                 subtransaction,
                 depth,

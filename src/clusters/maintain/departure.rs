@@ -71,9 +71,9 @@ impl Departure {
     }
 
     /// Takes the old version of a row out of its cluster. Returns the ids of the clusters that it
-    /// may have held together, to be computed anew. `departs` says that it was compared with
+    /// may have connected, to be computed anew. `departs` says that it was compared with
     /// others, `keeps_key` that the new version has its key.
-    pub fn run<'a>(
+    pub fn remove<'a>(
         &self,
         call: &TriggerCall<'a>,
         maintained: &Maintained,
@@ -85,7 +85,7 @@ impl Departure {
             .queries
             .get_or_init(|| DepartureQueries::new(&maintained.statement));
         let run = |query: &SavedQuery| query.first_row::<0>(call.args(), row, Sees::Latest);
-        // A row in no cluster has held none together. Its entry may have gone with that of another
+        // A row in no cluster has connected none. Its entry may have gone with that of another
         // row of the statement, and then its cluster was computed without it.
         run(&queries.has_entry)?;
         // The row that is stored under the key by now may have been answered already.
@@ -93,7 +93,7 @@ impl Departure {
             true => !call.new_row_is_live(),
             false => run(&queries.has_key).is_some(),
         };
-        // An equal row is near the same rows, and holds the same ones together. But a row that this
+        // An equal row is near the same rows, and connects the same ones. But a row that this
         // transaction has united with this one may be in the cluster only because this trigger had
         // not run yet.
         let is_torn = has_followed

@@ -1,5 +1,6 @@
-//! Queries for the members of some clusters, as SQL text, and for the names that these get when the
-//! clusters are computed anew.
+//! The SQL texts of the queries about the members of given clusters: read them, delete entries
+//! without a row, and rename. `regroup` and `truncation` run them. Clusters and keys are parameters
+//! of array types, so that one plan serves any number of them.
 
 use super::statement::Statement;
 use crate::trigger::scope::Scope;

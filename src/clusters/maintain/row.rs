@@ -1,4 +1,6 @@
-//! A row trigger answers one row: what it leaves and what it joins.
+//! Answers one row of a trigger: the cluster that it leaves and the one that it joins. `trigger`
+//! calls it, and `deferred_rows` when a statement has rows of several scopes. It locks the scopes
+//! of the row before it reads a cluster.
 
 use std::cell::{OnceCell, RefCell};
 
@@ -167,7 +169,8 @@ impl RowTrigger {
             && (departs || !keeps_key)
         {
             answered_rows::forget(maintained.clusters.oid);
-            let ids = (self.departure).run(call, maintained, &old.parameters(), departs, keeps_key);
+            let ids =
+                (self.departure).remove(call, maintained, &old.parameters(), departs, keeps_key);
             self.regroup(call, ids);
         }
         if let Some(with_entry) = with_entry {

@@ -1,4 +1,6 @@
-//! The queries about one row, as SQL text.
+//! The SQL texts of the queries about one row. `departure`, `arrival` and `members` build their
+//! saved queries from them. Tables, functions and operators in a text are qualified, so that the
+//! search_path of a session changes nothing.
 
 use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_UNDEFINED_TABLE};
 use pgrx::pg_sys;

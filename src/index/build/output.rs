@@ -42,7 +42,7 @@ pub struct BuildOutput<'o, 'r> {
     pub progress: Progress<'o>,
 }
 
-/// Progress of loading, in quarters of rows: each row is filed four times (or once, as NULL).
+/// Progress of loading, in quarters of rows: each row has four postings (one if NULL).
 #[derive(Clone, Copy)]
 pub struct Progress<'o> {
     pub quarters: &'o AtomicU64,

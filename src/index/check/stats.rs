@@ -1,6 +1,6 @@
 //! simhash_index_stats: what an index holds, counted in one pass over its pages.
 
-use super::distributed::refuse_distributed;
+use crate::citus::refuse_distributed;
 use crate::errors::raise_in_index;
 use crate::index::tree::read_meta;
 use pgrx::pg_sys;
@@ -26,7 +26,7 @@ pg_function! {
             return args.null();
         };
         let open = OpenIndex::new(oid, c"simhash", OpenPurpose::Statistics);
-        refuse_distributed(&open, "simhash_index_stats_shards");
+        refuse_distributed(&open, OpenPurpose::Statistics);
         let index = open.index();
         let meta = read_meta(index);
         let census = take(index, meta.page_stamp());

@@ -23,10 +23,10 @@ use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use std::cell::RefCell;
 
-/// A row, and how it was found to be filed.
+/// A row, and the postings that were found of it.
 type SuspectRow = (Tid, IndexedRow);
 
-/// Rows that may be filed wrongly.
+/// Rows whose postings may be wrong.
 pub struct SuspectRows {
     with_fingerprint: PostingSorter,
     without: PostingSorter,
@@ -50,7 +50,7 @@ impl SuspectRows {
         } else {
             &mut self.with_fingerprint
         };
-        sorter.add(space.filed(key), key.tid);
+        sorter.add(space.indexed_row(key), key.tid);
     }
 
     /// Looks each up again, in the spaces whose pages are sound, and reports the faults.
@@ -81,7 +81,7 @@ impl SuspectRows {
                 if last.replace(key) == Some(key) {
                     return;
                 }
-                batch.push((key.tid, space.filed(key)));
+                batch.push((key.tid, space.indexed_row(key)));
                 if batch.len() >= limit {
                     check.run(&mut batch);
                 }
@@ -128,7 +128,7 @@ impl SecondCheck<'_> {
         }
     }
 
-    /// Checks that a row is filed once in each key space of its fingerprint.
+    /// Checks that a row has one posting in each key space of its fingerprint.
     fn check_indexed_once(&mut self, tid: Tid, row: IndexedRow) {
         let counts = self.counts(tid, row);
         let numbers = |has_fault: &dyn Fn(usize) -> bool| -> Vec<usize> {
@@ -151,7 +151,7 @@ impl SecondCheck<'_> {
         }
     }
 
-    /// Checks that a row is not filed under another scope or fingerprint than its own.
+    /// Checks that a row has no posting under another scope or fingerprint than its own.
     fn check_not_indexed(&mut self, tid: Tid, row: IndexedRow, what: &str) {
         let counts = self.counts(tid, row);
         let spaces = counts.iter().filter(|(_, count)| *count > 0);
@@ -164,7 +164,7 @@ impl SecondCheck<'_> {
         }
     }
 
-    /// Returns how often a row is filed like this, in each sound key space where it would be.
+    /// Returns how many such postings a row has, in each sound key space where it would be.
     fn counts(&self, tid: Tid, row: IndexedRow) -> Vec<(usize, usize)> {
         let spaces = Space::all().filter(|space| {
             (*space == Space::NULL) == row.fingerprint.is_none() && self.sound[space.index()]

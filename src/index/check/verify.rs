@@ -6,9 +6,9 @@
 //! agree may have been inserted or removed between them: it is looked up again at the end
 //! ([`SuspectRows`]).
 
-use super::distributed::refuse_distributed;
 use super::postings::Postings;
 use super::suspect_rows::SuspectRows;
+use crate::citus::refuse_distributed;
 use crate::index::build::posting_sorter::PostingSorter;
 use crate::index::tree::read_meta;
 use pgrx::pg_sys;
@@ -41,7 +41,7 @@ pg_function! {
             return args.null();
         };
         let open = OpenIndex::new(oid, c"simhash", OpenPurpose::Verification);
-        refuse_distributed(&open, "simhash_index_verify_shards");
+        refuse_distributed(&open, OpenPurpose::Verification);
         let _owner = open.as_owner();
         // One row at a time: an index that lacks every row of its table has millions of findings.
         verify(&open, all_rows, &mut |finding| {
@@ -153,7 +153,7 @@ impl Verification<'_> {
             let sound = structure.check(space, |key| {
                 let possible = addresses.is_possible(index, key.tid);
                 if let Some((_, rows)) = rows.as_mut().filter(|_| possible) {
-                    rows.add(space.filed(key), key.tid);
+                    rows.add(space.indexed_row(key), key.tid);
                 }
                 possible
             });

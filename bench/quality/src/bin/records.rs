@@ -6,7 +6,6 @@ use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::fmt::Write;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::parse_row;
@@ -18,7 +17,7 @@ use simhash_fingerprint::sketch::{Content, Sketch};
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// The set on which everything is chosen stands first.
-const SETS: [(&str, &str); 2] = [("febrl2", "dataset2.csv"), ("febrl3", "dataset3.csv")];
+const FILES: [&str; 2] = ["dataset2.csv", "dataset3.csv"];
 /// A fingerprint is a random projection: each figure is the mean of so many, of columns of other
 /// names.
 const DRAWS: usize = 16;
@@ -64,7 +63,6 @@ const RADII: [u32; 6] = [0, 3, 6, 8, 10, 12];
 const NGRAM: usize = 3;
 
 struct Records {
-    name: &'static str,
     /// By the order of [`ALL`].
     rows: Vec<Vec<String>>,
     /// Whom a record is about.
@@ -74,7 +72,7 @@ struct Records {
 }
 
 impl Records {
-    fn read(folder: &Path, name: &'static str, file: &str) -> Outcome<Self> {
+    fn read(folder: &Path, file: &str) -> Outcome<Self> {
         let path = folder.join(file);
         let mut reader = csv::ReaderBuilder::new()
             .trim(csv::Trim::All)
@@ -97,7 +95,6 @@ impl Records {
             *sizes.entry(person).or_default() += 1.0;
         }
         Ok(Records {
-            name,
             rows,
             persons,
             pairs: sizes.values().map(|n| n * (n - 1.0) / 2.0).sum(),
@@ -320,18 +317,6 @@ fn of_equal_columns(records: &Records, groups: Groups) -> Outcome<Drawn> {
     Ok((0..DRAWS).map(|_| candidates()).collect())
 }
 
-/// Seconds for the fingerprints, and for finding and checking the pairs.
-fn times(records: &Records, groups: Groups, radius: u32) -> Outcome<[Duration; 2]> {
-    let start = Instant::now();
-    for group in groups {
-        records.fingerprints("record", &equal(group), 0)?;
-    }
-    let made = start.elapsed();
-    let start = Instant::now();
-    candidates(records, groups, radius, 0)?;
-    Ok([made, start.elapsed().saturating_sub(made)])
-}
-
 fn figures(f: &Figures) -> String {
     let share = |value: f64| format!("{value:.3}").trim_start_matches('0').to_owned();
     format!(
@@ -392,8 +377,8 @@ fn line(
 
 fn pattern_table(text: &mut String, sets: &[Records; 2]) -> Outcome<()> {
     for (name, groups) in PATTERNS {
-        let both = |of: fn(&Records, Groups) -> Outcome<Drawn>| -> Outcome<[Drawn; 2]> {
-            Ok([of(&sets[0], groups)?, of(&sets[1], groups)?])
+        let both = |find: fn(&Records, Groups) -> Outcome<Drawn>| -> Outcome<[Drawn; 2]> {
+            Ok([find(&sets[0], groups)?, find(&sets[1], groups)?])
         };
         let head = format!("{} fingerprints: {name}", groups.len());
         writeln!(text, "\n| {head} | check | {SETS_OF_A_LINE} | candidates |")?;
@@ -408,34 +393,17 @@ fn pattern_table(text: &mut String, sets: &[Records; 2]) -> Outcome<()> {
     Ok(())
 }
 
-fn time_table(text: &mut String, records: &Records) -> Outcome<()> {
-    let name = records.name;
-    writeln!(
-        text,
-        "\n| {name}, milliseconds | fingerprints | pairs and check |"
-    )?;
-    writeln!(text, "|---|---|---|")?;
-    for (label, groups) in PATTERNS {
-        for radius in [3, 8] {
-            let [made, found] = times(records, groups, radius)?.map(|t| t.as_millis());
-            writeln!(text, "| {label}, radius {radius} | {made} | {found} |")?;
-        }
-    }
-    Ok(())
-}
-
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [folder, out] = arguments.as_slice() else {
         return Err("usage: records FOLDER OUT_FOLDER".into());
     };
-    let read = |(name, file)| Records::read(Path::new(folder), name, file);
-    let [first, second] = SETS.map(read);
+    let read = |file| Records::read(Path::new(folder), file);
+    let [first, second] = FILES.map(read);
     let sets = [first?, second?];
     let mut text = String::from("\n");
     one_table(&mut text, &sets)?;
     pattern_table(&mut text, &sets)?;
-    time_table(&mut text, &sets[1])?;
     std::fs::write(Path::new(out).join("records.md"), text)?;
     Ok(())
 }

@@ -20,9 +20,9 @@ impl Error {
             Error::OptionWithoutUse { preset, .. } if *preset == BARE => {
                 Some(format!("A call without a preset has preset \"{BARE}\"."))
             }
-            Error::HexLength { digits, wanted, .. } => {
-                Some(format!("It has {digits} characters, not {wanted}."))
-            }
+            Error::HexLength {
+                digits, expected, ..
+            } => Some(format!("It has {digits} characters, not {expected}.")),
             Error::NoHexDigit { character, .. } => {
                 Some(format!("\"{character}\" is not a hexadecimal digit."))
             }
@@ -75,7 +75,8 @@ impl Error {
                 "Presets that have them: {}. With others search a larger radius instead.",
                 names_where(|preset| preset.method == Method::SimHash)
             )),
-            Error::OptionWithoutUse { needs, .. } => {
+            Error::OptionWithoutUse { key, .. } => {
+                let needs = Needs::for_option(key.trim_start_matches('$'));
                 let which = match needs {
                     Needs::Text => "read natural text",
                     Needs::Words => "cut texts into words",
@@ -86,7 +87,7 @@ impl Error {
             }
             Error::BitLengths { .. } => Some("Both are fingerprints of 128 bits.".into()),
             Error::Width(_) => Some("Fingerprints have 64 or 32 bits.".into()),
-            Error::HexLength { digits, wanted, .. } => Some(match several_parts(digits * 4) {
+            Error::HexLength { digits, expected, .. } => Some(match several_parts(digits * 4) {
                 Some(bits) => format!(
                     "A hash of {bits} bits is several fingerprints: \
                      fingerprint_parts_from_hex(hash, {bits})."
@@ -94,10 +95,10 @@ impl Error {
                 None if digits * 4 == FINGERPRINT_BITS => {
                     "A hash of 64 bits is one fingerprint: fingerprint_from_hex(hash).".into()
                 }
-                None if (1..*wanted).contains(digits) => format!(
-                    "If zeros were left out in front, put them back: lpad(hash, {wanted}, '0')."
+                None if (1..*expected).contains(digits) => format!(
+                    "If zeros were left out in front, put them back: lpad(hash, {expected}, '0')."
                 ),
-                None => format!("Write {wanted} digits, with or without 0x in front."),
+                None => format!("Write {expected} digits, with or without 0x in front."),
             }),
             Error::NoHexDigit { .. } => {
                 Some("The digits are 0 to 9 and a to f, without blanks and signs.".into())

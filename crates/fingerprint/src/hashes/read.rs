@@ -63,18 +63,18 @@ pub fn hex_parts(text: &str, bits: usize) -> Result<Vec<i64>, Error> {
         .iter()
         .find_map(|prefix| text.strip_prefix(prefix))
         .unwrap_or(text);
-    let wanted = bits / 4;
+    let expected = bits / 4;
     // Not all characters of a text that is much too long.
     let no_digit = |c: &char| !c.is_ascii_hexdigit();
     if let Some(character) = digits.chars().take(MOST_BITS).find(no_digit) {
         let found = excerpt(text);
         return Err(Error::NoHexDigit { found, character });
     }
-    if digits.len() != wanted {
+    if digits.len() != expected {
         return Err(Error::HexLength {
             found: excerpt(text),
             digits: digits.chars().count(),
-            wanted,
+            expected,
         });
     }
     let value = |part: &[u8]| {
@@ -118,12 +118,12 @@ fn fingerprint(bytes: [u8; BYTES]) -> i64 {
     i64::from_be_bytes(bytes)
 }
 
-/// The parts of a bit string, given as its number of bits and its bytes, which must have `wanted`
+/// The parts of a bit string, given as its number of bits and its bytes, which must have `expected`
 /// bits.
-pub fn bit_parts((bits, bytes): (usize, &[u8]), wanted: usize) -> Result<Vec<i64>, Error> {
+pub fn bit_parts((bits, bytes): (usize, &[u8]), expected: usize) -> Result<Vec<i64>, Error> {
     let (parts, rest) = bytes.as_chunks();
-    if bits != wanted || !rest.is_empty() {
-        return Err(Error::BitCount { bits, wanted });
+    if bits != expected || !rest.is_empty() {
+        return Err(Error::BitCount { bits, expected });
     }
     Ok(parts.iter().copied().map(fingerprint).collect())
 }

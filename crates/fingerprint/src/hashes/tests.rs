@@ -95,8 +95,8 @@ fn what_is_refused() {
     }
     for n in [0_usize, 1, 63, 65, 128] {
         let found = bits((n, &zeros[..n.div_ceil(8)]));
-        let wanted = 64;
-        assert_eq!(found, Err(Error::BitCount { bits: n, wanted }));
+        let expected = 64;
+        assert_eq!(found, Err(Error::BitCount { bits: n, expected }));
     }
     for n in [-64, 0, 1, 63, 100, 4160, i32::MAX] {
         assert_eq!(width(n), Err(Error::HashWidth(n)));

@@ -298,7 +298,6 @@ fn check_use(
 fn without_use(preset: &Preset, sign: &str, key: &'static str) -> Error {
     Error::OptionWithoutUse {
         key: format!("{sign}{key}"),
-        needs: Needs::for_option(key),
         preset: preset.name,
     }
 }

@@ -43,7 +43,7 @@ struct Tables([Vec<u64>; 2]);
 
 /// Hashes of the text that is being added.
 #[derive(Clone, Copy, Default)]
-struct Counts {
+struct HashCounts {
     different: usize,
     /// Those of them that the first text has.
     common: usize,
@@ -72,7 +72,7 @@ impl NgramSet {
     ) -> Result<(), Error> {
         let [first, second] = &mut self.tables.0;
         let [left, rest] = &mut scratch.left;
-        let mut counts = Counts::default();
+        let mut counts = HashCounts::default();
         clear(first, letters.count())?;
         let mut hashes = NgramHashes::new(letters, n);
         left.clear();
@@ -98,7 +98,7 @@ impl NgramSet {
         pause: &mut dyn FnMut(),
     ) -> Result<Similarity, Error> {
         let mut hashes = NgramHashes::new(other, self.n);
-        let is_too_low = |counts: Counts, open: usize| {
+        let is_too_low = |counts: HashCounts, open: usize| {
             let (common, either) = (
                 counts.common + open,
                 self.count + counts.different - counts.common,
@@ -106,7 +106,7 @@ impl NgramSet {
             // The quotient of the largest possible result is rounded as the result is.
             (common.min(self.count) as f64 / either as f64) < least
         };
-        if self.count > 0 && is_too_low(Counts::default(), hashes.remaining()) {
+        if self.count > 0 && is_too_low(HashCounts::default(), hashes.remaining()) {
             return Ok(Similarity::TooLow);
         }
         for (copy, table) in scratch.tables.0.iter_mut().zip(&self.tables.0) {
@@ -116,7 +116,7 @@ impl NgramSet {
         }
         let [first, second] = &mut scratch.tables.0;
         let [left, rest] = &mut scratch.left;
-        let mut counts = Counts::default();
+        let mut counts = HashCounts::default();
         left.clear();
         while let Some(block) = hashes.next(pause) {
             add::<SECOND>(first, block, left, &mut counts)?;
@@ -145,7 +145,7 @@ fn add_rotated<const TEXT: u64>(
     second: &mut [u64],
     left: &mut [u64],
     rest: &mut Vec<u64>,
-    counts: &mut Counts,
+    counts: &mut HashCounts,
     pause: &mut dyn FnMut(),
 ) -> Result<(), Error> {
     let bits = first.len().trailing_zeros();
@@ -185,7 +185,7 @@ fn add<const TEXT: u64>(
     table: &mut [u64],
     block: &[u64],
     left: &mut Vec<u64>,
-    counts: &mut Counts,
+    counts: &mut HashCounts,
 ) -> Result<(), Error> {
     let shift = u64::BITS - table.len().trailing_zeros();
     let mut others = [0; BLOCK];

@@ -172,7 +172,7 @@ impl PrefixIndex {
 
 /// Returns where a directory of `count` entries, a power of two, has an n-gram.
 fn bucket(ngram: u32, count: usize) -> usize {
-    (u64::from(ngram) * count as u64 >> u32::BITS) as usize
+    ((u64::from(ngram) * count as u64) >> u32::BITS) as usize
 }
 
 /// Returns whether texts can be similar that have `common` n-grams of their prefixes in common, or

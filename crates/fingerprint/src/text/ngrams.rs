@@ -1,5 +1,6 @@
 //! The character n-grams of text in normal form: runs of letters and digits, whatever else stands
-//! between them.
+//! between them. The counter of features, the fingerprints of shingles and the similarity of texts
+//! call it. A text gives the same n-grams however it is cut into chunks.
 
 use super::scripts::{is_han, is_syllable};
 

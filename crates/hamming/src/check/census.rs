@@ -294,7 +294,7 @@ mod tests {
         }
     }
 
-    /// Whatever the rows are, a search is judged by the counts of few keys: those within 3 bits,
+    /// Whatever the rows are, the cost of a search follows from the counts of few keys: those within 3 bits,
     /// once for the choice and once for the sum.
     #[test]
     fn few_counts_are_asked_for() {

@@ -178,13 +178,13 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
 
     fn leaf(&mut self, block: u32, page: &Page, low: Key, posting: &mut impl FnMut(Key) -> bool) {
         let begins = |key: Key| (key.scope, key.block_key());
-        let (found, wanted) = (begins(leaf::low(page)), begins(low));
-        if found != wanted {
+        let (found, expected) = (begins(leaf::low(page)), begins(low));
+        if found != expected {
             let shown = |(scope, key)| match scope {
                 NO_SCOPE => format!("base key {key}"),
                 _ => format!("scope {scope:#010x} base key {key}"),
             };
-            let text = format!("{}, not {}", shown(found), shown(wanted));
+            let text = format!("{}, not {}", shown(found), shown(expected));
             self.fault(block, None, text);
         }
         let sorted = leaf::sorted_count(page);

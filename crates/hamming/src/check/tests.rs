@@ -1,4 +1,5 @@
-//! The check of pages against sound, damaged and changing indexes.
+//! Tests of the check of pages on sound, damaged and changing indexes. Sound indexes must show all
+//! their postings and no fault. Damaged ones must end with a fault, and none with a panic.
 
 use super::page_source::PageSource;
 use super::pages::{Finding, StructureCheck};

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::edges::{EDGE, Edge, GroupingHost, LEAST, push};
-use crate::pairs::radix::{WINDOW, arrange, window};
+use crate::pairs::radix::{WINDOW, sort_by_group, window};
 use crate::runs::{Merge, Order, Runs};
 use simhash_base::store::Store;
 use std::collections::TryReserveError;
@@ -117,7 +117,7 @@ fn sort(edges: &mut [Edge], order: ByNumbers, pause: &mut dyn FnMut()) {
     let (bits, shift) = window(varying, WINDOW);
     let group = |edge: &Edge| ((order.key(edge) & bits) >> shift) as usize;
     let mut rest = edges;
-    for size in arrange(rest, group, &mut *pause) {
+    for size in sort_by_group(rest, group, &mut *pause) {
         let (some, behind) = rest.split_at_mut(size);
         sort(some, order, pause);
         rest = behind;

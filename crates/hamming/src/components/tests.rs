@@ -1,4 +1,5 @@
-//! Tests of the grouping, in memory and through files.
+//! Tests of the grouping, in memory and through files. The oracle `by_definition` states each
+//! method in a few lines. Every method must agree with it on random pairs.
 
 use super::edges::tests::InMemory;
 use super::edges::{Edge, Edges};

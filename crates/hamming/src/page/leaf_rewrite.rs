@@ -1,5 +1,6 @@
-//! Writing leaves from scratch: when a full leaf is split, when it has to take a posting of another
-//! scope, and when VACUUM removes postings.
+//! Writes leaves from scratch: when a full leaf is split, when it must admit a posting of another
+//! scope, and when VACUUM removes postings. The tree of the index and its VACUUM call it. Each
+//! posting is afterwards in the leaf or in its new right sibling, unless VACUUM removes it.
 
 #![forbid(unsafe_code)]
 

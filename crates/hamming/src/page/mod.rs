@@ -110,27 +110,27 @@ pub fn is_zero(page: &Page) -> bool {
     upper(page) == 0 && page.iter().all(|byte| *byte == 0)
 }
 
-/// Checks that the page is the wanted one and that its content can be read.
+/// Checks that the page is the expected one and that its content can be read.
 #[inline]
-pub fn check_page(page: &Page, wanted: special::PageKind) -> Result<(), Error> {
-    special::expect(page, wanted)?;
-    if wanted.level == LEAF {
+pub fn check_page(page: &Page, expected: special::PageKind) -> Result<(), Error> {
+    special::expect(page, expected)?;
+    if expected.level == LEAF {
         leaf::check(page)
     } else {
         internal::check(page)
     }
 }
 
-/// Checks the header against the wanted special area.
+/// Checks the header against the expected special area.
 #[inline]
 pub(crate) fn check_header(page: &Page, special: usize) -> Result<(), Error> {
     let version = get_u16(page, PD_PAGESIZE_VERSION);
-    let wanted = PAGE_SIZE as u16 | PAGE_LAYOUT_VERSION;
+    let expected = PAGE_SIZE as u16 | PAGE_LAYOUT_VERSION;
     let start = usize::from(get_u16(page, PD_SPECIAL));
     if is_zero(page) {
         return Err(Error::damaged("the page is all zeros"));
     }
-    if version != wanted || start != PAGE_SIZE - special {
+    if version != expected || start != PAGE_SIZE - special {
         return Err(Error::damaged("the page header is damaged"));
     }
     if lower(page) < HEADER || lower(page) > upper(page) || upper(page) > start {

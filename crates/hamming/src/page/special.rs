@@ -125,17 +125,17 @@ pub fn level(page: &Page) -> u8 {
     page[LEVEL]
 }
 
-/// Checks that the page is the wanted one.
+/// Checks that the page is the expected one.
 #[inline]
-pub fn expect(page: &Page, wanted: PageKind) -> Result<(), Error> {
-    let found = kind_of(page, wanted.stamp)?;
-    if found != wanted {
+pub fn expect(page: &Page, expected: PageKind) -> Result<(), Error> {
+    let found = kind_of(page, expected.stamp)?;
+    if found != expected {
         return Err(Error::damaged(format!(
             "key space {} level {}, where key space {} level {} belongs",
             found.space.index(),
             found.level,
-            wanted.space.index(),
-            wanted.level
+            expected.space.index(),
+            expected.level
         )));
     }
     Ok(())

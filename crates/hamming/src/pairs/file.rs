@@ -1,5 +1,7 @@
-//! Pairs of more rows than memory holds: groups are divided into temporary files by the same
-//! pigeonholes until each fits, and then searched in memory ([`super::find`]).
+//! Finds the pairs of more rows than memory can hold: it divides groups into temporary files by the
+//! same pigeonholes until each fits, and searches each in memory ([`super::find`]). simhash_pairs,
+//! the clusters and the components gather their rows here. Each pair is found once, whether the
+//! rows are in memory or in files.
 
 #![forbid(unsafe_code)]
 

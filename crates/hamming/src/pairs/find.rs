@@ -18,7 +18,7 @@
 #![forbid(unsafe_code)]
 
 use super::compare::{Hit, TILE, Tiles, find};
-use super::radix::{GROUPS, STEPS, WINDOW, arrange, window};
+use super::radix::{GROUPS, STEPS, WINDOW, sort_by_group, window};
 use super::split::{Size, Split, Task, choose};
 use simhash_base::store::Store;
 
@@ -341,7 +341,8 @@ impl<'h, H: Host> Finder<'h, H> {
         };
         let of_row = |row: &Row| ((row.fingerprint & bits) >> shift) as usize;
         let all: usize = group.iter().map(|side| side.len()).sum();
-        let sizes = (group.each_mut()).map(|side| arrange(side, of_row, || self.host.pause()));
+        let sizes =
+            (group.each_mut()).map(|side| sort_by_group(side, of_row, || self.host.pause()));
         let count = |i| sizes.each_ref().map(|of_side| of_side[i]);
         for counts in (0..GROUPS).map(count) {
             let mut counted = counts.into_iter();

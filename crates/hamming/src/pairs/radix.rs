@@ -24,7 +24,7 @@ pub fn window(must: u64, bits: u32) -> (u64, u32) {
 /// followed, so that the processor need not wait for one row before it fetches the next: Skarupke,
 /// 'I Wrote a Faster Sorting Algorithm', 2016.)
 #[inline]
-pub fn arrange<T: Copy>(
+pub fn sort_by_group<T: Copy>(
     rows: &mut [T],
     group: impl Fn(&T) -> usize,
     mut pause: impl FnMut(),

@@ -13,7 +13,7 @@ use super::split::{Size, Task};
 
 /// Groups of fewer pairs are compared as they are: looking for redundant pairs would take longer.
 const LARGE: f64 = 32_768.0;
-/// Rows of each side by which a group is judged, and those with which all others are compared at a
+/// Rows of each side that decide about a group, and those with which all others are compared at a
 /// time where many are near each other.
 const DRAWN: usize = 32;
 /// Least share of pairs that must be redundant to separate rows.

@@ -1,4 +1,4 @@
-//! The number of pairs that a relation has, judged by a sample of its rows. Pure.
+//! The number of pairs that a relation has, estimated from a sample of its rows. Pure.
 //!
 //! A sampled row is compared with all rows, so its number of partners is known. A pair is the
 //! partner of two rows: N rows with h partners each on average have N h / 2 pairs. The sampled rows

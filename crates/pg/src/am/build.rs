@@ -1,4 +1,6 @@
-//! What CREATE INDEX needs of the server: the table's rows, progress.
+//! What CREATE INDEX needs of the server: the rows of the table and the progress views. The access
+//! method's build, its VACUUM and simhash_index_verify call it. Every scan is the server's own, so
+//! that a build indexes the rows that the server would.
 
 use super::scan::tid_from;
 use super::scope::indexed_row;

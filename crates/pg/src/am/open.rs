@@ -1,4 +1,6 @@
-//! Opening an index together with its table, for functions that take a regclass.
+//! Opens an index together with its table, for functions that have a regclass argument. The
+//! functions that check and show an index call it, and the reader of rows. The table is locked
+//! before the index, and both locks last until the transaction ends.
 
 use super::access::{OpenPurpose, table_of_index};
 use super::build::{RowSink, scan_visible};

@@ -1,6 +1,7 @@
 //! A build of an index by several processes, as a parallel operation
-//! ([`crate::parallel::operation`]): all take part in one scan of the table, exchange files, and
-//! wait for each other.
+//! ([`crate::parallel::operation`]): all scan shares of the table, exchange files and wait for each
+//! other. `index::build::parallel` runs it. Rows of a participant are read by others only after it
+//! has handed them over.
 
 use super::build::{Build, RowSink, scan_share};
 use crate::catalog::relation::Rel;

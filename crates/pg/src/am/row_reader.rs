@@ -17,7 +17,7 @@ pub enum VisibleRow {
     None,
     /// A row that does not satisfy the index's predicate.
     LeftOut,
-    /// A row that the index must contain, as it is filed.
+    /// A row that the index must contain, as its postings have it.
     Stored(IndexedRow),
 }
 

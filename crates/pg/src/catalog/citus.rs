@@ -1,10 +1,10 @@
-//! What Citus says of tables where its extension is installed: of which table a relation is a
-//! shard, and how that one is distributed. Its catalogs are in pg_catalog, on every node.
+//! Reads the catalogs of Citus, which are in pg_catalog on every node: of which table a relation is
+//! a shard, and how that one is distributed. The extension's module `citus` calls it and decides.
 //!
-//! Reads also rows that other transactions have not committed yet, those of the server's catalogs
-//! that describe the table among them. create_distributed_table fills the shards over connections
-//! at most one of which sees the table that it has made on their node. Citus hides shards from
-//! queries of pg_class, but not from the system caches.
+//! It reads also rows that other transactions have not committed yet, those of the server's
+//! catalogs that describe the table among them. create_distributed_table fills the shards over
+//! connections at most one of which sees the table that it has made on their node. Citus hides
+//! shards from queries of pg_class, but not from the system caches.
 
 use std::ffi::CStr;
 
@@ -24,29 +24,29 @@ const NODES: &CStr = c"pg_dist_node";
 
 /// Prefixes of the application names under which Citus connects to run its part of a statement, or
 /// a statement for the user, or to move shards.
-const CITUS: [&[u8]; 3] = [b"citus_internal", b"citus_run_command", b"citus_rebalancer"];
+const APPLICATIONS: [&[u8]; 3] = [b"citus_internal", b"citus_run_command", b"citus_rebalancer"];
 
 /// A row of pg_dist_partition.
-pub struct Distribution {
+pub struct PartitionRow {
     /// Method by which rows are distributed: `partmethod`.
     pub method: u8,
     /// Method by which copies are kept alike: `repmodel`.
     pub replication: u8,
     /// Number of the group of tables whose shards are together: `colocationid`.
-    pub group: i64,
-    /// The column by which rows are distributed.
+    pub colocation: i64,
+    /// The distribution column.
     pub column: Option<String>,
 }
 
-/// A table that Citus knows.
-pub struct Known {
+/// A table that has a shard.
+pub struct ShardedTable {
     pub table: Oid,
     pub name: String,
     pub schema: Oid,
 }
 
 /// The table of which a shard has this number.
-pub fn table_of_shard(number: i64) -> Option<Known> {
+pub fn table_of_shard(number: i64) -> Option<ShardedTable> {
     let key = [("shardid", Value::from(number))];
     let columns = [("logicalrelid", pg_sys::REGCLASSOID)];
     let oid = |[table]: [Option<Value<'_>>; 1]| table.map(|table| Oid::from(table.oid()));
@@ -62,7 +62,7 @@ pub fn table_of_shard(number: i64) -> Option<Known> {
         key,
         columns,
         |[name, schema]| {
-            Some(Known {
+            Some(ShardedTable {
                 table,
                 name: name_of(name?),
                 schema: Oid::from(schema?.oid()),
@@ -78,8 +78,8 @@ fn name_of(value: Value<'_>) -> String {
     name_to_utf8(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
 }
 
-/// Returns how Citus divides a table; None for one that it does not know.
-pub fn distribution(table: Oid) -> Option<Distribution> {
+/// Returns how Citus distributes a table; None for one that it does not know.
+pub fn partition_row(table: Oid) -> Option<PartitionRow> {
     let key = [("logicalrelid", Value::from(table))];
     let columns = [
         ("partmethod", pg_sys::CHAROID),
@@ -92,19 +92,19 @@ pub fn distribution(table: Oid) -> Option<Distribution> {
         None,
         key,
         columns,
-        |[method, replication, group, key]| {
+        |[method, replication, colocation, key]| {
             let letter = |value: Option<Value<'_>>| value.map_or(0, |value| value.integer() as u8);
-            Distribution {
+            PartitionRow {
                 method: letter(method),
                 replication: letter(replication),
-                group: group.map_or(0, |group| group.integer()),
+                colocation: colocation.map_or(0, |number| number.integer()),
                 column: key.and_then(|key| column_of(table, key)),
             }
         },
     )
 }
 
-/// Returns whether it is a table of Citus, whose rows are in its shards, and not in itself.
+/// Returns whether Citus distributes the table: its rows are in its shards, and not in itself.
 pub fn is_distributed(table: Oid) -> bool {
     let key = [("logicalrelid", Value::from(table))];
     row(TABLES, None, key, [], |[]| ()).is_some()
@@ -118,8 +118,9 @@ pub fn lacks_metadata() -> bool {
         let name = pg_sys::application_name;
         (!name.is_null()).then(|| CStr::from_ptr(name))
     };
-    let is_of = |name: &CStr| CITUS.iter().any(|of| name.to_bytes().starts_with(of));
-    name.is_some_and(is_of)
+    let is_citus =
+        |name: &CStr| (APPLICATIONS.iter()).any(|prefix| name.to_bytes().starts_with(prefix));
+    name.is_some_and(is_citus)
         && table_in(c"pg_catalog", NODES).is_some()
         && row(NODES, None, [], [], |[]| ()).is_none()
 }
@@ -156,7 +157,7 @@ fn row<R, const N: usize, const M: usize>(
     read: impl FnOnce([Option<Value<'_>>; N]) -> R,
 ) -> Option<R> {
     let opened = OpenTable::new(table_in(c"pg_catalog", catalog)?);
-    let columns = columns.map(|(name, of)| known(&opened, name, of));
+    let columns = columns.map(|(name, type_id)| known_column(&opened, name, type_id));
     let mut snapshot = pg_sys::SnapshotData {
         snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
         ..Default::default()
@@ -193,7 +194,7 @@ fn equal(catalog: &OpenTable, name: &str, value: Value<'_>) -> pg_sys::ScanKeyDa
     // The server's own catalogs have plain OIDs.
     let is_oid =
         column(catalog.rel(), name).is_some_and(|column| column.storage.type_id == pg_sys::OIDOID);
-    let (of, equality) = match value.type_id() {
+    let (type_id, equality) = match value.type_id() {
         pg_sys::REGCLASSOID if is_oid => (pg_sys::OIDOID, pg_sys::F_OIDEQ),
         pg_sys::REGCLASSOID => (pg_sys::REGCLASSOID, pg_sys::F_OIDEQ),
         pg_sys::INT2OID => (pg_sys::INT2OID, pg_sys::F_INT2EQ),
@@ -204,7 +205,7 @@ fn equal(catalog: &OpenTable, name: &str, value: Value<'_>) -> pg_sys::ScanKeyDa
     unsafe {
         pg_sys::ScanKeyInit(
             &mut key,
-            known(catalog, name, of).number(),
+            known_column(catalog, name, type_id).number(),
             pg_sys::BTEqualStrategyNumber as u16,
             Oid::from(equality),
             value.datum(),
@@ -214,15 +215,15 @@ fn equal(catalog: &OpenTable, name: &str, value: Value<'_>) -> pg_sys::ScanKeyDa
 }
 
 /// The column of that name and type; an ERROR when this Citus has another one.
-fn known(catalog: &OpenTable, name: &str, of: Oid) -> Column {
+fn known_column(catalog: &OpenTable, name: &str, type_id: Oid) -> Column {
     match column(catalog.rel(), name) {
-        Some(column) if column.storage.type_id == of => column,
+        Some(column) if column.storage.type_id == type_id => column,
         _ => Error::new(
             ERRCODE_FEATURE_NOT_SUPPORTED,
             format!(
                 "catalog \"{}\" of Citus has no column \"{name}\" of type {}",
                 catalog.rel().name(),
-                type_name(of)
+                type_name(type_id)
             ),
         )
         .hint("This version of Citus is not known: a newer simhash_dedup may be needed.")

@@ -1,4 +1,6 @@
-//! The indexes of a table.
+//! The indexes of a table: which are unique, and which serve a query. The triggers and the refresh
+//! of clusters call it. Indexes that queries may not use serve nothing, but `serving_index` names
+//! one that is not valid.
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;

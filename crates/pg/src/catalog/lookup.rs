@@ -1,5 +1,6 @@
-//! Catalog look-ups through the system caches, without the permission checks of name resolution:
-//! what they find goes into plans, and the executor checks the permissions.
+//! Catalog look-ups through the system caches. The planner's part, the triggers and the key types
+//! call them. They check no permissions: what they find goes into plans, and the executor checks
+//! those.
 
 use std::ffi::CStr;
 

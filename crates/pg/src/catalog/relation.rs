@@ -1,4 +1,6 @@
-//! An open relation.
+//! An open relation: its name, columns, pages and options. Nearly every module that reads an index
+//! or a table has one. It borrows from the caller, who opened and locked the relation, and never
+//! closes it.
 
 use super::table::string;
 use crate::process::compat;

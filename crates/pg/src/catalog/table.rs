@@ -1,4 +1,6 @@
-//! What the catalogs say of a table, and its parts as SQL text.
+//! What the catalogs say of a table, its columns and types, and their names as SQL text. The
+//! triggers and the functions that search tables call it. The names that `qualified_name` and its
+//! like write mean the same under every search_path.
 
 use std::ffi::{CStr, CString, c_char};
 

@@ -1,5 +1,6 @@
-//! How the planner calls us: its hook for relations, its requests to support functions, and the
-//! arguments of selectivity estimators.
+//! How the planner calls the extension: the hook for relations, the requests to support functions,
+//! and the arguments of selectivity estimators. Only the module `planner` of the extension answers
+//! them. A request without an answer leaves the plan as the server makes it.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,6 @@
-//! Advisory locks of the extension, and what the isolation level says of the snapshot.
+//! The advisory locks of the extension, and the isolation level of the transaction. The triggers
+//! take them. A lock is held until the transaction ends, and has a class that no lock of a user
+//! has.
 
 use std::cell::RefCell;
 use std::collections::HashSet;

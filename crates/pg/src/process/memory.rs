@@ -1,5 +1,6 @@
-//! The server's memory contexts; how much memory an operation may use; and collections that grow
-//! with the data: running out of memory is an ERROR and does not abort the process.
+//! The server's memory contexts, the memory limits of an operation, and collections that grow with
+//! the data. Every module that collects rows calls it. Lack of memory is an ERROR here, and never
+//! ends the process.
 
 use std::ffi::CStr;
 

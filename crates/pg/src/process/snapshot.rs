@@ -1,12 +1,13 @@
-//! The rows that a statement sees. With it the caller knows whether what it read earlier would
-//! still read the same, or reads what is committed now.
+//! Which rows the active snapshot shows, and snapshots of what is committed now. `row::stored` reads
+//! configurations again when the snapshot shows other rows; the refresh of clusters runs under
+//! [`with_latest`]. Two [`SnapshotContents`] that compare as equal show the same rows.
 
 use pgrx::pg_sys;
 
 use super::compat::local_transaction;
 
 /// All that decides which rows the active snapshot shows.
-pub struct Seen {
+pub struct SnapshotContents {
     limits: Limits,
     running: Vec<pg_sys::TransactionId>,
     running_sub: Vec<pg_sys::TransactionId>,
@@ -23,7 +24,7 @@ struct Limits {
     overflowed: bool,
 }
 
-impl Seen {
+impl SnapshotContents {
     /// What the active snapshot shows; None when there is none.
     pub fn now() -> Option<Self> {
         active(|limits, [running, running_sub]| Self {
@@ -33,7 +34,7 @@ impl Seen {
         })
     }
 
-    /// Returns whether the active snapshot shows the same. Compared in place: this is asked for
+    /// Returns whether the active snapshot shows the same. Compares in place: this runs for
     /// every row.
     pub fn is_now(&self) -> bool {
         let same = active(|limits, [running, running_sub]| {

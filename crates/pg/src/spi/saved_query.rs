@@ -1,5 +1,6 @@
-//! A query that is planned once and run again and again, as the current user, from inside a
-//! function.
+//! A query that is planned once and run many times, as the current user, from inside a function.
+//! The triggers and the refresh of clusters keep their queries as such. Each run checks that the
+//! types of parameters and results are those of the plan.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

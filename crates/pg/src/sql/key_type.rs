@@ -1,4 +1,6 @@
-//! Keys: values of any type with a default order, compared and stored as bytes.
+//! Keys: values of any type with a default order, stored as bytes. The searches for pairs and
+//! clusters sort and return them, and the triggers compare them. Two keys are equal if the default
+//! operator class of their type says so.
 
 use std::cmp::Ordering;
 

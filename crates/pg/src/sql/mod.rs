@@ -2,16 +2,16 @@
 //! [`record`], [`type_output`], [`key_type`] and [`type_hash`] read values of any type,
 //! [`bigint_array`] long arrays of numbers, [`expression`] evaluates expressions, [`message`] is
 //! the binary protocol. [`rows_out`] returns sets, [`sha256`] is a digest, [`window`] is a call of
-//! a window function, [`trigger`], [`trigger_tree`], [`later_calls`] and [`statement_end`] are one
+//! a window function, [`trigger`], [`trigger_tree`], [`deferred_calls`] and [`statement_end`] are one
 //! of a trigger function; [`call_site`] keeps state from one call to the next. What must not live
 //! here: queries, which belong to `spi`.
 
 pub mod bigint_array;
 pub mod call_site;
+pub mod deferred_calls;
 pub mod expression;
 pub mod fmgr;
 pub mod key_type;
-pub mod later_calls;
 pub mod message;
 pub mod record;
 pub mod rows_out;

@@ -1,4 +1,6 @@
 //! A call of a trigger function: its event, the old and the new row, and the row that it returns.
+//! The trigger functions of `flag` and `clusters` are written with it. Values borrow the rows of
+//! the call, so that none outlives it.
 
 use std::ffi::CStr;
 
@@ -159,7 +161,7 @@ impl<'a> TriggerCall<'a> {
 
     /// Returns whether the trigger fires on UPDATE, whichever columns change and whatever their
     /// values.
-    pub fn fires_on_any_update(&self) -> bool {
+    pub fn fires_on_every_update(&self) -> bool {
         let trigger = self.trigger();
         trigger.tgtype as u32 & pg_sys::TRIGGER_TYPE_UPDATE != 0
             && trigger.tgnattr == 0

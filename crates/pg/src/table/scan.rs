@@ -1,5 +1,6 @@
-//! A sequential scan that takes two columns of each row, by one process alone or as its share of a
-//! scan by several.
+//! A sequential scan that reads two columns of each row. `pairs::scannable_source` and
+//! `pairs::parallel_scan` call it, alone or with a share of a scan by two processes. It shows what
+//! the active snapshot shows, each row in one share.
 
 use crate::catalog::relation::Rel;
 use crate::catalog::table::Column;

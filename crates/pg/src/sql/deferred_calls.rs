@@ -1,5 +1,6 @@
-//! Calls of an AFTER row trigger that are made again later in their statement. The rows are
-//! remembered by their places, as the server remembers them until it fires a trigger.
+//! Calls of an AFTER row trigger that are made again later in their statement. `deferred_rows` of
+//! the maintaining trigger adds them, and makes them once it has locked all scopes. Rows are stored
+//! by their addresses (ctid), as the server does until it fires a trigger.
 
 use std::collections::HashMap;
 
@@ -16,11 +17,11 @@ use crate::process::user::AsUser;
 
 /// Calls of triggers, in the order in which they were made.
 #[derive(Default)]
-pub struct LaterCalls {
+pub struct DeferredCalls {
     /// The triggers that were fired, each once, and the position of each.
     fired: Vec<FiredTrigger>,
     positions: HashMap<FiredTrigger, u32>,
-    calls: Vec<LaterCall>,
+    calls: Vec<DeferredCall>,
 }
 
 /// A trigger of a table or partition, the event, and the user who is current in its calls.
@@ -33,7 +34,7 @@ struct FiredTrigger {
 }
 
 /// One call: few bytes, as a statement may have changed any number of rows.
-struct LaterCall {
+struct DeferredCall {
     /// The position in the list of what was fired.
     fired: u32,
     /// The only version of the row, or the old and the new one.
@@ -47,7 +48,7 @@ struct Ready {
     slots: [*mut pg_sys::TupleTableSlot; 2],
 }
 
-impl LaterCalls {
+impl DeferredCalls {
     pub fn add(&mut self, call: &TriggerCall<'_>) {
         let data = call.data();
         let new = FiredTrigger {
@@ -68,7 +69,7 @@ impl LaterCalls {
             _ => first,
         };
         reserve(&mut self.calls, 1);
-        self.calls.push(LaterCall {
+        self.calls.push(DeferredCall {
             fired,
             versions: [first, second],
         });

@@ -1,9 +1,7 @@
 //! How fast texts become fingerprints. `text rows DATA OUT` writes the rows as files in the format
-//! of COPY, `text measure OUT` times one round over them, `text hashes OUT` the feature hashes, `text
-//! memory OUT` counts what is kept, and `text table OUT` makes tables of the medians. Measures are
-//! lines `rows,what,microseconds a row,megabytes a second`.
-
-mod memory;
+//! of COPY, `text measure OUT` times one round over them, `text hashes OUT` the feature hashes, and
+//! `text table OUT` makes tables of the medians. Measurements are lines `rows,what,microseconds a
+//! row,megabytes a second`.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -300,10 +298,6 @@ fn table(out: &Path) -> Outcome<()> {
     for (key, [total, alone]) in medians(&lines, 1) {
         writeln!(text, "| `{}` | {total:.0} | {alone:.1} |", key[0])?;
     }
-    text += "\n| rows | preset | kept, kB | most on the way, kB |\n|---|---|---|---|\n";
-    for line in fs::read_to_string(out.join("memory.csv"))?.lines() {
-        writeln!(text, "| {} |", line.replace(',', " | "))?;
-    }
     print!("{text}");
     Ok(())
 }
@@ -315,10 +309,7 @@ fn main() -> Outcome<()> {
         ["rows", data, out] => write_rows(Path::new(data), Path::new(out)),
         ["measure", out] => measure(Path::new(out)),
         ["hashes", out] => hashes(Path::new(out)),
-        ["memory", out] => memory::measure(Path::new(out)),
         ["table", out] => table(Path::new(out)),
-        _ => Err(
-            "usage: text rows DATA OUT | measure OUT | hashes OUT | memory OUT | table OUT".into(),
-        ),
+        _ => Err("usage: text rows DATA OUT | measure OUT | hashes OUT | table OUT".into()),
     }
 }

@@ -1,8 +1,8 @@
-//! Checks what made the fingerprints that a flagging trigger compares. Fingerprints of other
-//! weights, or of a generated column with another expression, are numbers too: they would not
-//! match, and nobody would notice. So the trigger looks once in a session, at one stored row or at
-//! the expressions, and warns; `simhash_fingerprint_verify` looks at more rows, and asks what a
-//! trigger's arguments make.
+//! Checks that the fingerprints which a flagging trigger compares were made in the same way.
+//! Fingerprints of other weights, or of a generated column with another expression, are numbers
+//! too: they would not match, and nobody would notice. So the trigger compares one stored row, or
+//! the expressions, once in a session, and warns; `simhash_fingerprint_verify` checks more rows by
+//! the weights that `simhash_trigger_recipe` reads from a trigger's arguments.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -25,31 +25,30 @@ use simhash_trigger::flag_options::{Recipe, parse};
 const PAGES: u32 = 100;
 
 thread_local! {
-    /// The triggers, without their copies on partitions, and weights for which this session has
-    /// looked.
-    static LOOKED: RefCell<HashSet<(u32, Option<Recipe>)>> = RefCell::default();
+    /// The triggers, without their copies on partitions, and weights that this session has checked.
+    static CHECKED: RefCell<HashSet<(u32, Option<Recipe>)>> = RefCell::default();
 }
 
 /// Warns when the trigger is to compare fingerprints that were made differently. It does not warn
 /// at an UPDATE, which may be the one that makes them anew.
-pub fn look_once(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
+pub fn check_once(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
     let recipe = &flagged.options.recipe;
     if call.event() != Event::Insert {
         return;
     }
     let new = (flagged.origin.to_u32(), recipe.clone());
-    if !LOOKED.with_borrow_mut(|looked| looked.insert(new)) {
+    if !CHECKED.with_borrow_mut(|checked| checked.insert(new)) {
         return;
     }
     match recipe {
-        Some(recipe) => look_at_row(call, flagged, recipe),
-        None if flagged.columns.fingerprint.generated => look_at_expressions(call, flagged),
+        Some(recipe) => check_stored_row(call, flagged, recipe),
+        None if flagged.columns.fingerprint.generated => check_expressions(call, flagged),
         None => {}
     }
 }
 
 /// Compares the fingerprint of one stored row with the one that the trigger would give it.
-fn look_at_row(call: &TriggerCall<'_>, flagged: &FlaggedTable, recipe: &Recipe) {
+fn check_stored_row(call: &TriggerCall<'_>, flagged: &FlaggedTable, recipe: &Recipe) {
     let (fingerprint, searched) = (&flagged.options.fingerprint, flagged.searched);
     let Some(relation) = table::qualified_name(searched) else {
         return;
@@ -90,7 +89,7 @@ fn look_at_row(call: &TriggerCall<'_>, flagged: &FlaggedTable, recipe: &Recipe) 
 
 /// Compares the expression of the generated column with those of the other tables that are
 /// searched. Within a table the server makes sure that all rows have one expression.
-fn look_at_expressions(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
+fn check_expressions(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
     let fingerprint = &flagged.options.fingerprint;
     let own = call.relation();
     let expression = generation_expression(own, &flagged.columns.fingerprint);
