@@ -8,7 +8,8 @@ use std::sync::{Arc, OnceLock};
 
 use flate2::read::GzDecoder;
 use simhash_fingerprint::hash::city64;
-use simhash_fingerprint::similarity::jaccard::Shingles;
+use simhash_fingerprint::similarity::letters::Letters;
+use simhash_fingerprint::similarity::ngram_set::jaccard;
 use simhash_fingerprint::terms::Idf;
 use simhash_fingerprint::text::ngrams::{GramLengths, Ngrams};
 use simhash_fingerprint::text::normal::for_each_chunk;
@@ -33,7 +34,7 @@ pub struct LabelledSet {
     pub texts: Vec<String>,
     /// Their titles; empty when the set has no column `subject`.
     pub titles: Vec<String>,
-    pub shingles: Vec<Shingles>,
+    pub letters: Vec<Letters>,
     pub truth: Truth,
     /// For each row the first of those that it is connected with by exact and near pairs.
     pub groups: Vec<u32>,
@@ -92,7 +93,7 @@ impl LabelledSet {
         let pairs = folder.join(format!("{name}_pairs.csv.gz"));
         let truth = match pairs.exists() {
             true => read_truth(&pairs, &positions)?,
-            false => find_truth(&texts, &shingles(&texts)?),
+            false => find_truth(&texts, &letters_of_texts(&texts)?),
         };
         Ok(Some(LabelledSet::new(
             name.to_owned(),
@@ -121,12 +122,12 @@ impl LabelledSet {
         for (&(a, _), _) in truth.iter().filter(|(_, kind)| **kind == PairKind::Near) {
             near[groups[a as usize] as usize] += 1.0;
         }
-        let shingles = shingles(&texts)?;
+        let letters = letters_of_texts(&texts)?;
         Ok(LabelledSet {
             name,
             texts,
             titles,
-            shingles,
+            letters,
             truth,
             groups,
             near,
@@ -139,9 +140,17 @@ impl LabelledSet {
     }
 }
 
-fn shingles(texts: &[String]) -> Result<Vec<Shingles>, Box<dyn Error>> {
-    let shingles = texts.iter().map(|t| Shingles::new(t, 5, &mut || {}));
-    Ok(shingles.collect::<Result<_, _>>()?)
+/// Number of letters of an n-gram.
+const NGRAM: usize = 5;
+
+fn letters_of_texts(texts: &[String]) -> Result<Vec<Letters>, Box<dyn Error>> {
+    let letters = texts.iter().map(|text| Letters::new(text, &mut || {}));
+    Ok(letters.collect::<Result<_, _>>()?)
+}
+
+/// The Jaccard similarity of two texts; 0 if neither has a letter.
+pub fn similarity(a: &Letters, b: &Letters) -> f64 {
+    jaccard(a, b, NGRAM).ok().flatten().unwrap_or(0.0)
 }
 
 fn read_truth(path: &Path, positions: &HashMap<String, u32>) -> Result<Truth, Box<dyn Error>> {
@@ -162,17 +171,16 @@ fn read_truth(path: &Path, positions: &HashMap<String, u32>) -> Result<Truth, Bo
 }
 
 /// The truth by comparing all pairs: for small sets.
-fn find_truth(texts: &[String], shingles: &[Shingles]) -> Truth {
-    let letters: Vec<u64> = texts
+fn find_truth(texts: &[String], letters_of_texts: &[Letters]) -> Truth {
+    let hashes: Vec<u64> = texts
         .iter()
         .map(|text| city64(letters(text).as_bytes()))
         .collect();
     let mut truth = Truth::new();
-    for (a, first) in shingles.iter().enumerate() {
-        for (b, second) in shingles.iter().enumerate().skip(a + 1) {
-            let similarity = first.jaccard(second).unwrap_or(0.0);
-            let kind = match similarity {
-                _ if letters[a] == letters[b] => PairKind::Exact,
+    for (a, first) in letters_of_texts.iter().enumerate() {
+        for (b, second) in letters_of_texts.iter().enumerate().skip(a + 1) {
+            let kind = match similarity(first, second) {
+                _ if hashes[a] == hashes[b] => PairKind::Exact,
                 0.8.. => PairKind::Near,
                 0.5.. => PairKind::Grey,
                 _ => continue,

@@ -1,6 +1,6 @@
 //! Pairs that were found, and how many of them are true.
 
-use crate::data::{LabelledSet, PairKind};
+use crate::data::{self, LabelledSet, PairKind};
 
 /// The radii that are measured.
 pub const RADII: [u32; 5] = [3, 4, 6, 8, 10];
@@ -87,7 +87,7 @@ impl PairCounts {
 
 fn similarity(set: &LabelledSet, pair: (u32, u32)) -> f64 {
     let (a, b) = (pair.0 as usize, pair.1 as usize);
-    set.shingles[a].jaccard(&set.shingles[b]).unwrap_or(0.0)
+    data::similarity(&set.letters[a], &set.letters[b])
 }
 
 /// Numbers of pairs are means of the draws.

@@ -11,7 +11,8 @@ use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::parse_row;
 use simhash_fingerprint::options::plan::{self, ColumnPlan, Field};
 use simhash_fingerprint::options::presets;
-use simhash_fingerprint::similarity::jaccard::Shingles;
+use simhash_fingerprint::similarity::letters::Letters;
+use simhash_fingerprint::similarity::ngram_set::jaccard;
 use simhash_fingerprint::sketch::{Content, Sketch};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -222,8 +223,13 @@ struct Candidate {
     is_pair: bool,
 }
 
+/// The Jaccard similarity of two records; 0 if neither has a letter.
+fn similarity(a: &Letters, b: &Letters) -> f64 {
+    jaccard(a, b, NGRAM).ok().flatten().unwrap_or(0.0)
+}
+
 /// What the check compares, of each record.
-fn checked(records: &Records, groups: Groups) -> Outcome<Vec<Shingles>> {
+fn checked(records: &Records, groups: Groups) -> Outcome<Vec<Letters>> {
     let mut fields: Vec<usize> = Vec::new();
     for column in groups.concat() {
         fields.push(place(column)?);
@@ -232,8 +238,8 @@ fn checked(records: &Records, groups: Groups) -> Outcome<Vec<Shingles>> {
         let texts: Vec<&str> = fields.iter().map(|&i| row[i].as_str()).collect();
         texts.join(" ")
     };
-    let shingles = |row| Ok(Shingles::new(&text(row), NGRAM, &mut || {})?);
-    records.rows.iter().map(shingles).collect()
+    let letters = |row| Ok(Letters::new(&text(row), &mut || {})?);
+    records.rows.iter().map(letters).collect()
 }
 
 /// All pairs that one of the groups' fingerprints finds within the radius.
@@ -251,10 +257,10 @@ fn candidates(
             *known = distance.min(*known);
         });
     }
-    let shingles = checked(records, groups)?;
+    let letters = checked(records, groups)?;
     let candidate = |((a, b), distance): ((usize, usize), u32)| Candidate {
         distance,
-        similarity: shingles[a].jaccard(&shingles[b]).unwrap_or(0.0),
+        similarity: similarity(&letters[a], &letters[b]),
         is_pair: records.is_pair(a, b),
     };
     Ok(least.into_iter().map(candidate).collect())
@@ -305,11 +311,11 @@ fn of_equal_columns(records: &Records, groups: Groups) -> Outcome<Drawn> {
             }
         }
     }
-    let shingles = checked(records, groups)?;
+    let letters = checked(records, groups)?;
     let candidates = || {
         let candidate = |&(a, b): &(usize, usize)| Candidate {
             distance: 0,
-            similarity: shingles[a].jaccard(&shingles[b]).unwrap_or(0.0),
+            similarity: similarity(&letters[a], &letters[b]),
             is_pair: records.is_pair(a, b),
         };
         found.iter().map(candidate).collect()

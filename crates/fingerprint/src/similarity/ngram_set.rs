@@ -139,6 +139,17 @@ impl NgramSet {
     }
 }
 
+/// Returns |A and B| / |A or B| of two texts' sets of n-grams; None if neither has a letter. To
+/// compare a text with many, keep its [`NgramSet`].
+pub fn jaccard(a: &Letters, b: &Letters, n: usize) -> Result<Option<f64>, Error> {
+    let (mut set, mut scratch) = (NgramSet::default(), Scratch::default());
+    set.fill(a, n, &mut scratch, &mut || {})?;
+    Ok(match set.compare(b, 0.0, &mut scratch, &mut || {})? {
+        Similarity::Exactly(similarity) => Some(similarity),
+        _ => None,
+    })
+}
+
 /// Adds to the second table what the first one has not taken, and sorts what that does not take.
 fn add_rotated<const TEXT: u64>(
     first: &[u64],
@@ -242,11 +253,15 @@ mod tests {
     }
 
     fn jaccard(a: &str, b: &str, n: usize) -> Option<f64> {
-        match compare(a, b, n, 0.0) {
-            Similarity::Undefined => None,
-            Similarity::TooLow => panic!("{a:?}, {b:?}: less than 0"),
-            Similarity::Exactly(similarity) => Some(similarity),
-        }
+        let similarity = compare(a, b, n, 0.0);
+        assert_ne!(similarity, Similarity::TooLow, "{a:?}, {b:?}");
+        let letters = |text| Letters::new(text, &mut || {}).unwrap();
+        let found = super::jaccard(&letters(a), &letters(b), n).unwrap();
+        assert_eq!(
+            found.map_or(Similarity::Undefined, Similarity::Exactly),
+            similarity
+        );
+        found
     }
 
     /// The set of n-grams, of text without characters that change in normal form.
