@@ -41,3 +41,21 @@ pub fn put_u32(bytes: &mut [u8], at: usize, v: u32) {
 pub fn put_u64(bytes: &mut [u8], at: usize, v: u64) {
     bytes[at..at + 8].copy_from_slice(&v.to_ne_bytes());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Addresses need not be aligned, and neighbours stay as they are.
+    #[test]
+    fn what_is_written_is_read() {
+        let mut bytes = [0xff; 17];
+        put_u16(&mut bytes, 1, 0x0102);
+        put_u32(&mut bytes, 3, 0x0304_0506);
+        put_u64(&mut bytes, 7, 0x0708_090a_0b0c_0d0e);
+        assert_eq!(get_u16(&bytes, 1), 0x0102);
+        assert_eq!(get_u32(&bytes, 3), 0x0304_0506);
+        assert_eq!(get_u64(&bytes, 7), 0x0708_090a_0b0c_0d0e);
+        assert_eq!((bytes[0], bytes[15], bytes[16]), (0xff, 0xff, 0xff));
+    }
+}
