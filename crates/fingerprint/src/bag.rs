@@ -271,6 +271,18 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
+    #[test]
+    fn the_length_is_that_of_geometry_whatever_the_order_and_the_scale() {
+        for scale in [1.0, 1e300, 1e-300] {
+            for weights in [[3.0, 4.0, 12.0], [12.0, 4.0, 3.0], [4.0, 12.0, 3.0]] {
+                let mut norm = Norm::default();
+                weights.iter().for_each(|weight| norm.add(weight * scale));
+                let length = norm.length() / scale;
+                assert!((length - 13.0).abs() < 1e-12, "{weights:?}: {length}");
+            }
+        }
+    }
+
     fn plan() -> ColumnPlan {
         let options = parse_text("{}", &mut || {}).unwrap();
         plan::text(presets::find(Some("words")).unwrap(), &options).unwrap()

@@ -52,3 +52,31 @@ pub fn of_lexemes(lexemes: &[Lexeme<'_>]) -> Option<u64> {
     let hash = |lexeme: &Lexeme<'_>| ([city64(lexeme.text.as_bytes())], lexeme.weight());
     simhash(lexemes.iter().map(hash)).map(|[bits]| bits)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_weight_sums_the_labels_of_all_positions() {
+        let labels = [1, 2, 0, 3];
+        let text = Cow::Borrowed("word");
+        let lexeme = Lexeme { text, labels };
+        assert_eq!(lexeme.weight(), 35.0);
+        let given = lexeme.given();
+        assert_eq!((given.token, given.tf, given.weight), ("word", 6.0, 35.0));
+    }
+
+    #[test]
+    fn heavier_lexemes_decide() {
+        let lexeme = |text, labels| Lexeme {
+            text: Cow::Borrowed(text),
+            labels,
+        };
+        let heavy = lexeme("heavy", [0, 0, 0, 9]);
+        let alone = of_lexemes(std::slice::from_ref(&heavy));
+        assert_eq!(alone, Some(city64(b"heavy")));
+        assert_eq!(of_lexemes(&[lexeme("light", [1, 0, 0, 0]), heavy]), alone);
+        assert_eq!(of_lexemes(&[]), None);
+    }
+}
