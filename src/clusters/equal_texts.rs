@@ -110,7 +110,7 @@ pub fn classes_by_text(
         check_for_interrupts();
         if many
             .as_mut()
-            .is_some_and(|many| many.take_class(class, &texts))
+            .is_some_and(|many| many.add_class(class, &texts))
         {
             continue;
         }
@@ -122,7 +122,7 @@ pub fn classes_by_text(
     for_each_edge(&mut edges, |edge| {
         if many
             .as_mut()
-            .is_some_and(|many| many.take_pair(edge, &texts))
+            .is_some_and(|many| many.add_pair(edge, &texts))
         {
             return;
         }

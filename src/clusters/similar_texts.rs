@@ -44,7 +44,7 @@ pub struct ManyTexts {
     /// The class with more texts comes first.
     pairs: Sorter<TempFile<'static>>,
     /// Whether a class is one of them.
-    is_taken: Vec<bool>,
+    is_indexed: Vec<bool>,
 }
 
 impl ManyTexts {
@@ -53,19 +53,19 @@ impl ManyTexts {
         Least::new(least).map(|least| Self {
             least,
             pairs: Sorter::new(memory_of_classes()),
-            is_taken: filled(classes, false),
+            is_indexed: filled(classes, false),
         })
     }
 
-    /// Takes a class if it has many texts; returns whether it has.
-    pub fn take_class(&mut self, class: u32, texts: &DistinctTexts) -> bool {
+    /// Adds a class if it has many texts; returns whether it has.
+    pub fn add_class(&mut self, class: u32, texts: &DistinctTexts) -> bool {
         let has_many = texts.range(class).len() >= MANY;
-        self.is_taken[class as usize] |= has_many;
+        self.is_indexed[class as usize] |= has_many;
         has_many
     }
 
-    /// Takes a pair of classes if one has many texts; returns whether one has.
-    pub fn take_pair(&mut self, pair: Edge, texts: &DistinctTexts) -> bool {
+    /// Adds a pair of classes if one has many texts; returns whether one has.
+    pub fn add_pair(&mut self, pair: Edge, texts: &DistinctTexts) -> bool {
         let count = |class: u32| texts.range(class).len();
         let (a, b) = match count(pair.a) >= count(pair.b) {
             true => (pair.a, pair.b),
@@ -73,8 +73,8 @@ impl ManyTexts {
         };
         let has_many = count(a) >= MANY;
         if has_many {
-            self.is_taken[a as usize] = true;
-            self.is_taken[b as usize] = true;
+            self.is_indexed[a as usize] = true;
+            self.is_indexed[b as usize] = true;
             or_out_of_memory(self.pairs.add(Edge { a, b, ..pair }, &mut Server));
         }
         has_many
@@ -89,7 +89,7 @@ impl ManyTexts {
         activity: &mut Activity,
         each: &mut dyn FnMut(Edge),
     ) {
-        texts.retain(|class| self.is_taken[class as usize]);
+        texts.retain(|class| self.is_indexed[class as usize]);
         if texts.count() == 0 {
             return;
         }
@@ -101,9 +101,9 @@ impl ManyTexts {
             each,
         };
         let mut pairs = or_out_of_memory(self.pairs.finish(&mut Server));
-        for (class, is_taken) in (0u32..).zip(&self.is_taken) {
+        for (class, is_indexed) in (0u32..).zip(&self.is_indexed) {
             check_for_interrupts();
-            if !is_taken || search.texts.range(class).len() < MANY {
+            if !is_indexed || search.texts.range(class).len() < MANY {
                 continue;
             }
             let mut others = EdgeList::new(memory_of_classes());

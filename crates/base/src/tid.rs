@@ -1,6 +1,5 @@
 //! Row addresses. `pg` makes them of the server's own type; indexes, searches and tables of the
-//! extension pass them on. Addresses are ordered as rows lie in the table, and so are their
-//! numbers.
+//! extension pass them on. The order of addresses, and of their numbers, is that of rows in the table.
 
 #![forbid(unsafe_code)]
 

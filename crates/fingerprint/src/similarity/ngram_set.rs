@@ -9,7 +9,7 @@ use super::letters::Letters;
 use super::ngram_hashes::{BLOCK, NgramHashes};
 use crate::error::Error;
 
-/// Number of hashes that take long to sort, some ms: the caller may want to stop.
+/// Number of hashes that take long to process, some ms: the caller may want to stop.
 const LONG: usize = 1 << 16;
 /// Least and greatest number of slots of a table.
 const SLOTS: (usize, usize) = (64, 1 << 20);
@@ -160,10 +160,14 @@ fn add_rotated<const TEXT: u64>(
     pause: &mut dyn FnMut(),
 ) -> Result<(), Error> {
     let bits = first.len().trailing_zeros();
-    left.iter_mut()
-        .for_each(|hash| *hash = hash.rotate_left(bits));
-    for block in left.chunks(BLOCK) {
-        add::<TEXT>(second, block, rest, counts)?;
+    for hashes in left.chunks_mut(LONG) {
+        pause();
+        for block in hashes.chunks_mut(BLOCK) {
+            block
+                .iter_mut()
+                .for_each(|hash| *hash = hash.rotate_left(bits));
+            add::<TEXT>(second, block, rest, counts)?;
+        }
     }
     match rest.len() < LONG {
         true => rest.sort_unstable(),

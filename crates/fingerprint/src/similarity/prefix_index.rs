@@ -245,7 +245,7 @@ mod tests {
         texts.iter().map(letters).collect()
     }
 
-    /// Texts of so many words each, drawn from a vocabulary, behind a common beginning.
+    /// Texts that share a beginning; `words` words follow, drawn from a vocabulary.
     fn texts(count: usize, words: usize, common: usize) -> Vec<String> {
         let mut x = 1u64;
         let mut word = move || {
