@@ -1,5 +1,6 @@
 //! Row addresses. `pg` makes them of the server's own type; indexes, searches and tables of the
-//! extension pass them on. The order of addresses, and of their numbers, is that of rows in the table.
+//! extension pass them on. The order of addresses, and of their numbers, is that of rows in the
+//! table.
 
 #![forbid(unsafe_code)]
 
