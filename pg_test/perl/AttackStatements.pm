@@ -171,8 +171,9 @@ sub session_lines
 
 # May a statement of such a session end with this error ("SQLSTATE: message")? Conflicts, deadlocks, locks that are not to be had
 # in time; what another session is dropping; savepoints of a transaction that has failed; rows that are too near others, or in a
-# partition that is away; tables that REPACK does not take, for an index that another session left invalid or for want of a key;
-# after a kill the connection's end. And what the server says when an index is dropped while a command goes through several.
+# partition that is away; a partition that could not be detached, when it is to be attached; tables that REPACK does not take,
+# for an index that another session left invalid or for want of a key; after a kill the connection's end. And what the server
+# says when an index is dropped while a command goes through several.
 my $fair = join '|', qw(40001 40P01 55P03 25P02 3B001 42P01 42704), '55000: cannot execute REPACK';
 sub ends_fairly
 {
@@ -180,7 +181,7 @@ sub ends_fairly
 	return 1 if $error =~ /^(?:$fair)/;
 	return 1 if $error =~ /^XX000: could not open relation with OID/ && $statement =~ /^(?:REINDEX|VACUUM|CLUSTER|REPACK)/;
 	return 1 if $error =~ /^23P01/ && $t->{exclude};
-	return 1 if $error =~ /^(?:23514|55000)/ && $t->{partitions} =~ /^RANGE/;
+	return 1 if $error =~ /^(?:23514|55000|42809: .* is already a partition)/ && $t->{partitions} =~ /^RANGE/;
 	return $killed && $error =~ /^(?:57P01|57P02|57P03|08006|08003)/;
 }
 
