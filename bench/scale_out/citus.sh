@@ -135,7 +135,7 @@ measure_searches() {
 }
 
 require_everything demo
-build_release
+build_library
 server=$SERVERS/citus$PG_MAJOR
 [ -e "$server/built" ] || fail "there is no Citus in target/servers: run make test-citus with its sources in CITUS"
 work=$(work_directory)

@@ -20,7 +20,7 @@ work=''
 sql() { as_postgres "$PG_BIN/psql" -X -q -At -v ON_ERROR_STOP=1 "$@"; }
 
 require_everything bench
-build_release
+build_library
 install_files
 trap 'remove_cluster "$work"' EXIT
 mkdir -p "$OUT"

@@ -34,7 +34,7 @@ through_sql() {
 }
 
 require_everything bench
-build_release
+build_library
 install_files
 # Compiled as the extension is, unlike `make quality`, which is for this processor alone.
 program=$(cargo_artifact text --release --quiet --bin text --package quality --target-dir "$ROOT/target/text_build")

@@ -50,6 +50,8 @@ SQL
 
 $node->append_conf('postgresql.conf', 'log_min_messages = debug1');
 $node->reload;
+# The postmaster, which starts workers and logs that it does, reads the settings in its own time.
+$node->wait_for_log(qr/parameter "log_min_messages" changed to "debug1"/);
 # Settings, and the workers to come.
 my %cases = (
 	'two workers' => [ '', 2 ],

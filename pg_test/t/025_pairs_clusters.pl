@@ -374,6 +374,8 @@ like($helped[0], qr/^299999\|/, 'which sends many');
 {
 	$node->append_conf('postgresql.conf', 'log_min_messages = debug1');
 	$node->reload;
+	# The postmaster, which starts workers and logs that it does, reads the settings in its own time.
+	$node->wait_for_log(qr/parameter "log_min_messages" changed to "debug1"/);
 	my $mark = -s $node->logfile;
 	my ($status, $out, $err) = $node->psql('postgres', <<'SQL');
 SET work_mem = '64MB';

@@ -235,10 +235,10 @@ cargo_artifact() {
 	tr -d '"' <<<"$path"
 }
 
-# Sets LIBRARY to what was built.
-build_release() {
+# Sets LIBRARY to what was built. PROFILE is cargo's: release is what users install, dev (Cargo.toml) is there soon.
+build_library() {
 	# shellcheck disable=SC2046  # a list of words
-	LIBRARY=$(cargo_artifact libsimhash_dedup.so --release --lib $(cargo_features))
+	LIBRARY=$(cargo_artifact libsimhash_dedup.so --profile "${PROFILE:-release}" --lib $(cargo_features))
 }
 
 # Copies the three files into the server at hand; through sudo where the user may not write.
@@ -298,7 +298,7 @@ start_cluster() {
 # whose folder is `work` and that goes with the script, and a folder OUT for what they measure.
 begin_benchmark() {
 	require_everything demo
-	build_release
+	build_library
 	install_files
 	work=''
 	trap 'remove_cluster "$work"' EXIT

@@ -56,8 +56,9 @@ progress_bar() {
 
 command -v apt-cache >/dev/null || fail "make demo shows Debian's package descriptions: apt-cache is missing, run it on Debian or Ubuntu"
 require_everything demo
-say "building for PostgreSQL $PG_MAJOR (a few minutes the first time)"
-build_release
+PROFILE=${PROFILE:-dev}
+say "building for PostgreSQL $PG_MAJOR, profile $PROFILE (a minute or two the first time; PROFILE=release is what \`make install\` builds)"
+build_library
 install_files
 
 trap finish EXIT

@@ -7,8 +7,9 @@ dir=$2
 shift 2
 template=$TEMPLATES/$(echo "$*" | cksum | tr ' ' _)
 if [ ! -d "$template" ]; then
-	"$INITDB" -D "$template.new" "$@"
-	mv "$template.new" "$template"
+	# Another file may make it at the same time: the first to be done keeps the name.
+	"$INITDB" -D "$template.$$" "$@"
+	mv -T "$template.$$" "$template" 2>/dev/null || rm -rf "$template.$$"
 fi
 mkdir -p "$dir"
 chmod 700 "$dir"

@@ -8,7 +8,7 @@
 require_rust
 require_build_tools
 require_postgres build
-build_release
+build_library
 [ "${1:-build}" = install ] || exit 0
 install_files
 say "installed for PostgreSQL $PG_MAJOR; in a database: CREATE EXTENSION simhash_dedup;"

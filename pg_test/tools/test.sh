@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # make test, make test-majors, make quick, make soak, make attack: every check and test of the project, on servers of one or several
-# majors, and at the end one line `N passed, N failed`. The exit status is 0 only when nothing failed.
+# majors, and at the end what failed and one line `N passed, N failed`. The exit status is 0 only when nothing failed.
 #
-#   test.sh all      checks, unit tests, one major in full, the others of MAJORS in the reduced form of test_major.sh
-#   test.sh majors   the majors of MAJORS in the reduced form; with FULL=1 in full, and pg_upgrade from each to each later one
+#   test.sh all      checks, unit tests and one major in full: that of PG_CONFIG, or MAJORS
+#   test.sh majors   the other majors, or those of MAJORS, in the reduced form of test_major.sh; with FULL=1 all of them in full,
+#                    and pg_upgrade from each to each later one
 #   test.sh quick    what needs no server and no headers of one: format, the pure crates' lint and unit tests
 #   test.sh soak     the crash and concurrency tests of one major for a long time
 #   test.sh attack   080_attack on one major
@@ -24,6 +25,9 @@ released_scripts() {
 
 # Arguments that name the crates that know no server.
 pure_crates() { find "$ROOT/crates" -mindepth 1 -maxdepth 1 ! -name pg -printf '-p simhash_%f\n' | sort | tr '\n' ' '; }
+
+# What is tested is what `make demo` shows; PROFILE=release tests what users install.
+export PROFILE=${PROFILE:-dev}
 
 # What needs no server.
 pure_checks() {
@@ -70,7 +74,8 @@ finish() {
 	local group
 	for group in $(jobs -rp); do kill -TERM -- "-$group" 2>/dev/null || true; done
 	wait
-	[ -z "$results" ] || rm -rf "$results" "$LIBRARIES"
+	list_failures
+	rm -rf "$FAILURES" "$results" "$LIBRARIES"
 }
 
 # run NAME FORM MAJOR [OLD_MAJOR]: starts a run of test_major.sh beside the others, when fewer than JOBS are under way.
@@ -105,23 +110,30 @@ sum_up() {
 	done
 }
 
-# The majors to test, in the order in which they start: the longest run first.
+# The majors of `make test-majors`. Without MAJORS these are the ones that `make test` leaves out, with FULL=1 all.
 majors() {
 	local major
-	for major in $PG_MAJOR ${MAJORS:-$(supported_majors | sort -n)}; do
-		if [[ " ${MAJORS:-$(supported_majors | tr '\n' ' ')} " = *" $major "* ]]; then echo "$major"; fi
-	done | awk '!seen[$0]++'
+	for major in ${MAJORS:-$(supported_majors | sort -n)}; do
+		if [ -n "${MAJORS:-}${FULL:-}" ] || [ "$major" != "$PG_MAJOR" ]; then echo "$major"; fi
+	done
 }
 
-# The first major in full, the others in the reduced form. Checks and unit tests run beside the first.
-all_majors() {
-	local first major others
-	mapfile -t others < <(majors)
-	first=${others[0]}
-	run "$first, full" full "$first"
+# The server of `make test`: that of the one major in MAJORS, if there is one.
+choose_major() {
+	local server
+	[ -n "${MAJORS:-}" ] && [ "$MAJORS" != "$PG_MAJOR" ] || return 0
+	server=$(given_server "$MAJORS") || server=$(fetch_server "$MAJORS") || exit 1
+	PG_CONFIG=$server
+	require_postgres test
+}
+
+# One major in full, and beside it what needs no server. Lint, unit tests and library share what cargo has compiled, and cargo
+# does one thing at a time: the library comes first, since most tests wait for it.
+one_major() {
+	run "$PG_MAJOR, full" full "$PG_MAJOR"
+	until [ -e "$LIBRARIES/$PG_MAJOR.so" ] || [ -z "$(jobs -rp)" ]; do sleep 1; done
 	checks
 	unit_tests
-	for major in "${others[@]:1}"; do run "$major, reduced" reduced "$major"; done
 }
 
 # Licences and sources of the crates, where the tool is installed.
@@ -140,8 +152,8 @@ chosen_majors() {
 	done
 	[ -n "$full" ] || return 0
 	[ -n "${TESTS:-}" ] || crates
-	for major in $(majors | sort -n); do
-		for old in $(majors | sort -n); do
+	for major in $(majors); do
+		for old in $(majors); do
 			[ "$old" -ge "$major" ] || run "$major, upgrade from $old" upgrade "$major" "$old"
 		done
 	done
@@ -149,25 +161,33 @@ chosen_majors() {
 
 what=${1:-all}
 SECONDS=0
+FAILURES=$(mktemp "${TMPDIR:-/tmp}/simhash_failures.XXXXXX")
+results=$(mktemp -d "${TMPDIR:-/tmp}/simhash_results.XXXXXX")
+LIBRARIES=$(mktemp -d "${TMPDIR:-/tmp}/simhash_libraries.XXXXXX")
+export FAILURES LIBRARIES
+trap finish EXIT
 if [ "$what" = quick ]; then
 	require_rust
 	pure_checks
 	unit_tests
 else
-	if [[ $what = soak || $what = attack || (-n ${MAJORS:-} && $MAJORS != *' '*) ]]; then require_everything test; else require_everything majors; fi
+	[[ $what != all || ${MAJORS:-} != *' '* ]] || fail "make test tests one major, not $MAJORS: make test-majors tests several"
+	if [ "$what" = majors ] || [ -n "${MAJORS:-}" ]; then require_everything majors; else require_everything test; fi
+	[ "$what" != all ] || choose_major
 	find_perl_modules
-	results=$(mktemp -d "${TMPDIR:-/tmp}/simhash_results.XXXXXX")
-	LIBRARIES=$(mktemp -d "${TMPDIR:-/tmp}/simhash_libraries.XXXXXX")
-	export LIBRARIES
-	trap finish EXIT
 	case $what in
-	all) all_majors ;;
+	all)
+		SUITES=${SUITES:-3}
+		export SUITES
+		one_major
+		;;
 	majors) chosen_majors ;;
 	soak | attack) run "$PG_MAJOR, $what" "$what" "$PG_MAJOR" ;;
 	*) fail "tests are all, majors, quick, soak or attack, not $what" ;;
 	esac
 	sum_up
 fi
-say "finished in $SECONDS s; logs are in target/log"
+list_failures
+say "finished in $SECONDS s, profile $PROFILE; logs are in target/log"
 printf '%d passed, %d failed\n' "$passed" "$failed"
 [ "$failed" = 0 ]

@@ -9,6 +9,8 @@
 . "$(dirname "$0")/common.sh"
 # shellcheck source=pg_test/tools/servers.sh
 . "$(dirname "$0")/servers.sh"
+# shellcheck source=pg_test/tools/count.sh
+. "$(dirname "$0")/count.sh"
 
 work=''
 trap '[ -z "$work" ] || rm -rf "$work"' EXIT
@@ -90,11 +92,12 @@ say "$(<"$server/built"), in target/servers"
 
 find_perl_modules
 # For the server as it is installed, whose build is there already: the headers are the same.
-build_release
-export LIBRARIES=$work RESULT=$work/result
+export LIBRARIES=$work RESULT=$work/result FAILURES=$work/failures PROFILE=${PROFILE:-dev}
+build_library
 cp "$LIBRARY" "$LIBRARIES/$PG_MAJOR.so"
 PG_CONFIG=$server$PG_BIN/pg_config TESTS=${TESTS:-07} "$ROOT/pg_test/tools/test_major.sh" full || [ -e "$RESULT" ]
 read -r passed failed _ <"$RESULT"
+list_failures
 say "finished in $SECONDS s; logs are in target/log"
 printf '%d passed, %d failed\n' "$passed" "$failed"
 [ "$failed" = 0 ]

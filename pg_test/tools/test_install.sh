@@ -9,7 +9,7 @@
 work=$(mktemp -d "${TMPDIR:-/tmp}/simhash_install.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 export DESTDIR=$work/installed
-unset PG_CONFIG CARGO_TARGET_DIR CARGO_BUILD_TARGET CARGO_BUILD_TARGET_DIR
+unset PG_CONFIG PROFILE CARGO_TARGET_DIR CARGO_BUILD_TARGET CARGO_BUILD_TARGET_DIR
 failed=0
 # The servers below are of the majors 15 to 18, and of one that the code does not know.
 majors=$(supported_majors | sort -n | tr '\n' ' ')

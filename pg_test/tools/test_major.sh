@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the extension for the server of PG_CONFIG, installs it there and runs its tests. test.sh starts one of these for
-# each major, two at a time, and adds up.
+# Builds the extension for the server of PG_CONFIG, installs it there and runs its tests, SUITES of them at a time. test.sh
+# starts one of these for each major, and adds up.
 #
 #   test_major.sh full      SQL files, specs and every file of pg_test/t
 #   test_major.sh reduced   SQL files, specs and the files of pg_test/t that look at what a major can change
@@ -9,7 +9,8 @@
 #   test_major.sh attack    080_attack alone, for SECONDS_EACH seconds, from the seed SEED, all rounds or ROUND again and again
 #
 # TESTS restricts all but upgrades to tests whose names begin with one of these words. RESULT is the file for
-# the sums, LIBRARIES the folder of what was built, PERL_MODULES the folder of PostgreSQL's test modules.
+# the sums, FAILURES that for the reasons, LIBRARIES the folder of what was built, PERL_MODULES the folder of PostgreSQL's
+# test modules, PROFILE what cargo builds the library with.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/common.sh"
@@ -30,7 +31,6 @@ SOAKED='001_crash 002_concurrency 004_cancel 006_unlogged_temp 007_corrupt 010_s
 
 form=$1
 work=''
-suites=0
 
 finish() {
 	local status=$?
@@ -65,7 +65,7 @@ build_for_tests() {
 	[ ! -e "$LIBRARY" ] || return 0
 	log=$(log_file "build_$PG_MAJOR")
 	started=$SECONDS
-	if ! (flock 9 && build_release && cp "$LIBRARY" "$LIBRARIES/$PG_MAJOR.so") 9>"$LIBRARIES/lock" >"$log" 2>&1; then
+	if ! (flock 9 && build_library && cp "$LIBRARY" "$LIBRARIES/$PG_MAJOR.so") 9>"$LIBRARIES/lock" >"$log" 2>&1; then
 		count "build" 0 1 "$log"
 		exit 1
 	fi
@@ -119,8 +119,6 @@ keep_server_log() {
 regress() {
 	local name=$1 program=$2 out=$work/out/$3 log tests good bad=0 status=0
 	mapfile -t tests < <(names "$3" "$4")
-	[ "${#tests[@]}" -gt 0 ] || return 0
-	suites=$((suites + 1))
 	started=$SECONDS
 	log=$(log_file "$3_$PG_MAJOR")
 	[ -x "$program" ] || fail "$program is missing: install postgresql-client-$PG_MAJOR, or a PostgreSQL with its test programs"
@@ -136,7 +134,8 @@ regress() {
 	if [ "$status" = 1 ] && [ "$bad" = 0 ]; then bad=1; fi
 	[ ! -e "$out/regression.diffs" ] || cat "$out/regression.diffs" >>"$log"
 	[ "$bad" = 0 ] || keep_server_log "$out" "$log"
-	count "$name" "$good" "$bad" "$log" 200
+	end_suite "$3"
+	count "$name" "$good" "$bad" "$log"
 }
 
 # tap_file NAME LABEL [VARIABLE=VALUE...]: one file of pg_test/t, a Perl program that prints TAP and
@@ -144,7 +143,6 @@ regress() {
 tap_file() {
 	local name=$1 label=$2 log good bad status=0
 	shift 2
-	suites=$((suites + 1))
 	log=$(log_file "tap_${name}_$PG_MAJOR")
 	started=$SECONDS
 	as_postgres mkdir "$work/out/$name"
@@ -157,7 +155,8 @@ tap_file() {
 	bad=$(grep -c '^not ok ' "$log" || true)
 	if [ "$status" = 1 ] && [ "$bad" = 0 ]; then bad=1; fi
 	[ "$bad" = 0 ] || as_postgres sh -c "tail -n 15 $work/out/$name/tmp_check/log/*" >>"$log" 2>&1 || true
-	count "$label" "$good" "$bad" "$log" 100
+	end_suite "$name"
+	count "$label" "$good" "$bad" "$log"
 	# What a file says that it did, and why one was skipped.
 	sed -n -e 's/^# done: /      /p' -e 's/^.* \(skipped: \)/      \1/p' "$log"
 	# A failed soak keeps the servers' files: it may take hours until it fails again.
@@ -194,9 +193,64 @@ attack() {
 	tap_file 080_attack 080_attack SIMHASH_SOAK="${SECONDS_EACH:-60}" SIMHASH_TEST_SEED="${SEED:-}" SIMHASH_ROUND="${ROUND:-}"
 }
 
-sql_and_specs() {
-	regress 'SQL regression tests' "$PGXS_DIR/src/test/regress/pg_regress" sql sql
-	regress 'two sessions, every interleaving' "$PGXS_DIR/src/test/isolation/pg_isolation_regress" specs spec
+# ---------------------------------------------------------------- suites side by side
+
+# A suite is `sql`, `specs` or a file of pg_test/t.
+suite() {
+	case $1 in
+	sql) regress 'SQL regression tests' "$PGXS_DIR/src/test/regress/pg_regress" sql sql ;;
+	specs) regress 'two sessions, every interleaving' "$PGXS_DIR/src/test/isolation/pg_isolation_regress" specs spec ;;
+	*) tap_file "$1" "$1" ;;
+	esac
+}
+
+# Lines `NAME SECONDS` for the wanted ones of these suites, the longest first: a long one at the end would leave a processor
+# idle. seconds.txt says how long each took once; a suite that is not in it counts as a middling one.
+plan_suites() {
+	local name
+	for name; do
+		case $name in
+		sql) [ -n "$(names sql sql)" ] || continue ;;
+		specs) [ -n "$(names specs spec)" ] || continue ;;
+		*) wanted "$name" || continue ;;
+		esac
+		awk -v name="$name" '$1 == name { s = $2 } END { print name, s == "" ? 10 : s }' "$ROOT/pg_test/tools/seconds.txt"
+	done | sort -k 2,2nr -k 1,1
+}
+
+# end_suite NAME: notes how long a suite took, and sets REMAINING, which says what is left of the plan.
+end_suite() {
+	[ -e "$work/plan" ] || return 0
+	echo "$1 $((SECONDS - started))" >>"$work/ended"
+	REMAINING=$(awk -v side_by_side="$SUITES" 'FILENAME ~ /ended$/ { ended[$1] = 1; next }
+		!($1 in ended) { n++; s += $2; if ($2 > most) most = $2 }
+		END { s = s / side_by_side; printf "%d left", n; if (n) printf ", about %d s", s > most ? s : most }' "$work/ended" "$work/plan")
+}
+
+# run_suites NAME...: SUITES of them at a time, each in a process of its own. One that fails stops no other.
+run_suites() {
+	local name good bad
+	plan_suites "$@" >"$work/plan"
+	: >"$work/ended"
+	mkdir "$work/sums"
+	while read -r name _; do
+		while [ "$(jobs -rp | wc -l)" -ge "$SUITES" ]; do wait -n || true; done
+		# Counts as failed when it ends before it has counted.
+		echo '0 1' >"$work/sums/$name"
+		(
+			passed=0 failed=0
+			suite "$name"
+			echo "$passed $failed" >"$work/sums/$name"
+		) </dev/null &
+	done <"$work/plan"
+	wait
+	while read -r name _; do
+		read -r good bad <"$work/sums/$name"
+		passed=$((passed + good))
+		failed=$((failed + bad))
+	done <"$work/plan"
+	sort "$work/ended" >"$(log_file "seconds_$PG_MAJOR")"
+	[ -s "$work/plan" ] || fail "no test of the $form form has a name that begins with: $TESTS"
 }
 
 # Everything up to the tests, for the server of PG_CONFIG.
@@ -219,6 +273,7 @@ upgrade() {
 }
 
 SECONDS=0
+SUITES=${SUITES:-2}
 require_rust
 trap finish EXIT
 work=$(work_directory)
@@ -226,16 +281,13 @@ copy_tests
 case $form in
 full)
 	prepare
-	sql_and_specs
 	mapfile -t files < <(names t pl)
-	for name in "${files[@]}"; do tap_file "$name" "$name"; done
+	run_suites sql specs "${files[@]}"
 	;;
 reduced)
 	prepare
-	sql_and_specs
-	for name in $REDUCED; do
-		! wanted "$name" || tap_file "$name" "$name"
-	done
+	read -r -d '' -a files <<<"$REDUCED" || true
+	run_suites sql specs "${files[@]}"
 	;;
 upgrade) upgrade ;;
 soak)
@@ -248,4 +300,3 @@ attack)
 	;;
 *) fail "the form of a test run is full, reduced, upgrade, soak or attack, not $form" ;;
 esac
-[ "$suites" -gt 0 ] || fail "no test of the $form form has a name that begins with: $TESTS"
