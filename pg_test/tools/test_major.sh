@@ -227,6 +227,14 @@ end_suite() {
 		END { s = s / side_by_side; printf "%d left", n; if (n) printf ", about %d s", s > most ? s : most }' "$work/ended" "$work/plan")
 }
 
+# counted_suite NAME: a suite in a process of its own, which leaves its sums in a file.
+counted_suite() {
+	passed=0
+	failed=0
+	suite "$1"
+	echo "$passed $failed" >"$work/sums/$1"
+}
+
 # run_suites NAME...: SUITES of them at a time, each in a process of its own. One that fails stops no other.
 run_suites() {
 	local name good bad
@@ -237,11 +245,7 @@ run_suites() {
 		while [ "$(jobs -rp | wc -l)" -ge "$SUITES" ]; do wait -n || true; done
 		# Counts as failed when it ends before it has counted.
 		echo '0 1' >"$work/sums/$name"
-		(
-			passed=0 failed=0
-			suite "$name"
-			echo "$passed $failed" >"$work/sums/$name"
-		) </dev/null &
+		counted_suite "$name" </dev/null &
 	done <"$work/plan"
 	wait
 	while read -r name _; do
