@@ -3,11 +3,13 @@
 #
 #   PG_CONFIG   the server to build for, install into and test with (pg_config on PATH, or the newest server installed)
 #   PG_CONFIGS  servers of other majors for the tests, with spaces between them; others are fetched (pg_test/tools/servers.txt)
-#   MAJORS      the majors to test ("15 16 17 18 19"): that of PG_CONFIG in full, the others in a reduced form
-#   FULL        FULL=1 makes `make test-majors` test all of them in full, and upgrades between them
+#   MAJORS      the major of `make test`, the majors of `make test-majors` ("16 19")
+#   FULL        FULL=1 makes `make test-majors` test all majors in full, and upgrades between them
+#   PROFILE     what cargo builds with: dev (tests, demo) or release (install, packages, benchmarks)
 #   CITUS       for `make test-citus`: a git repository of Citus, of which CITUS_TAG (v13.2.2) is built, or its unpacked sources
 #   TESTS       tests whose names begin with one of these words ("pairs 005"), instead of all
 #   JOBS        how many majors are tested at a time (2)
+#   SUITES      how many suites of a major run side by side (3 in `make test`, else 2)
 #   DESTDIR     a prefix for `make install`, as packagers use it
 #   SUITE       the Debian release in which `make test-deb` installs the package (bookworm)
 #   KEEP        KEEP=1 leaves the server of `make demo` running
@@ -24,15 +26,15 @@
 #   PYTHON      an interpreter: with the packages simhash and jieba for `make bench-text`, with datasketch for `make bench-others`, with
 #               psycopg, sqlalchemy, alembic and django for the Python of the pages in `make test`
 
-export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED COUNT ROUND QUERIES QUESTIONS PEERS OUT SECONDS_EACH DATA PYTHON
+export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR KEEP ROWS SETS SEED COUNT ROUND QUERIES QUESTIONS PEERS OUT SECONDS_EACH DATA PYTHON
 
 .PHONY: help build install demo test test-majors test-citus quick mutants soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-docker clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo           install what is missing, then show the extension on real rows (KEEP=1 leaves its server up)'
-	@echo 'make test           install what is missing, then run every test: one major in full, the others reduced (MAJORS=15)'
-	@echo 'make test-majors    the tests of each major alone (MAJORS="16 19", FULL=1)'
+	@echo 'make test           install what is missing, then run every test on one major (MAJORS=18)'
+	@echo 'make test-majors    the tests on the other majors, in a reduced form (MAJORS="16 19", FULL=1)'
 	@echo 'make test-citus     the tests on a cluster of Citus, which is built when its sources are given (CITUS=/folder)'
 	@echo 'make quick          format, lint and unit tests only: no server is started'
 	@echo 'make mutants        changes the code of the crates in COUNT places drawn from SEED, and says which the tests do not notice (COUNT=200)'
