@@ -224,7 +224,7 @@ end_suite() {
 	echo "$1 $((SECONDS - started))" >>"$work/ended"
 	REMAINING=$(awk -v side_by_side="$SUITES" 'FILENAME ~ /ended$/ { ended[$1] = 1; next }
 		!($1 in ended) { n++; s += $2; if ($2 > most) most = $2 }
-		END { s = s / side_by_side; printf "%d left", n; if (n) printf ", about %d s", s > most ? s : most }' "$work/ended" "$work/plan")
+		END { s = s / side_by_side; printf "%d left", n; if (n) printf ", about %d s", (s > most ? s : most) }' "$work/ended" "$work/plan")
 }
 
 # counted_suite NAME: a suite in a process of its own, which leaves its sums in a file.
