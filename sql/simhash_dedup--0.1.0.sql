@@ -827,7 +827,7 @@ COMMENT ON FUNCTION simhash_components(bigint[], bigint[]) IS
 	'the groups of keys that pairs (a, b) connect; cluster_id is the smallest key of a group';
 
 -- ---------------------------------------------------------------- records
--- docs/records.md. It only writes text: whoever runs the statements needs the rights.
+-- docs/records.md. They read each relation once, with the caller's rights.
 
 CREATE FUNCTION simhash_catalog.check_column(relation regclass, name text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -843,117 +843,75 @@ END $$;
 COMMENT ON FUNCTION simhash_catalog.check_column(regclass, text) IS
 	'raises an error unless a relation has this column';
 
-CREATE FUNCTION simhash_catalog.check_record_pattern(relation regclass, key name, groups jsonb) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	one record;
-	wrong text;
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	PERFORM simhash_catalog.check_column($1, $2);
-	IF (SELECT c.relkind NOT IN ('r', 'p') FROM pg_class AS c WHERE c.oid = $1::oid) THEN
-		RAISE EXCEPTION '"%" is not a table', $1 USING ERRCODE = 'wrong_object_type',
-			DETAIL = 'Only tables and partitioned tables can have generated columns.';
-	ELSIF (SELECT c.relispartition FROM pg_class AS c WHERE c.oid = $1::oid) THEN
-		RAISE EXCEPTION '"%" is a partition', $1 USING ERRCODE = 'wrong_object_type',
-			HINT = 'Name the partitioned table: its columns are those of all partitions.';
-	ELSIF (SELECT octet_length(c.relname || '_pairs') > 63 FROM pg_class AS c WHERE c.oid = $1::oid) THEN
-		RAISE EXCEPTION 'the name of "%" is too long for a view "..._pairs"', $1 USING ERRCODE = 'name_too_long';
-	ELSIF jsonb_typeof($3) <> 'object' OR $3 = '{}' THEN
-		RAISE EXCEPTION 'invalid groups: %', left($3::text, 100) USING ERRCODE = 'invalid_parameter_value',
-			HINT = 'Write an object of arrays of columns: {"name": ["given_name", "surname"], "born": ["birth_date"]}.';
-	END IF;
-	FOR one IN SELECT g.key AS name, g.value AS columns FROM jsonb_each($3) AS g LOOP
-		IF jsonb_typeof(one.columns) <> 'array' OR one.columns = '[]' OR one.name = ''
-			OR jsonb_path_exists(one.columns, 'strict $[*] ? (@.type() != "string")') THEN
-			RAISE EXCEPTION 'invalid group "%": %', one.name, left(one.columns::text, 100)
-				USING ERRCODE = 'invalid_parameter_value',
-					HINT = 'A group has a name, and is an array of one or more columns.';
-		END IF;
-		IF octet_length('fp_' || one.name) > 63 THEN
-			RAISE EXCEPTION 'the name of group "%" is too long', one.name USING ERRCODE = 'name_too_long',
-				HINT = 'A name has at most 60 bytes.';
-		END IF;
-		SELECT c INTO wrong FROM jsonb_array_elements_text(one.columns) AS c GROUP BY c HAVING count(*) > 1;
-		IF FOUND THEN
-			RAISE EXCEPTION 'group "%" has column "%" more than once', one.name, wrong
-				USING ERRCODE = 'duplicate_column';
-		END IF;
-		PERFORM simhash_catalog.check_column($1, c) FROM jsonb_array_elements_text(one.columns) AS c;
-	END LOOP;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.check_record_pattern(regclass, name, jsonb) IS
-	'raises an error unless simhash_record_pattern can write statements of these columns';
+CREATE FUNCTION simhash_record_pairs(
+	relation regclass, key name, threshold float8, columns text[] DEFAULT '{}',
+	one_to_one boolean DEFAULT false, rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
+	OUT a bigint, OUT b bigint, OUT similarity float8
+) RETURNS SETOF record
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_record_pairs';
+COMMENT ON FUNCTION simhash_record_pairs(regclass, name, float8, text[], boolean, int, float8, int) IS
+	'pairs of records whose similarity, by words and n-grams that few rows have, is at least '
+	'threshold, once, with a < b; columns are all but the key if none is named';
 
-CREATE FUNCTION simhash_record_pattern(
-	relation regclass, key name, groups jsonb, radius int DEFAULT 3, min_jaccard float8 DEFAULT 0.25,
-	ngram int DEFAULT 3
-) RETURNS SETOF text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1 AS $$
-DECLARE
-	missing text;
-	-- The extension's schema.
-	here text;
-	view_name text;
-	key_type text;
-	added text;
-	searches text;
-	-- The columns of two rows.
-	of_x text;
-	of_y text;
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	SELECT a.name INTO missing
-	FROM (VALUES ('relation', $1 IS NULL), ('key', $2 IS NULL), ('groups', $3 IS NULL), ('radius', $4 IS NULL),
-		('min_jaccard', $5 IS NULL), ('ngram', $6 IS NULL)) AS a (name, is_null) WHERE a.is_null LIMIT 1;
-	IF missing IS NOT NULL THEN
-		RAISE EXCEPTION 'argument "%" of simhash_record_pattern must not be null', missing
-			USING ERRCODE = 'null_value_not_allowed';
-	ELSIF $4 NOT BETWEEN 0 AND 64 THEN
-		RAISE EXCEPTION 'radius must be between 0 and 64, not %', $4 USING ERRCODE = 'invalid_parameter_value';
-	ELSIF $5 NOT BETWEEN 0 AND 1 THEN
-		RAISE EXCEPTION 'min_jaccard must be between 0 and 1, not %', $5 USING ERRCODE = 'invalid_parameter_value';
-	ELSIF $6 NOT BETWEEN 1 AND 100 THEN
-		RAISE EXCEPTION 'ngram must be between 1 and 100, not %', $6 USING ERRCODE = 'invalid_parameter_value';
-	END IF;
-	PERFORM simhash_catalog.check_record_pattern($1, $2, $3);
-	SELECT format('%I', n.nspname) INTO here
-	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
-	SELECT format('%I.%I', n.nspname, c.relname || '_pairs'), format_type(a.atttypid, a.atttypmod)
-		-- Without, the keys would have the collation of the column names that are given beside them.
-		|| coalesce((SELECT format(' COLLATE %I.%I', cn.nspname, co.collname) FROM pg_collation AS co
-			JOIN pg_namespace AS cn ON cn.oid = co.collnamespace WHERE co.oid = a.attcollation), '')
-	INTO view_name, key_type
-	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace JOIN pg_attribute AS a ON a.attrelid = c.oid
-	WHERE c.oid = $1::oid AND a.attname = $2;
-	SELECT string_agg(format(
-			E'\n    ADD COLUMN %I bigint GENERATED ALWAYS AS\n        (%s.simhash64(ROW(%s), %L, %L)) STORED',
-			'fp_' || g.key, here,
-			(SELECT string_agg(format('%I', c.name), ', ' ORDER BY c.place)
-				FROM jsonb_array_elements_text(g.value) WITH ORDINALITY AS c (name, place)),
-			jsonb_build_object('$columns', g.value), 'record'), ','),
-		string_agg(format('SELECT a, b FROM %s.simhash_pairs_keyed(NULL::%s, %L, %L, %L, %s)',
-			here, key_type, $1, $2, 'fp_' || g.key, $4), E'\n    UNION ')
-	INTO added, searches FROM jsonb_each($3) AS g;
-	SELECT string_agg(format('x.%I', c.name), ', ' ORDER BY c.place),
-		string_agg(format('y.%I', c.name), ', ' ORDER BY c.place)
-	INTO of_x, of_y
-	FROM (SELECT c #>> '{}' AS name, min(p) AS place
-		FROM jsonb_path_query($3, 'strict $.*[*]') WITH ORDINALITY AS q (c, p) GROUP BY c) AS c;
-	RETURN NEXT format('ALTER TABLE %s%s;', $1, added);
-	RETURN QUERY SELECT format('CREATE INDEX ON %s USING simhash (%I);', $1, 'fp_' || k)
-		FROM jsonb_object_keys($3) AS k;
-	-- Materialized: the planner would else be free to check all pairs of rows before it joins.
-	RETURN NEXT format(E'CREATE VIEW %s AS\nWITH p AS MATERIALIZED (\n    %s\n), checked AS MATERIALIZED (\n'
-			'    SELECT p.a, p.b, %5$s.simhash_jaccard(\n        pg_catalog.concat_ws('' '', %6$s),\n'
-			'        pg_catalog.concat_ws('' '', %7$s), %8$s) AS jaccard\n'
-			'    FROM p JOIN %3$s AS x ON x.%4$I = p.a JOIN %3$s AS y ON y.%4$I = p.b\n)\n'
-			'SELECT a, b, jaccard FROM checked WHERE jaccard >= %9$s::double precision;',
-		view_name, searches, $1, $2, here, of_x, of_y, $6, $5);
-END $$;
-COMMENT ON FUNCTION simhash_record_pattern(regclass, name, jsonb, int, float8, int) IS
-	'statements that give a table of records a fingerprint for each group of columns, an index on '
-	'each, and a view of the pairs that one of them finds and that are similar as a whole; for \gexec';
+CREATE FUNCTION simhash_record_pairs(
+	relation_a regclass, key_a name, relation_b regclass, key_b name, threshold float8,
+	columns_a text[] DEFAULT '{}', columns_b text[] DEFAULT '{}',
+	one_to_one boolean DEFAULT false, rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
+	OUT a bigint, OUT b bigint, OUT similarity float8
+) RETURNS SETOF record
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_record_pairs_across';
+COMMENT ON FUNCTION simhash_record_pairs(
+	regclass, name, regclass, name, float8, text[], text[], boolean, int, float8, int
+) IS
+	'as simhash_record_pairs, of a row of one relation and a row of another';
+
+CREATE FUNCTION simhash_record_pairs_keyed(
+	key_type anyelement, relation regclass, key name, threshold float8, columns text[] DEFAULT '{}',
+	one_to_one boolean DEFAULT false, rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
+	OUT a anyelement, OUT b anyelement, OUT similarity float8
+) RETURNS SETOF record
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_record_pairs_keyed';
+COMMENT ON FUNCTION simhash_record_pairs_keyed(
+	anyelement, regclass, name, float8, text[], boolean, int, float8, int
+) IS
+	'as simhash_record_pairs, for keys that are not integers: key_type is NULL::uuid or the like, and '
+	'only its type is used';
+
+CREATE FUNCTION simhash_record_pairs_keyed(
+	key_type_a anyelement, key_type_b anycompatible,
+	relation_a regclass, key_a name, relation_b regclass, key_b name, threshold float8,
+	columns_a text[] DEFAULT '{}', columns_b text[] DEFAULT '{}',
+	one_to_one boolean DEFAULT false, rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
+	OUT a anyelement, OUT b anycompatible, OUT similarity float8
+) RETURNS SETOF record
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_record_pairs_across_keyed';
+COMMENT ON FUNCTION simhash_record_pairs_keyed(
+	anyelement, anycompatible, regclass, name, regclass, name, float8, text[], text[], boolean, int, float8, int
+) IS
+	'as simhash_record_pairs of two relations, for keys that are not integers: key_type_a and '
+	'key_type_b are NULL::uuid or the like, and only their types are used';
+
+CREATE FUNCTION simhash_record_report(
+	relation regclass, key name, columns text[] DEFAULT '{}',
+	rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
+	OUT threshold float8, OUT pairs bigint, OUT one_to_one bigint,
+	OUT low_example text[], OUT high_example text[]
+) RETURNS SETOF record
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 20 AS 'MODULE_PATHNAME', 'simhash_record_report';
+COMMENT ON FUNCTION simhash_record_report(regclass, name, text[], int, float8, int) IS
+	'how many pairs simhash_record_pairs returns from each threshold on, without and with one_to_one, '
+	'and the keys of the least and the most similar pair below the next threshold';
+
+CREATE FUNCTION simhash_record_report(
+	relation_a regclass, key_a name, relation_b regclass, key_b name,
+	columns_a text[] DEFAULT '{}', columns_b text[] DEFAULT '{}',
+	rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
+	OUT threshold float8, OUT pairs bigint, OUT one_to_one bigint,
+	OUT low_example text[], OUT high_example text[]
+) RETURNS SETOF record
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 20 AS 'MODULE_PATHNAME', 'simhash_record_report_across';
+COMMENT ON FUNCTION simhash_record_report(regclass, name, regclass, name, text[], text[], int, float8, int) IS
+	'as simhash_record_report, of a row of one relation and a row of another';
 
 -- ---------------------------------------------------------------- checking an index
 

@@ -15,6 +15,7 @@
 //! * `simhash_fingerprint`: from columns of text to fingerprints; pure Rust; knows no PostgreSQL.
 //! * `simhash_hamming`: Hamming space: blocks and radii, the pages of an index and the plan of a
 //!   search, pairs, components; pure Rust.
+//! * `simhash_records`: pairs of records that share rare features; pure Rust.
 //! * `simhash_trigger`: what triggers decide without a server; pure Rust.
 //! * `simhash_pg`: safe wrappers of pages, buffers, WAL, nodes and datums; the only crate with raw
 //!   PostgreSQL structs, and with conditions on the server's major.
@@ -26,6 +27,7 @@
 //! * [`index`]: the access method `simhash`.
 //! * [`planner`]: makes `fp <~> $1 <= 3` an index condition; selectivity.
 //! * [`pairs`], [`clusters`]: all near-duplicates of a table, in pairs and in groups.
+//! * `records`: pairs of records, by what few others have.
 //! * [`routes`]: rows that are spread over several servers.
 //! * [`hashes`]: hashes that people have already, as fingerprints.
 //! * [`report`]: what a radius would find, estimated from a sample.
@@ -48,6 +50,7 @@ pub mod hashes;
 pub mod index;
 pub mod pairs;
 pub mod planner;
+mod records;
 pub mod report;
 pub mod routes;
 mod row;

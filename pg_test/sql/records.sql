@@ -1,5 +1,6 @@
--- simhash_record_pattern: the statements that it writes, what they find, and its errors.
+-- simhash_record_pairs and simhash_record_report: what they find, in one relation and in two, and their errors.
 SET client_min_messages = warning;
+SET extra_float_digits = 0;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA records_test;
 SET search_path = records_test, public;
@@ -16,96 +17,116 @@ INSERT INTO person SELECT id + 1000,
 		CASE id % 9 WHEN 6 THEN street ELSE overlay(street PLACING '--' FROM 5 FOR 6) END,
 		town
 FROM person WHERE id % 3 = 0;
-\pset format unaligned
-\pset tuples_only on
-SELECT simhash_record_pattern('person', 'id', '{"name": ["given_name", "surname"], "number": ["born", "phone"], "address": ["street", "town"]}');
-\pset tuples_only off
-\pset format aligned
-SELECT simhash_record_pattern('person', 'id', '{"name": ["given_name", "surname"], "number": ["born", "phone"], "address": ["street", "town"]}') \gexec
--- Each pair once, those of the same person and no other, and each within the radius somewhere.
-SELECT count(*), count(DISTINCT (a, b)), bool_and(a < b), bool_and(b = a + 1000) FROM person_pairs;
-SELECT count(*) AS wrong FROM person_pairs p JOIN person x ON x.id = p.a JOIN person y ON y.id = p.b
-WHERE least(x.fp_name <~> y.fp_name, x.fp_number <~> y.fp_number, x.fp_address <~> y.fp_address) > 3
-	OR jaccard < 0.25 OR jaccard <> simhash_jaccard(
-		concat_ws(' ', x.given_name, x.surname, x.born, x.phone, x.street, x.town),
-		concat_ws(' ', y.given_name, y.surname, y.born, y.phone, y.street, y.town), 3);
--- Each fingerprint finds pairs that no other finds.
-SELECT count(*) FILTER (WHERE name AND NOT number AND NOT address) > 0 AS name,
-	count(*) FILTER (WHERE number AND NOT name AND NOT address) > 0 AS number,
-	count(*) FILTER (WHERE address AND NOT name AND NOT number) > 0 AS address
-FROM (SELECT x.fp_name <~> y.fp_name <= 3 AS name, x.fp_number <~> y.fp_number <= 3 AS number, x.fp_address <~> y.fp_address <= 3 AS address
-	FROM person_pairs p JOIN person x ON x.id = p.a JOIN person y ON y.id = p.b) found;
--- A generated fingerprint is that of the named columns, dates and numbers in canonical form whatever the settings say.
-SET datestyle = 'German';
-UPDATE person SET born = born;
-SELECT count(*) AS wrong FROM person WHERE fp_number IS DISTINCT FROM simhash64(person, '{"born": 1, "phone": 1}', 'record');
-RESET datestyle;
--- A record of which a group is empty has no fingerprint of it, and is found by the others.
-INSERT INTO person SELECT 2000, NULL, '', NULL, phone, street, town FROM person WHERE id = 1;
-SELECT fp_name IS NULL AS name, fp_number IS NULL AS number FROM person WHERE id = 2000;
-SELECT a, b FROM person_pairs WHERE b = 2000;
--- A search uses the index.
-SET enable_seqscan = off;
-EXPLAIN (COSTS OFF) SELECT id FROM person WHERE fp_number <~> 1 <= 3;
-RESET enable_seqscan;
+-- Each pair once, the smaller key first.
+SELECT count(*), count(DISTINCT (a, b)), bool_and(a < b), bool_and(b = a + 1000), bool_and(similarity BETWEEN 0.3 AND 1)
+FROM simhash_record_pairs('person', 'id', 0.3);
+SELECT count(*), bool_and(b = a + 1000) FROM simhash_record_pairs('person', 'id', 0.3, '{surname, street}');
+-- The same columns by name, in any order, and with little memory.
+CREATE TABLE found AS SELECT * FROM simhash_record_pairs('person', 'id', 0);
+SELECT count(*) > 10000 AS all, count(*) FILTER (WHERE similarity >= 0.3) AS similar FROM found;
+SELECT count(*) AS differ FROM found FULL JOIN simhash_record_pairs('person', 'id', 0, '{given_name, surname, born, phone, street, town}') AS again
+	USING (a, b) WHERE found.similarity IS DISTINCT FROM again.similarity;
+SET work_mem = '64kB';
+SELECT count(*) AS differ FROM found FULL JOIN simhash_record_pairs('person', 'id', 0) AS again
+	USING (a, b) WHERE found.similarity IS DISTINCT FROM again.similarity;
+RESET work_mem;
+SELECT count(*) AS differ FROM found FULL JOIN simhash_record_pairs('person', 'id', 0, '{town, street, phone, born, surname, given_name}') AS again
+	USING (a, b) WHERE abs(found.similarity - again.similarity) < 1e-6 IS NOT TRUE;
+-- The report counts what the other function returns, and shows its pairs.
+SELECT r.threshold, r.pairs = (SELECT count(*) FROM found WHERE similarity >= r.threshold) AS pairs,
+	r.one_to_one = (SELECT count(*) FROM simhash_record_pairs('person', 'id', r.threshold, one_to_one => true)) AS one_to_one,
+	(SELECT f.similarity = (SELECT min(similarity) FROM found WHERE similarity >= r.threshold)
+		FROM found AS f WHERE least(r.low_example[1]::int, r.low_example[2]::int) = f.a
+			AND greatest(r.low_example[1]::int, r.low_example[2]::int) = f.b) AS low_example
+FROM simhash_record_report('person', 'id') AS r WHERE r.threshold IN (0, 0.3, 0.7, 0.95);
 
--- Names that need quotes, keys that are no integers, the rights of whoever runs the statements, another schema.
+-- Equal rows have similarity 1, and what nobody else has counts most.
+CREATE TABLE product (id int PRIMARY KEY, name text, description text);
+INSERT INTO product VALUES (1, 'Panasonic Cordless Phone KX-TG1034S', 'black, with answering machine'), (2, 'panasonic KXTG1034S phone', NULL),
+	(3, 'Panasonic Cordless Phone KX-TG5432M', 'black, with answering machine'), (4, 'Sony Cordless Phone', 'white'),
+	(5, 'Sony Cordless Phone', 'white'), (6, NULL, NULL), (7, NULL, NULL), (8, '', '-'), (9, '电话机', '黑色'), (10, '無線电话机', '黑色');
+SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('product', 'id', 0.2, '{name}') ORDER BY a, b;
+SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('product', 'id', 0.2) ORDER BY a, b;
+-- All features count the same.
+SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('product', 'id', 0.2, '{name}', rarity => 0, ngram => 2) ORDER BY a, b;
+-- Only features of at most two rows make candidates; none do.
+SELECT a, b FROM simhash_record_pairs('product', 'id', 0, '{name}', rare => 2) ORDER BY a, b;
+SELECT count(*) FROM simhash_record_pairs('product', 'id', 0, rare => 0);
+-- A row's best partner, if each is the other's best.
+SELECT a, b FROM simhash_record_pairs('product', 'id', 0.1, '{name}', true) ORDER BY a, b;
+
+-- Two relations: pairs within one are none. A view, other names of columns, keys of other types.
+CREATE VIEW offer AS SELECT 'o' || id AS code, upper(name) AS title, id % 2 AS shop FROM product WHERE id < 6;
+SELECT a, b, round(similarity::numeric, 2) AS similarity
+FROM simhash_record_pairs_keyed(NULL::int, NULL::text, 'product', 'id', 'offer', 'code', 0.5, '{name}', '{title}') ORDER BY a, b;
+SELECT a, b, pg_typeof(a), pg_typeof(b)
+FROM simhash_record_pairs_keyed(NULL::int, NULL::text, 'product', 'id', 'offer', 'code', 0.5, '{name}', '{title}', one_to_one => true) ORDER BY a, b;
+SELECT a, b FROM simhash_record_pairs('product', 'id', 'product', 'id', 0.9, '{name}', '{name}') ORDER BY a, b;
+SELECT threshold, pairs, one_to_one, low_example, high_example
+FROM simhash_record_report('product', 'id', 'offer', 'code', '{name}', '{title}') WHERE low_example IS NOT NULL AND threshold > 0.5;
+
+-- Names that need quotes, more columns than a function can have arguments, other types, another schema.
 CREATE SCHEMA "other schema";
-CREATE TABLE "other schema"."it's 100%" ("the key" uuid PRIMARY KEY, "a ""b"" 'c'" text, "100%s" varchar(20), "$d" numeric);
-INSERT INTO "other schema"."it's 100%" VALUES
-	('00000000-0000-0000-0000-000000000002', 'one and the same', 'twice', 1.50),
-	('00000000-0000-0000-0000-000000000001', 'one and the same', 'twice', 1.5),
-	('00000000-0000-0000-0000-000000000003', 'nothing in common', 'once', 7);
-SELECT simhash_record_pattern('"other schema"."it''s 100%"', 'the key', '{"it''s \"1\" %I": ["a \"b\" ''c''", "100%s"], "n": ["$d"]}', 2, 0.5, 4) \gexec
-\d "other schema"."it's 100%"
-SELECT * FROM "other schema"."it's 100%_pairs";
--- Partitioned tables.
-CREATE TABLE parted (id bigint, region int, label text) PARTITION BY LIST (region);
+DO $$ BEGIN
+	EXECUTE (SELECT format('CREATE TABLE "other schema"."it''s 100%%" ("the key" uuid PRIMARY KEY, %s)', string_agg(format('%I varchar(20)', 'c "' || i || ''' %s'), ', '))
+		FROM generate_series(1, 150) i);
+	EXECUTE (SELECT format('INSERT INTO "other schema"."it''s 100%%" SELECT md5((k %% 4)::text || (k / 4))::uuid, %s FROM generate_series(0, 7) k',
+		string_agg(format('%s || ''v'' || (k %% 4)', i), ', ')) FROM generate_series(1, 150) i);
+END $$;
+SELECT count(*), min(similarity), bool_and(a < b) FROM simhash_record_pairs_keyed(NULL::uuid, '"other schema"."it''s 100%"', 'the key', 0.99);
+SELECT count(*) FROM simhash_record_pairs_keyed(NULL::uuid, '"other schema"."it''s 100%"', 'the key', 0.99, '{"c \"150'' %s"}');
+CREATE TABLE typed (id bigint PRIMARY KEY, at timestamptz, doc jsonb, tags text[], price numeric, ok boolean);
+INSERT INTO typed VALUES (-1, '2024-02-29 10:00+00', '{"a": ["x1"]}', '{red,blue}', 19.99, true), (-2, '2024-02-29 10:00+00', '{"a": ["x1"]}', '{red,blue}', 19.99, true),
+	(-3, '2021-01-01 00:00+00', '{"b": 7}', '{green}', 3, false), (-4, NULL, NULL, '{yellow}', 5, NULL);
+SELECT * FROM simhash_record_pairs('typed', 'id', 0.9);
+-- Partitioned tables, and a key with a collation of its own.
+CREATE TABLE parted (id text COLLATE "POSIX", region int, label text) PARTITION BY LIST (region);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
 CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2);
-INSERT INTO parted VALUES (1, 1, 'the same label'), (2, 2, 'the same label');
-SELECT simhash_record_pattern('parted', 'id', '{"label": ["label"]}') \gexec
-SELECT a, b, pg_typeof(a), jaccard FROM parted_pairs;
--- It only writes: a role without any right gets the text.
+INSERT INTO parted VALUES ('b', 1, 'the same label'), ('a', 2, 'the same label'), ('c', 2, 'something else');
+SELECT a, b FROM simhash_record_pairs_keyed(NULL::text, 'parted', 'id', 0.9, '{label}');
+SELECT a, b FROM simhash_record_pairs_keyed(NULL::text, 'parted', 'id', 0, '{label}', rare => 1);
+CREATE TABLE nothing (id int, name text);
+SELECT count(*) FROM simhash_record_pairs('nothing', 'id', 0);
+SELECT count(*), sum(pairs) FROM simhash_record_report('nothing', 'id');
+
+-- It reads with the caller's rights, and what row security lets the caller see.
 CREATE ROLE records_nobody;
 GRANT USAGE ON SCHEMA records_test TO records_nobody;
 SET ROLE records_nobody;
-SELECT count(*) FROM simhash_record_pattern('parted', 'id', '{"label": ["label"]}');
-SELECT a FROM parted_pairs;
+SELECT count(*) FROM simhash_record_pairs('product', 'id', 0);
+RESET ROLE;
+GRANT SELECT ON product TO records_nobody;
+ALTER TABLE product ENABLE ROW LEVEL SECURITY;
+CREATE POLICY some ON product FOR SELECT USING (id IN (1, 2, 4));
+SET ROLE records_nobody;
+SELECT a, b FROM simhash_record_pairs('product', 'id', 0, '{name}') ORDER BY a, b;
 RESET ROLE;
 
 -- Errors.
-SELECT simhash_record_pattern('person', 'nope', '{"name": ["surname"]}');
-SELECT simhash_record_pattern('person', 'id', '{"name": ["surname", "nope"]}');
-SELECT simhash_record_pattern('person', 'id', '{"name": []}');
-SELECT simhash_record_pattern('person', 'id', '{"name": "surname"}');
-SELECT simhash_record_pattern('person', 'id', '{"name": ["surname", 1]}');
-SELECT simhash_record_pattern('person', 'id', '{"name": ["surname", null]}');
-SELECT simhash_record_pattern('person', 'id', '{"": ["surname"]}');
-SELECT simhash_record_pattern('person', 'id', '{"name": ["surname", "surname"]}');
-SELECT simhash_record_pattern('person', 'id', '{}');
-SELECT simhash_record_pattern('person', 'id', '["surname"]');
-SELECT simhash_record_pattern('person', 'id', 'null');
-SELECT simhash_record_pattern('person', 'id', '{"name": ["surname"]}', -1);
-SELECT simhash_record_pattern('person', 'id', '{"name": ["surname"]}', 65);
-SELECT simhash_record_pattern('person', 'id', '{"name": ["surname"]}', min_jaccard => 1.5);
-SELECT simhash_record_pattern('person', 'id', '{"name": ["surname"]}', min_jaccard => 'NaN');
-SELECT simhash_record_pattern('person', 'id', '{"name": ["surname"]}', ngram => 0);
-SELECT simhash_record_pattern('person_pairs', 'a', '{"name": ["b"]}');
-SELECT simhash_record_pattern(4294967290, 'id', '{"name": ["surname"]}');
-SELECT simhash_record_pattern(NULL, 'id', '{"name": ["surname"]}');
-SELECT simhash_record_pattern('person', NULL, '{"name": ["surname"]}');
-SELECT simhash_record_pattern('person', 'id', NULL);
-SELECT simhash_record_pattern('person', 'id', '{"name": ["surname"]}', NULL);
-SELECT simhash_record_pattern('person', 'id', '{"name": ["surname"]}', min_jaccard => NULL);
-SELECT simhash_record_pattern('person', 'id', '{"name": ["surname"]}', ngram => NULL);
+SELECT * FROM simhash_record_pairs('person', 'nope', 0.5);
+SELECT * FROM simhash_record_pairs('person', 'id', 0.5, '{surname, nope}');
+SELECT * FROM simhash_record_pairs('person', 'id', 0.5, '{surname, NULL}');
+SELECT * FROM simhash_record_pairs('person', 'id', 0.5, '{ctid}');
+SELECT * FROM simhash_record_pairs('person', 'id', 1.5);
+SELECT * FROM simhash_record_pairs('person', 'id', 'NaN');
+SELECT * FROM simhash_record_pairs('person', 'id', 0.5, rare => -1);
+SELECT * FROM simhash_record_pairs('person', 'id', 0.5, rare => 10001);
+SELECT * FROM simhash_record_pairs('person', 'id', 0.5, rarity => 4.5);
+SELECT * FROM simhash_record_pairs('person', 'id', 0.5, rarity => 'NaN');
+SELECT * FROM simhash_record_pairs('person', 'id', 0.5, ngram => 0);
+SELECT * FROM simhash_record_pairs('parted', 'id', 0.5);
+SELECT * FROM simhash_record_pairs_keyed(NULL::uuid, 'person', 'id', 0.5);
+SELECT * FROM simhash_record_pairs('product', 'id', 'offer', 'code', 0.5);
+SELECT * FROM simhash_record_pairs(4294967290, 'id', 0.5);
+SELECT * FROM simhash_record_pairs(NULL, 'id', 0.5);
+SELECT * FROM simhash_record_pairs('person', NULL, 0.5);
+SELECT * FROM simhash_record_pairs('person', 'id', NULL);
+SELECT * FROM simhash_record_pairs('person', 'id', 0.5, NULL);
+SELECT * FROM simhash_record_pairs('person', 'id', 0.5, one_to_one => NULL);
+SELECT * FROM simhash_record_report('person', 'id', rare => NULL);
+INSERT INTO nothing VALUES (NULL, 'a');
+SELECT * FROM simhash_record_report('nothing', 'id');
 SET client_min_messages = error;
--- A key with a collation of its own.
-CREATE TABLE collated (id text COLLATE "POSIX" PRIMARY KEY, name text);
-INSERT INTO collated VALUES ('a', 'one and the same'), ('b', 'one and the same'), ('c', 'another');
-SELECT simhash_record_pattern('collated', 'id', '{"n": ["name"]}') \gexec
-SELECT a, b FROM collated_pairs;
-SELECT simhash_record_pattern('collated', 'ctid', '{"m": ["name"]}');
-SELECT simhash_record_pattern('collated', 'id', jsonb_build_object(repeat('x', 61), '["name"]'::jsonb));
 DROP SCHEMA records_test, "other schema" CASCADE;
 DROP ROLE records_nobody;

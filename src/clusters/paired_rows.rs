@@ -5,7 +5,8 @@ use crate::pairs::keys::{KeyBuffer, Keys};
 use crate::pairs::scope_columns::ScopeColumns;
 use crate::pairs::search::{PairSearch, Pairs, Tags};
 use crate::pairs::source::SourceTable;
-use simhash_hamming::components::edges::{Edge, Edges, GroupingHost};
+use simhash_base::store::StoreHost;
+use simhash_hamming::components::edges::{Edge, Edges};
 use simhash_hamming::components::group::{Classes, ClusterMethod, representatives};
 use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::union_find::UnionFind;
@@ -28,7 +29,7 @@ pub type EdgeList = Edges<TempFile<'static>>;
 /// Gives the grouping the server's files and interrupts.
 pub struct Server;
 
-impl GroupingHost for Server {
+impl StoreHost for Server {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {

@@ -14,7 +14,7 @@ use crate::row::jaccard::letters;
 use simhash_base::bytes::get_u32;
 use simhash_fingerprint::similarity::prefix::{Least, PrefixMaker};
 use simhash_fingerprint::similarity::prefix_index::PrefixIndex;
-use simhash_hamming::components::edge_sort::Sorter;
+use simhash_hamming::components::edge_sort::{ByNumbers, EdgeSorter, next_of};
 use simhash_hamming::components::edges::Edge;
 use simhash_hamming::components::group::Classes;
 use simhash_pg::process::activity::Activity;
@@ -42,7 +42,7 @@ fn memory_of_classes() -> usize {
 pub struct ManyTexts {
     least: Least,
     /// The class with more texts comes first.
-    pairs: Sorter<TempFile<'static>>,
+    pairs: EdgeSorter<TempFile<'static>>,
     /// Whether a class is one of them.
     is_indexed: Vec<bool>,
 }
@@ -52,7 +52,7 @@ impl ManyTexts {
     pub fn new(least: f64, classes: usize) -> Option<Self> {
         Least::new(least).map(|least| Self {
             least,
-            pairs: Sorter::new(memory_of_classes()),
+            pairs: EdgeSorter::new(memory_of_classes(), ByNumbers::ALL),
             is_indexed: filled(classes, false),
         })
     }
@@ -107,7 +107,7 @@ impl ManyTexts {
                 continue;
             }
             let mut others = EdgeList::new(memory_of_classes());
-            while let Some(pair) = pairs.next_of(class) {
+            while let Some(pair) = next_of(&mut pairs, class) {
                 add_edge(&mut others, pair);
             }
             search.class(class, &mut others);

@@ -15,7 +15,7 @@ use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
 use pgrx::pg_sys;
 use simhash_fingerprint::similarity::letters::Letters;
 use simhash_fingerprint::similarity::ngram_set::Similarity;
-use simhash_hamming::components::edge_sort::{Sorted, Sorter};
+use simhash_hamming::components::edge_sort::{ByNumbers, EdgeSorter, SortedEdges};
 use simhash_hamming::components::edges::Edge;
 use simhash_hamming::components::group::{Classes, ClusterMethod};
 use simhash_pg::catalog::table::type_name;
@@ -235,8 +235,11 @@ impl<'t> ChunkedTexts<'t> {
     }
 
     /// Sorts pairs of places so that those whose texts are in the same chunks are side by side.
-    fn by_chunks(&self, mut pairs: EdgeList) -> Sorted<TempFile<'static>> {
-        let mut sorter = Sorter::without_bits(memory_of_pairs(), self.chunk.trailing_zeros());
+    fn by_chunks(&self, mut pairs: EdgeList) -> SortedEdges<TempFile<'static>> {
+        let mut sorter = EdgeSorter::new(
+            memory_of_pairs(),
+            ByNumbers::without_bits(self.chunk.trailing_zeros()),
+        );
         for_each_edge(&mut pairs, |pair| {
             or_out_of_memory(sorter.add(pair, &mut Server));
         });

@@ -92,17 +92,14 @@ impl SourceTable {
     /// Opens a relation with these columns; raises an ERROR unless it has them, and the fingerprint
     /// is a bigint. Keys are returned in type `key_type`.
     pub fn open(oid: pg_sys::Oid, key: &str, fp: &str, key_type: pg_sys::Oid) -> Self {
-        if table::name(oid).is_none() {
-            no_relation(oid);
-        }
-        let table = OpenTable::new(oid);
+        let (table, table_name) = open_relation(oid);
         let columns = [
             column(&table, key, "the key"),
             check_fingerprint(&table, fp),
         ];
         SourceTable {
             table,
-            table_name: table::qualified_name(oid).unwrap_or_else(|| no_relation(oid)),
+            table_name,
             key: table::quoted(key),
             fp: table::quoted(fp),
             key_type,
@@ -215,16 +212,31 @@ impl SourceTable {
 
     /// Raises the ERROR that a row has no key.
     pub fn null_key(&self) -> ! {
-        Error::new(
-            ERRCODE_NULL_VALUE_NOT_ALLOWED,
-            format!("column {} contains null values", self.key),
-        )
-        .hint(
-            "A row that has a fingerprint needs a key. \
-             Name another column, or a view without such rows.",
-        )
-        .raise()
+        null_key(&self.key, "A row that has a fingerprint needs a key.")
     }
+}
+
+/// Raises the ERROR that a row has no value in the key column, which is named as SQL text; `why` is
+/// a sentence.
+pub fn null_key(key: &str, why: &str) -> ! {
+    Error::new(
+        ERRCODE_NULL_VALUE_NOT_ALLOWED,
+        format!("column {key} contains null values"),
+    )
+    .hint(format!(
+        "{why} Name another column, or a view without such rows."
+    ))
+    .raise()
+}
+
+/// Opens a relation; returns its name with its schema, as SQL text, too.
+pub fn open_relation(oid: pg_sys::Oid) -> (OpenTable, String) {
+    if table::name(oid).is_none() {
+        no_relation(oid);
+    }
+    let table = OpenTable::new(oid);
+    let name = table::qualified_name(oid).unwrap_or_else(|| no_relation(oid));
+    (table, name)
 }
 
 fn no_relation(oid: pg_sys::Oid) -> ! {
@@ -284,7 +296,14 @@ fn without_order(column: &str) -> String {
     format!("Name another column, or a view that has {text}::text in its place.")
 }
 
-fn check_key(name: &str, column: pg_sys::Oid, expected: pg_sys::Oid, function: &str, ending: &str) {
+/// Raises an ERROR unless keys of a column's type can be returned as `expected`.
+pub fn check_key(
+    name: &str,
+    column: pg_sys::Oid,
+    expected: pg_sys::Oid,
+    function: &str,
+    ending: &str,
+) {
     if table::casts_implicitly(column, expected) {
         return require_order(name, expected);
     }
@@ -298,11 +317,10 @@ fn check_key(name: &str, column: pg_sys::Oid, expected: pg_sys::Oid, function: &
             without_order(name)
         ),
         ("", true) => {
-            format!("Integer keys need no key type: {unkeyed}(relation, key, fingerprint, radius).")
+            format!("Integer keys need no key type: call {unkeyed} without it.")
         }
         ("", false) => format!(
-            "Say what type the keys are: \
-             {unkeyed}_keyed(NULL::{column}, relation, key, fingerprint, radius)."
+            "Say what type the keys are: {unkeyed}_keyed(NULL::{column}, relation, key, ...)."
         ),
         _ => format!(
             "Say what type the keys are: argument \"key_type{ending}\" of {unkeyed}_keyed \

@@ -1,12 +1,14 @@
 //! What the crates of simhash_dedup share, and no more: a row's address, what an index holds of a
-//! row, numbers in bytes, temporary stores, prefetching. All other crates of the workspace
+//! row, numbers in bytes, temporary stores and sorting in them, prefetching. All other crates of the workspace
 //! but `simhash_fingerprint` use it. It depends on nothing, and only [`processor`] has unsafe code.
 
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 pub mod bytes;
 pub mod escaped;
+pub mod external_sort;
 pub mod indexed_row;
 pub mod processor;
+pub mod runs;
 pub mod store;
 pub mod tid;

@@ -12,6 +12,15 @@ pub trait Store {
     fn read(&mut self, at: u64, bytes: &mut [u8]);
 }
 
+/// What work in stores needs from its caller: stores, and points where it can be cancelled.
+pub trait StoreHost {
+    type File: Store;
+    /// Makes an empty store.
+    fn file(&mut self) -> Self::File;
+    /// Called for every few items; may unwind.
+    fn pause(&mut self);
+}
+
 /// A store for tests and small sets.
 impl Store for Vec<u8> {
     fn write(&mut self, bytes: &[u8]) {

@@ -20,7 +20,6 @@ pub mod pairs;
 pub mod report;
 pub mod routes;
 pub mod row_bitmap;
-pub mod runs;
 pub mod search;
 pub mod selectivity;
 

@@ -12,10 +12,10 @@
 use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};
 use super::spool::Spool;
 use pgrx::{pg_guard, pg_sys};
+use simhash_base::runs::Runs;
 use simhash_hamming::build::load::{BuildOptions, Loaded, Loader};
 use simhash_hamming::build::sort::{Posting, SortScope, merge};
 use simhash_hamming::key::{BLOCKS, SPACES, Space};
-use simhash_hamming::runs::Runs;
 use simhash_pg::am::build::{Build, set_phase, set_rows_total};
 use simhash_pg::am::parallel_build::{BuildLeader, BuildParticipant, run_build_worker};
 use simhash_pg::am::scan::random_u64;

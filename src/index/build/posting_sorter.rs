@@ -4,10 +4,10 @@
 
 use super::spool::sort;
 use simhash_base::indexed_row::IndexedRow;
+use simhash_base::runs::Runs;
 use simhash_base::tid::Tid;
 use simhash_hamming::build::sort::{Posting, merge};
 use simhash_hamming::key::{Key, Space};
-use simhash_hamming::runs::Runs;
 use simhash_pg::process::memory::{or_out_of_memory, push_within};
 use simhash_pg::process::temp_file::TempFile;
 

@@ -4,11 +4,11 @@
 
 use super::output::BuildOutput;
 use simhash_base::indexed_row::IndexedRow;
+use simhash_base::runs::Runs;
 use simhash_base::tid::Tid;
 use simhash_hamming::build::load::{BuildOptions, Loaded, Loader};
 use simhash_hamming::build::sort::{Posting, SortScope, merge, sort_for};
 use simhash_hamming::key::{SPACES, Space};
-use simhash_hamming::runs::Runs;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::{or_out_of_memory, push_within, reserve};
 use simhash_pg::process::temp_file::TempFile;

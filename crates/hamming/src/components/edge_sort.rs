@@ -1,15 +1,13 @@
-//! Edges in order: sorted in memory, or in runs in a temporary file that are merged when they are
-//! read. Pure.
+//! The order of edges, and a sort by it without comparisons. Grouping and clusters with texts sort
+//! edges by it. Pure.
 
 #![forbid(unsafe_code)]
 
-use super::edges::{EDGE, Edge, GroupingHost, LEAST, push};
+use super::edges::Edge;
 use crate::pairs::radix::{WINDOW, sort_by_group, window};
-use crate::runs::{Merge, Order, Runs};
+use simhash_base::external_sort::{Sorted, Sorter};
+use simhash_base::runs::Order;
 use simhash_base::store::Store;
-use std::collections::TryReserveError;
-use std::iter::Peekable;
-use std::vec::IntoIter;
 
 /// Edges that are sorted at once, without a pause.
 const FEW: usize = 4096;
@@ -18,82 +16,38 @@ const FEW: usize = 4096;
 #[derive(Clone, Copy)]
 pub struct ByNumbers(u32);
 
+impl ByNumbers {
+    /// By `a`, then by `b`.
+    pub const ALL: ByNumbers = ByNumbers(0);
+
+    /// By `a`, then by `b`, without this number of their lowest bits, at most 31.
+    #[inline]
+    pub fn without_bits(bits: u32) -> Self {
+        ByNumbers(bits)
+    }
+}
+
 impl Order<Edge> for ByNumbers {
     type Key = u64;
 
     fn key(&self, edge: &Edge) -> u64 {
         u64::from(edge.a >> self.0) << u32::BITS | u64::from(edge.b >> self.0)
     }
+
+    fn sort(&self, edges: &mut [Edge], pause: &mut dyn FnMut()) {
+        sort(edges, *self, pause);
+    }
 }
 
-/// Sorts edges. What memory does not hold is sorted in runs, as many edges each as it holds; the
-/// runs are merged when they are read.
-pub struct Sorter<F> {
-    in_memory: Vec<Edge>,
-    /// Edges that fit the memory.
-    limit: usize,
-    runs: Option<Runs<F, Edge>>,
-    order: ByNumbers,
-}
+pub type EdgeSorter<F> = Sorter<F, Edge, ByNumbers>;
+pub type SortedEdges<F> = Sorted<F, Edge, ByNumbers>;
 
-impl<F: Store> Sorter<F> {
-    /// Sorts by `a`, in `memory` bytes.
-    #[inline]
-    pub fn new(memory: usize) -> Self {
-        Self::without_bits(memory, 0)
-    }
-
-    /// Sorts by `a`, then by `b`, without this number of their lowest bits, at most 31.
-    #[inline]
-    pub fn without_bits(memory: usize, bits: u32) -> Self {
-        Sorter {
-            in_memory: Vec::new(),
-            limit: (memory / EDGE).max(LEAST),
-            runs: None,
-            order: ByNumbers(bits),
-        }
-    }
-
-    /// Adds an edge.
-    #[inline]
-    pub fn add(
-        &mut self,
-        edge: Edge,
-        host: &mut impl GroupingHost<File = F>,
-    ) -> Result<(), TryReserveError> {
-        if self.in_memory.len() == self.limit {
-            self.spill(host);
-        }
-        push(&mut self.in_memory, self.limit, edge)
-    }
-
-    /// Takes the edges out of memory as a run.
-    fn spill(&mut self, host: &mut impl GroupingHost<File = F>) {
-        sort(&mut self.in_memory, self.order, &mut || host.pause());
-        let runs = self.runs.get_or_insert_with(|| Runs::new(host.file()));
-        runs.add(&self.in_memory);
-        self.in_memory.clear();
-    }
-
-    /// The edges in order.
-    #[inline]
-    pub fn finish(
-        mut self,
-        host: &mut impl GroupingHost<File = F>,
-    ) -> Result<Sorted<F>, TryReserveError> {
-        if self.runs.is_some() {
-            self.spill(host);
-        }
-        let Some(runs) = self.runs else {
-            sort(&mut self.in_memory, self.order, &mut || host.pause());
-            return Ok(Sorted::InMemory(
-                self.in_memory.into_iter().peekable(),
-                self.order,
-            ));
-        };
-        drop(self.in_memory);
-        let merge = Merge::new(vec![runs], self.limit * EDGE, self.order)?;
-        Ok(Sorted::Merged(merge))
+/// Returns the next edge, if it has this `a`; of edges that are sorted by all bits.
+#[inline]
+pub fn next_of(edges: &mut SortedEdges<impl Store>, a: u32) -> Option<Edge> {
+    match (edges.next_key()? >> u32::BITS) as u32 == a {
+        true => edges.next(),
+        false => None,
     }
 }
 
@@ -124,47 +78,13 @@ fn sort(edges: &mut [Edge], order: ByNumbers, pause: &mut dyn FnMut()) {
     }
 }
 
-/// Edges in order.
-pub enum Sorted<F> {
-    /// All of them fit the memory.
-    InMemory(Peekable<IntoIter<Edge>>, ByNumbers),
-    /// They are merged from runs in a file.
-    Merged(Merge<F, Edge, ByNumbers>),
-}
-
-impl<F: Store> Sorted<F> {
-    /// The next edge, if it has this `a`; of edges that are sorted by all bits.
-    #[inline]
-    pub fn next_of(&mut self, a: u32) -> Option<Edge> {
-        let key = match self {
-            Sorted::InMemory(edges, order) => edges.peek().map(|edge| order.key(edge)),
-            Sorted::Merged(merge) => merge.next_key().copied(),
-        };
-        if (key? >> u32::BITS) as u32 == a {
-            self.next()
-        } else {
-            None
-        }
-    }
-}
-
-impl<F: Store> Iterator for Sorted<F> {
-    type Item = Edge;
-
-    fn next(&mut self) -> Option<Edge> {
-        match self {
-            Sorted::InMemory(edges, _) => edges.next(),
-            Sorted::Merged(merge) => merge.next(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::edges::Edges;
     use super::super::edges::tests::InMemory;
+    use super::super::edges::{EDGE, Edges};
     use super::*;
     use proptest::prelude::*;
+    use simhash_base::external_sort::LEAST;
 
     proptest! {
         #[test]
@@ -175,7 +95,7 @@ mod tests {
             let raw: Vec<Edge> = raw.into_iter().map(|(a, b, distance)| Edge { a, b, distance }).collect();
             let mut nothing = || ();
             let host = &mut InMemory::new(&mut nothing);
-            let (mut list, mut sorter) = (Edges::new(edges * EDGE), Sorter::without_bits(edges * EDGE, bits));
+            let (mut list, mut sorter) = (Edges::new(edges * EDGE), EdgeSorter::new(edges * EDGE, ByNumbers::without_bits(bits)));
             for edge in &raw {
                 list.add(*edge, host).unwrap();
                 sorter.add(*edge, host).unwrap();
@@ -200,7 +120,7 @@ mod tests {
     fn edges_of_one_class_end_where_the_next_begins() {
         let mut nothing = || ();
         let host = &mut InMemory::new(&mut nothing);
-        let mut sorter = Sorter::new(0);
+        let mut sorter = EdgeSorter::new(0, ByNumbers::ALL);
         for n in 0..1000 {
             sorter
                 .add(
@@ -215,7 +135,10 @@ mod tests {
         }
         let mut sorted = sorter.finish(host).unwrap();
         for (a, count) in [(0, 334), (1, 333), (2, 333), (3, 0)] {
-            assert_eq!(std::iter::from_fn(|| sorted.next_of(a)).count(), count);
+            assert_eq!(
+                std::iter::from_fn(|| next_of(&mut sorted, a)).count(),
+                count
+            );
         }
     }
 
@@ -224,7 +147,7 @@ mod tests {
         let (mut nothing, mut x) = (|| (), 1u64);
         let host = &mut InMemory::new(&mut nothing);
         for (mask, bits) in [(u64::MAX, 0), (0xFF_0000_00FF, 3), (0, 0)] {
-            let mut sorter = Sorter::without_bits(1 << 20, bits);
+            let mut sorter = EdgeSorter::new(1 << 20, ByNumbers::without_bits(bits));
             for distance in 0..5 * FEW as u32 {
                 x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let y = (x ^ x >> 32) & mask;

@@ -1,23 +1,13 @@
 //! Pairs that may be more than memory holds: a list, in memory and in a temporary file. Pure; the
-//! server is behind [`GroupingHost`].
+//! server is behind [`StoreHost`].
 
 #![forbid(unsafe_code)]
 
-use crate::runs::Item;
 use simhash_base::bytes::get_u32;
-use simhash_base::store::Store;
+use simhash_base::external_sort::{LEAST, push};
+use simhash_base::runs::Item;
+use simhash_base::store::{Store, StoreHost};
 use std::collections::TryReserveError;
-
-/// Services that grouping needs from its caller: temporary files, and points where it can be
-/// cancelled.
-pub trait GroupingHost {
-    /// A temporary file.
-    type File: Store;
-    /// Makes a temporary file.
-    fn file(&mut self) -> Self::File;
-    /// Called for every few pairs or rows; may unwind.
-    fn pause(&mut self);
-}
 
 /// Two classes of rows that are near-duplicates.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,8 +39,6 @@ impl Item for Edge {
 }
 
 pub(super) const EDGE: usize = size_of::<Edge>();
-/// Edges that are in memory at least, however little of it there is.
-pub(super) const LEAST: usize = 64;
 /// Edges that are written and read at a time.
 const MOST: usize = 1024;
 
@@ -86,7 +74,7 @@ impl<F: Store> Edges<F> {
     pub fn add(
         &mut self,
         edge: Edge,
-        host: &mut impl GroupingHost<File = F>,
+        host: &mut impl StoreHost<File = F>,
     ) -> Result<(), TryReserveError> {
         if self.is_full() {
             self.spill(host);
@@ -100,7 +88,7 @@ impl<F: Store> Edges<F> {
     }
 
     /// Takes the edges out of memory.
-    fn spill(&mut self, host: &mut impl GroupingHost<File = F>) {
+    fn spill(&mut self, host: &mut impl StoreHost<File = F>) {
         let file = self.file.get_or_insert_with(|| host.file());
         let mut bytes = Vec::with_capacity(MOST * EDGE);
         for some in self.in_memory.chunks(MOST) {
@@ -114,7 +102,7 @@ impl<F: Store> Edges<F> {
 
     /// Shows every edge.
     #[inline]
-    pub fn for_each<H: GroupingHost<File = F>>(
+    pub fn for_each<H: StoreHost<File = F>>(
         &mut self,
         host: &mut H,
         mut each: impl FnMut(&mut H, Edge) -> Result<(), TryReserveError>,
@@ -139,7 +127,7 @@ impl<F: Store> Edges<F> {
 
     /// Changes every edge.
     #[inline]
-    pub fn map<H: GroupingHost<File = F>>(
+    pub fn map<H: StoreHost<File = F>>(
         mut self,
         host: &mut H,
         change: impl Fn(Edge) -> Edge,
@@ -166,22 +154,6 @@ fn read(file: &mut impl Store, at: u64, count: u64, edges: &mut Vec<Edge>) {
     edges.extend(bytes.chunks_exact(EDGE).map(Edge::read));
 }
 
-/// Appends an edge to those in memory, of which there are fewer than `limit`: memory grows by
-/// doubling, but never beyond the limit.
-#[inline]
-pub(super) fn push(
-    in_memory: &mut Vec<Edge>,
-    limit: usize,
-    edge: Edge,
-) -> Result<(), TryReserveError> {
-    if in_memory.len() == in_memory.capacity() {
-        let more = in_memory.len().max(MOST).min(limit - in_memory.len());
-        in_memory.try_reserve_exact(more)?;
-    }
-    in_memory.push(edge);
-    Ok(())
-}
-
 #[cfg(test)]
 pub mod tests {
     use super::*;
@@ -198,7 +170,7 @@ pub mod tests {
         }
     }
 
-    impl GroupingHost for InMemory<'_> {
+    impl StoreHost for InMemory<'_> {
         type File = Vec<u8>;
 
         fn file(&mut self) -> Vec<u8> {

@@ -3,14 +3,15 @@
 //! Rows are numbered in the order of their keys, so that every answer is the same whatever order
 //! the pairs come in. Equal rows form a class, and pairs are of classes: a thousand equal rows are
 //! one class, not half a million pairs. The answer is that of the pairs of rows. What is known of
-//! each row is in memory; pairs are read in passes, sorted where that is needed ([`Sorter`]), and
+//! each row is in memory; pairs are read in passes, sorted where that is needed ([`EdgeSorter`]), and
 //! need not be.
 
 #![forbid(unsafe_code)]
 
-use super::edge_sort::{Sorted, Sorter};
-use super::edges::{Edge, Edges, GroupingHost};
+use super::edge_sort::{ByNumbers, EdgeSorter, SortedEdges, next_of};
+use super::edges::{Edge, Edges};
 use crate::pairs::union_find::UnionFind;
+use simhash_base::store::StoreHost;
 use std::cmp::Reverse;
 use std::collections::TryReserveError;
 
@@ -117,7 +118,7 @@ fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, TryReserveError> {
 /// The representative of each row; a row alone is its own. Rows of a class are paired with each
 /// other, and with those of the classes that `edges` pair it with. `memory` is what sorting may
 /// take, in bytes.
-pub fn representatives<H: GroupingHost>(
+pub fn representatives<H: StoreHost>(
     method: ClusterMethod,
     classes: &Classes,
     edges: &mut Edges<H::File>,
@@ -137,7 +138,7 @@ pub fn representatives<H: GroupingHost>(
     }
 }
 
-fn components<H: GroupingHost>(
+fn components<H: StoreHost>(
     classes: &Classes,
     edges: &mut Edges<H::File>,
     host: &mut H,
@@ -160,7 +161,7 @@ fn components<H: GroupingHost>(
 /// The representatives of rows by those of their classes.
 fn representatives_of_rows(
     classes: &Classes,
-    host: &mut impl GroupingHost,
+    host: &mut impl StoreHost,
     mut representative: impl FnMut(u32) -> u32,
 ) -> Result<Vec<u32>, TryReserveError> {
     let mut representatives = filled(classes.rows(), 0)?;
@@ -174,7 +175,7 @@ fn representatives_of_rows(
 }
 
 /// Classes in the order in which they may become centres: those with the most pairs first.
-fn by_pairs<H: GroupingHost>(
+fn by_pairs<H: StoreHost>(
     classes: &Classes,
     edges: &mut Edges<H::File>,
     host: &mut H,
@@ -205,7 +206,7 @@ fn by_pairs<H: GroupingHost>(
 
 /// Equal rows have the same pairs. So the first of a class comes before the others, and what it
 /// becomes they become.
-fn stars<H: GroupingHost>(
+fn stars<H: StoreHost>(
     classes: &Classes,
     edges: &mut Edges<H::File>,
     memory: usize,
@@ -219,7 +220,7 @@ fn stars<H: GroupingHost>(
     }
     // The class of a pair that comes first may take the other one; when the other's turn comes, the
     // first has its star.
-    let mut sorter = Sorter::new(memory);
+    let mut sorter = EdgeSorter::new(memory, ByNumbers::ALL);
     edges.for_each(host, |host, e| {
         let (a, b) = (ranks[e.a as usize], ranks[e.b as usize]);
         let (first, other) = if a < b { (a, e.b) } else { (b, e.a) };
@@ -240,7 +241,7 @@ fn stars<H: GroupingHost>(
         if is_centre {
             representatives[centre as usize] = centre;
         }
-        while let Some(e) = sorted.next_of(rank) {
+        while let Some(e) = next_of(&mut sorted, rank) {
             host.pause();
             let representative_of_other = &mut representatives[e.b as usize];
             if is_centre && *representative_of_other == NONE {
@@ -256,7 +257,7 @@ fn stars<H: GroupingHost>(
 /// Each row in order joins the cluster of the nearest earlier row that `may_join` allows, or begins
 /// a new one. For the other rows of a class, that is its first row if it may be joined: it is at
 /// distance 0, and has itself joined what came before it at that distance.
-fn one_by_one<H: GroupingHost>(
+fn one_by_one<H: StoreHost>(
     classes: &Classes,
     edges: &mut Edges<H::File>,
     memory: usize,
@@ -280,7 +281,7 @@ fn one_by_one<H: GroupingHost>(
             continue;
         }
         // Classes come in the order of their first rows, as the pairs do.
-        while let Some(e) = near.next_of(class) {
+        while let Some(e) = next_of(&mut near, class) {
             host.pause();
             if may_join(first, &representatives) {
                 let nearest = &mut nearest[e.b as usize];
@@ -293,12 +294,12 @@ fn one_by_one<H: GroupingHost>(
 }
 
 /// The pairs of each class in turn, which is their `a`.
-fn pairs_by_class<H: GroupingHost>(
+fn pairs_by_class<H: StoreHost>(
     edges: &mut Edges<H::File>,
     memory: usize,
     host: &mut H,
-) -> Result<Sorted<H::File>, TryReserveError> {
-    let mut sorter = Sorter::new(memory);
+) -> Result<SortedEdges<H::File>, TryReserveError> {
+    let mut sorter = EdgeSorter::new(memory, ByNumbers::ALL);
     edges.for_each(host, |host, e| {
         sorter.add(e, host)?;
         sorter.add(

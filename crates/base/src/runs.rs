@@ -1,10 +1,10 @@
 //! Sorted runs in stores, and their merge: the part of an external sort that memory does not hold.
-//! [`crate::build::sort`] keeps postings in it, [`crate::components::edge_sort`] edges. A merge
+//! Builds keep postings in it, [`crate::external_sort`] what it sorts. A merge
 //! returns every item of every run once, in the order of their keys.
 
 #![forbid(unsafe_code)]
 
-use simhash_base::store::Store;
+use crate::store::Store;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::TryReserveError;
@@ -27,6 +27,17 @@ pub trait Order<T> {
     type Key: Ord;
     /// The key of an item.
     fn key(&self, item: &T) -> Self::Key;
+    /// Sorts items in memory. Calls `pause` now and then: many take seconds.
+    fn sort(&self, items: &mut [T], pause: &mut dyn FnMut()) {
+        let mut comparisons = 0usize;
+        items.sort_unstable_by(|a, b| {
+            comparisons += 1;
+            if comparisons.is_multiple_of(CHUNK) {
+                pause();
+            }
+            self.key(a).cmp(&self.key(b))
+        });
+    }
 }
 
 /// Items that are written at a time, and read at most.

@@ -1,0 +1,85 @@
+//! The features of a column's value: its words, and its n-grams of letters across words, so that
+//! "PS-LX350H" and "PSLX350H" have much in common. The extension calls it with each column of a row.
+//! Values with the same words and letters have the same features.
+
+use simhash_fingerprint::error::Error;
+use simhash_fingerprint::hash::city64;
+use simhash_fingerprint::similarity::letters::Letters;
+use simhash_fingerprint::similarity::ngram_hashes::NgramHashes;
+use simhash_fingerprint::text::normal::for_each_chunk;
+use simhash_fingerprint::text::words::for_each_word;
+
+/// Sets `features` to the hashes of a text's words and n-grams of letters, sorted, each once.
+pub fn features(
+    text: &str,
+    ngram: usize,
+    features: &mut Vec<u64>,
+    pause: &mut dyn FnMut(),
+) -> Result<(), Error> {
+    features.clear();
+    let mut result = Ok(());
+    for_each_chunk(text, &mut String::new(), pause, &mut |chunk| {
+        for_each_word(chunk, None, false, &mut |word, _| {
+            // The walk cannot stop half-way: it adds nothing more.
+            if result.is_ok() {
+                result = push(features, city64(word.as_bytes()));
+            }
+        });
+    });
+    result?;
+    let letters = Letters::new(text, pause)?;
+    let mut ngrams = NgramHashes::new(&letters, ngram);
+    while let Some(hashes) = ngrams.next(pause) {
+        for hash in hashes {
+            push(features, *hash)?;
+        }
+    }
+    features.sort_unstable();
+    features.dedup();
+    Ok(())
+}
+
+fn push(features: &mut Vec<u64>, feature: u64) -> Result<(), Error> {
+    features.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+    features.push(feature);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Vec<u64> {
+        let mut found = Vec::new();
+        features(text, 3, &mut found, &mut || {}).unwrap();
+        found
+    }
+
+    #[test]
+    fn words_and_ngrams_count_once() {
+        // Words ab, cab; n-grams abc, bca, cab.
+        assert_eq!(of("Ab cab").len(), 5);
+        assert_eq!(of("ab cab, AB"), of("ab, cab ab"));
+        assert!(of("abc").contains(&city64(b"abc")));
+        // Fewer letters than an n-gram has are one.
+        assert_eq!(of("a").len(), 2);
+        assert!(of(" -,").is_empty());
+    }
+
+    #[test]
+    fn ngrams_cross_words() {
+        let (joined, apart) = (of("kx-1034"), of("kx1034"));
+        let shared = joined.iter().filter(|f| apart.contains(f)).count();
+        assert_eq!(shared, 4, "kx1, x10, 103, 034");
+    }
+
+    #[test]
+    fn han_characters_are_words_and_ngrams() {
+        let (a, b) = (
+            of("关于解决办证问题的建议"),
+            of("关于尽快解决办证问题的建议"),
+        );
+        let shared = a.iter().filter(|f| b.contains(f)).count();
+        assert!(shared >= 10, "{shared} of {} and {}", a.len(), b.len());
+    }
+}

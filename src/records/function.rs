@@ -1,0 +1,106 @@
+//! simhash_record_pairs: the pairs of records that are similar, by the document frequencies of what
+//! they have in common. The server calls it from SQL. Each pair comes once; within one relation the
+//! smaller key is `a`.
+
+use super::source::{Arguments, KeyTypes, Records, Server, in_range};
+use crate::pairs::keys::KeyBuffer;
+use crate::pairs::source::required;
+use pgrx::pg_sys::Datum;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::memory::or_out_of_memory;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_records::comparison::compare;
+use simhash_records::partners::Partners;
+
+const NAME: &str = "simhash_record_pairs";
+const KEYED: &str = "simhash_record_pairs_keyed";
+
+pg_function! {
+    /// simhash_record_pairs(relation, key, threshold, columns, one_to_one, rare, rarity, ngram)
+    /// -> SETOF (a, b, similarity)
+    fn simhash_record_pairs, pg_finfo_simhash_record_pairs(args) {
+        pairs::<1>(&Arguments { args, function: NAME, keys: KeyTypes::Integers })
+    }
+}
+
+pg_function! {
+    /// simhash_record_pairs_keyed(key_type, relation, key, threshold, columns, one_to_one, rare,
+    /// rarity, ngram) -> SETOF (a, b, similarity)
+    fn simhash_record_pairs_keyed, pg_finfo_simhash_record_pairs_keyed(args) {
+        pairs::<1>(&Arguments { args, function: KEYED, keys: KeyTypes::Given })
+    }
+}
+
+pg_function! {
+    /// simhash_record_pairs(relation_a, key_a, relation_b, key_b, threshold, columns_a, columns_b,
+    /// one_to_one, rare, rarity, ngram) -> SETOF (a, b, similarity)
+    fn simhash_record_pairs_across, pg_finfo_simhash_record_pairs_across(args) {
+        pairs::<2>(&Arguments { args, function: NAME, keys: KeyTypes::Integers })
+    }
+}
+
+pg_function! {
+    /// simhash_record_pairs_keyed(key_type_a, key_type_b, relation_a, key_a, relation_b, key_b,
+    /// threshold, columns_a, columns_b, one_to_one, rare, rarity, ngram) -> SETOF (a, b, similarity)
+    fn simhash_record_pairs_across_keyed, pg_finfo_simhash_record_pairs_across_keyed(args) {
+        pairs::<2>(&Arguments { args, function: KEYED, keys: KeyTypes::Given })
+    }
+}
+
+/// Returns the pairs within a relation or across two.
+fn pairs<const N: usize>(arguments: &Arguments<'_>) -> Datum {
+    let Arguments { args, function, .. } = *arguments;
+    let mut rows = RowsOut::begin(args);
+    let threshold_at = arguments.first::<N>() + 2 * N;
+    let threshold: f64 = required(args.get(threshold_at), function, "threshold");
+    let threshold = in_range("threshold", threshold, 0.0..=1.0);
+    let tables = arguments.tables::<N>(threshold_at + 1);
+    let one_to_one: bool = required(args.get(threshold_at + 1 + N), function, "one_to_one");
+    let settings = arguments.settings(threshold_at + 2 + N);
+    let mut activity = Activity::new(NAME);
+    let Records {
+        mut keys,
+        tags,
+        found,
+    } = Records::read(&tables, &settings, &mut activity);
+    let mut buffers = [KeyBuffer::new(), KeyBuffer::new()];
+    let mut push = |a: u32, b: u32, similarity: f64| {
+        let [left, right] = &mut buffers;
+        let (a, b) = (tags[a as usize], tags[b as usize]);
+        let a = keys[0].get(a, left);
+        let b = keys[N - 1].get(b, right);
+        let [a, b] = match N == 1 && keys[0].key_type.compare(a, b).is_gt() {
+            true => [b, a],
+            false => [a, b],
+        };
+        let row = [a, b].map(ResultValue::Value);
+        rows.push([
+            Some(row[0]),
+            Some(row[1]),
+            Some(ResultValue::from(similarity)),
+        ]);
+    };
+    let mut partners = or_out_of_memory(Partners::new(if one_to_one {
+        tags.len() as u32
+    } else {
+        0
+    }));
+    let mut compared = 0u64;
+    or_out_of_memory(compare(found, &mut Server, |_, pair, similarity| {
+        compared += 1;
+        if compared.is_multiple_of(4096) {
+            activity.show(|| format!("{compared} pairs compared"));
+        }
+        match (similarity >= threshold, one_to_one) {
+            (false, _) => (),
+            (true, true) => partners.add(pair, similarity),
+            (true, false) => push(pair.a, pair.b, similarity),
+        }
+        Ok(())
+    }));
+    for (pair, similarity) in partners.mutual() {
+        push(pair.a, pair.b, similarity);
+    }
+    args.null()
+}

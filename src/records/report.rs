@@ -1,0 +1,104 @@
+//! simhash_record_report: how many pairs of records there are from each threshold on, with examples.
+//! The server calls it from SQL. It compares the same pairs as `function`, and returns none but the
+//! examples.
+
+use super::source::{Arguments, KeyTypes, Records, Server};
+use crate::pairs::keys::{KeyBuffer, Keys};
+use pgrx::pg_sys::Datum;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::memory::or_out_of_memory;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_records::comparison::compare;
+use simhash_records::frequencies::Candidate;
+use simhash_records::partners::Partners;
+use simhash_records::report::Report;
+
+const NAME: &str = "simhash_record_report";
+
+pg_function! {
+    /// simhash_record_report(relation, key, columns, rare, rarity, ngram)
+    /// -> SETOF (threshold, pairs, one_to_one, low_example, high_example)
+    fn simhash_record_report, pg_finfo_simhash_record_report(args) {
+        report::<1>(args)
+    }
+}
+
+pg_function! {
+    /// simhash_record_report(relation_a, key_a, relation_b, key_b, columns_a, columns_b, rare, rarity,
+    /// ngram) -> SETOF (threshold, pairs, one_to_one, low_example, high_example)
+    fn simhash_record_report_across, pg_finfo_simhash_record_report_across(args) {
+        report::<2>(args)
+    }
+}
+
+/// Reports on the pairs within a relation or across two. Keys are returned as text.
+fn report<const N: usize>(args: &Args) -> Datum {
+    let rows = RowsOut::begin(args);
+    let arguments = Arguments {
+        args,
+        function: NAME,
+        keys: KeyTypes::Text,
+    };
+    let tables = arguments.tables::<N>(2 * N);
+    let settings = arguments.settings(3 * N);
+    let mut activity = Activity::new(NAME);
+    let Records { keys, tags, found } = Records::read(&tables, &settings, &mut activity);
+    let mut partners = or_out_of_memory(Partners::new(tags.len() as u32));
+    let mut report = Report::default();
+    let mut compared = 0u64;
+    or_out_of_memory(compare(found, &mut Server, |_, pair, similarity| {
+        compared += 1;
+        if compared.is_multiple_of(4096) {
+            activity.show(|| format!("{compared} pairs compared"));
+        }
+        report.add(pair, similarity);
+        partners.add(pair, similarity);
+        Ok(())
+    }));
+    partners
+        .mutual()
+        .for_each(|(_, similarity)| report.add_mutual(similarity));
+    return_rows(rows, &report, keys, &tags);
+    args.null()
+}
+
+/// Returns a row for each threshold.
+fn return_rows<const N: usize>(
+    mut rows: RowsOut,
+    report: &Report,
+    mut keys: [Keys; N],
+    tags: &[u64],
+) {
+    let mut example = |pair: Candidate| {
+        let mut text = |side: usize, row: u32| {
+            let mut buffer = KeyBuffer::new();
+            let key = keys[side].get(tags[row as usize], &mut buffer);
+            key.show_bytes(<[u8]>::to_vec)
+        };
+        [text(0, pair.a), text(N - 1, pair.b)]
+    };
+    report.for_each(|threshold, [pairs, mutual], step| {
+        let examples = step
+            .examples
+            .map(|examples| examples.map(|(_, pair)| example(pair)));
+        let texts = examples
+            .as_ref()
+            .map(|examples| examples.each_ref().map(slices));
+        let [low, high] = match &texts {
+            Some([low, high]) => [Some(low), Some(high)],
+            None => [None, None],
+        };
+        rows.push([
+            Some(ResultValue::from(threshold)),
+            Some(ResultValue::from(pairs as i64)),
+            Some(ResultValue::from(mutual as i64)),
+            low.map(|keys| ResultValue::Texts(keys)),
+            high.map(|keys| ResultValue::Texts(keys)),
+        ]);
+    });
+}
+
+fn slices(keys: &[Vec<u8>; 2]) -> [&[u8]; 2] {
+    keys.each_ref().map(Vec::as_slice)
+}
