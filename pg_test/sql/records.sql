@@ -63,7 +63,7 @@ SELECT a, b, pg_typeof(a), pg_typeof(b)
 FROM simhash_record_pairs_keyed(NULL::int, NULL::text, 'product', 'id', 'offer', 'code', 0.5, '{name}', '{title}', one_to_one => true) ORDER BY a, b;
 SELECT a, b FROM simhash_record_pairs('product', 'id', 'product', 'id', 0.9, '{name}', '{name}') ORDER BY a, b;
 SELECT threshold, pairs, one_to_one, low_example, high_example
-FROM simhash_record_report('product', 'id', 'offer', 'code', '{name}', '{title}') WHERE low_example IS NOT NULL AND threshold > 0.5;
+FROM simhash_record_report('product', 'id', relation_b => 'offer', key_b => 'code', columns_a => '{name}', columns_b => '{title}') WHERE low_example IS NOT NULL AND threshold > 0.5;
 
 -- Names that need quotes, more columns than a function can have arguments, other types, another schema.
 CREATE SCHEMA "other schema";
@@ -98,7 +98,7 @@ SELECT count(*) FROM simhash_record_pairs('product', 'id', 0);
 RESET ROLE;
 GRANT SELECT ON product TO records_nobody;
 ALTER TABLE product ENABLE ROW LEVEL SECURITY;
-CREATE POLICY some ON product FOR SELECT USING (id IN (1, 2, 4));
+CREATE POLICY seen ON product FOR SELECT USING (id IN (1, 2, 4));
 SET ROLE records_nobody;
 SELECT a, b FROM simhash_record_pairs('product', 'id', 0, '{name}') ORDER BY a, b;
 RESET ROLE;

@@ -42,14 +42,14 @@ impl Item for Entry {
     }
 }
 
-/// By row, then by feature.
+/// By row, then by feature, then by column: sums of floating-point numbers depend on the order.
 struct ByRow;
 
 impl Order<Entry> for ByRow {
-    type Key = (u32, u32);
+    type Key = (u32, u32, u32);
 
-    fn key(&self, entry: &Entry) -> (u32, u32) {
-        (entry.row, entry.feature)
+    fn key(&self, entry: &Entry) -> (u32, u32, u32) {
+        (entry.row, entry.feature, entry.column)
     }
 }
 
