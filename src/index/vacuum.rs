@@ -4,6 +4,7 @@
 //! is new, hence at the end of the file, and the file's length is read again until it stops
 //! growing.
 
+use super::dead_rows::KnownDeadRows;
 use super::tree::read_meta;
 use crate::errors::raise_in_index;
 use simhash_base::tid::Tid;
@@ -62,6 +63,11 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> VacuumCounts {
     let once = vacuum.is_validation();
     let mut counts = VacuumCounts::default();
     let mut addresses = RowAddresses::default();
+    let dead = if once {
+        KnownDeadRows::of_validation(dead)
+    } else {
+        KnownDeadRows::of_table(vacuum, dead, &mut addresses)
+    };
     let mut block = META_BLOCK + 1;
     loop {
         let end = index.block_count_after_extension();
@@ -81,7 +87,7 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> VacuumCounts {
                 // rows it found there, whether or not this pass removes something from the page.
                 Some(_) => {
                     let page = page.unlock().cleanup();
-                    clean_leaf(page, stamp, dead, &mut addresses, &mut counts);
+                    clean_leaf(page, stamp, &dead, &mut addresses, &mut counts);
                 }
             }
             block += 1;
@@ -106,7 +112,7 @@ fn space_of_leaf(index: Rel, page: &Shared, stamp: u32) -> Option<Space> {
 fn clean_leaf(
     mut page: Exclusive,
     stamp: u32,
-    dead: &DeadRows,
+    dead: &KnownDeadRows,
     addresses: &mut RowAddresses,
     counts: &mut VacuumCounts,
 ) {
