@@ -8,6 +8,7 @@
 
 use simhash_base::tid::Tid;
 use simhash_hamming::dead_rows::{self, TableSize};
+use simhash_hamming::key::Key;
 use simhash_hamming::page::leaf;
 use simhash_pg::am::row_address::RowAddresses;
 use simhash_pg::am::vacuum::{DeadRows, Vacuum};
@@ -50,23 +51,23 @@ impl<'d> KnownDeadRows<'d> {
         Self { server, known }
     }
 
-    /// Returns which of these rows are to be removed. The server is asked about those that are not
-    /// known.
-    pub fn contain_each(&self, tids: &[Tid]) -> Vec<bool> {
+    /// Returns the postings that stay. The server is asked about the rows that are not known.
+    pub fn without_dead(&self, postings: &[Key]) -> Vec<Key> {
         let mut unknown = Vec::new();
-        let mut doomed = Vec::with_capacity(tids.len());
-        for (i, tid) in tids.iter().enumerate() {
-            let is_dead = self.known.contain(*tid);
-            if is_dead.is_none() {
-                unknown.push(i);
+        let mut kept = Vec::with_capacity(postings.len());
+        for key in postings {
+            match self.known.contain(key.tid) {
+                Some(true) => {}
+                Some(false) => kept.push(*key),
+                None => unknown.push(*key),
             }
-            doomed.push(is_dead.unwrap_or(false));
         }
         if !unknown.is_empty() {
-            let asked: Vec<Tid> = unknown.iter().map(|i| tids[*i]).collect();
-            let dead = self.server.contain_each(&asked);
-            std::iter::zip(unknown, dead).for_each(|(i, is_dead)| doomed[i] = is_dead);
+            let tids: Vec<Tid> = unknown.iter().map(|key| key.tid).collect();
+            let dead = self.server.contain_each(&tids);
+            let alive = std::iter::zip(unknown, dead).filter(|(_, is_dead)| !is_dead);
+            kept.extend(alive.map(|(key, _)| key));
         }
-        doomed
+        kept
     }
 }

@@ -7,8 +7,7 @@
 use super::dead_rows::KnownDeadRows;
 use super::tree::read_meta;
 use crate::errors::raise_in_index;
-use simhash_base::tid::Tid;
-use simhash_hamming::key::{SPACES, Space};
+use simhash_hamming::key::{Key, SPACES, Space};
 use simhash_hamming::page::meta::{META_BLOCK, Meta};
 use simhash_hamming::page::{LEAF, is_zero, leaf, leaf_rewrite, special};
 use simhash_pg::am::row_address::RowAddresses;
@@ -119,19 +118,19 @@ fn clean_leaf(
     let kind = special::kind_of(&page, stamp)
         .unwrap_or_else(|fault| raise_in_index(page.rel(), page.block(), &fault));
     leaf::check(&page).unwrap_or_else(|fault| raise_in_index(page.rel(), page.block(), &fault));
-    let tids: Vec<Tid> = leaf::postings(&page).map(|key| key.tid).collect();
-    tids.iter()
-        .for_each(|tid| addresses.check(page.rel(), *tid));
-    // One mark for each posting.
-    let doomed = dead.contain_each(&tids);
-    let removed = doomed.iter().filter(|d| **d).count();
+    let postings: Vec<Key> = leaf::postings(&page).collect();
+    postings
+        .iter()
+        .for_each(|key| addresses.check(page.rel(), key.tid));
+    let mut kept = dead.without_dead(&postings);
+    let removed = postings.len() - kept.len();
     if removed > 0 {
         let Ok(()) = wal::change([(&mut page, PageImage::Full)], |[page]| {
-            leaf_rewrite::remove(page, kind, &doomed);
+            leaf_rewrite::keep(page, kind, &mut kept);
             Ok::<(), Infallible>(())
         });
     }
-    counts.add(kind.space, tids.len(), removed);
+    counts.add(kind.space, postings.len(), removed);
 }
 
 /// Writes the counts to the metapage, for the planner.

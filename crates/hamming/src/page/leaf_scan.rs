@@ -6,7 +6,8 @@
 use super::Page;
 use super::filter::Filter;
 use super::kernel::{self, Candidates};
-use super::leaf::{get, scope};
+use super::leaf::scope;
+use super::posting::Layout;
 use crate::key::Key;
 
 /// Calls `visit` with every posting at or after `from` that passes the filter, and its distance.
@@ -25,8 +26,9 @@ pub fn scan(
     }
     candidates.clear();
     kernel::find(page, filter, from, candidates);
+    let layout = Layout::of(page);
     for &i in candidates.positions() {
-        let key = get(page, usize::from(i));
+        let key = layout.get(page, usize::from(i));
         if let Some(distance) = filter.distance(key.rotated)
             && key >= from
             && filter.has_scope(key.scope)
