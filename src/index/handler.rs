@@ -42,7 +42,8 @@ const fn routine() -> pg_sys::IndexAmRoutine {
     // A scan may come without a condition: ORDER BY alone, or a partial index read as a whole.
     am.amoptionalkey = true;
     am.amsearchnulls = true;
-    am.amusemaintenanceworkmem = false;
+    // VACUUM keeps there which rows are dead (dead_rows.rs).
+    am.amusemaintenanceworkmem = true;
     // The cleanup is not parallel: it takes no longer than starting a worker.
     am.amparallelvacuumoptions = pg_sys::VACUUM_OPTION_PARALLEL_BULKDEL as u8;
     compat::allow_parallel_builds(&mut am);

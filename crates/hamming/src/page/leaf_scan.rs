@@ -6,8 +6,10 @@
 use super::Page;
 use super::filter::Filter;
 use super::kernel::{self, Candidates};
-use super::leaf::{get, scope};
+use super::leaf::scope;
+use super::posting::Layout;
 use crate::key::Key;
+use simhash_base::processor::prefetch_line;
 
 /// Calls `visit` with every posting at or after `from` that passes the filter, and its distance.
 /// `candidates` is work space: what it held is lost.
@@ -25,8 +27,14 @@ pub fn scan(
     }
     candidates.clear();
     kernel::find(page, filter, from, candidates);
+    let layout = Layout::of(page);
+    // The rest of a posting stands far from its low word, in a line of its own that the processor's
+    // cache seldom holds: all are fetched together, not one after the other.
     for &i in candidates.positions() {
-        let key = get(page, usize::from(i));
+        prefetch_line(&raw const page[layout.aux_at(usize::from(i))]);
+    }
+    for &i in candidates.positions() {
+        let key = layout.get(page, usize::from(i));
         if let Some(distance) = filter.distance(key.rotated)
             && key >= from
             && filter.has_scope(key.scope)
