@@ -254,7 +254,7 @@ impl LeafWalk {
         &mut self,
         view: &View<'r, '_>,
         space: Space,
-        visit: impl FnMut(Key, u32),
+        mut visit: impl FnMut(Key, u32),
     ) -> Option<Shared<'r>> {
         let from = self.next?;
         // Between two leaves no page is locked, so that a cancel takes effect.
@@ -266,7 +266,12 @@ impl LeafWalk {
         view.note_visit();
         view.check_age(&page);
         let right = special::right(&page);
-        self.scan(&page, from, visit);
+        let mut matches = 0;
+        self.scan(&page, from, |key, distance| {
+            matches += 1;
+            visit(key, distance);
+        });
+        view.note_matches(space, &page, matches);
         if let (Some(large), Some((_, high))) = (&mut self.large, right)
             && !high.starts_scope()
         {
