@@ -72,7 +72,8 @@ for my $search (@searches)
 	answer('VACUUM (INDEX_CLEANUP ON) few');
 	my ($clean) = pages_of($by_index, $query);
 	cmp_ok($second, '<=', $clean + 8, "$what: $first pages, then $second, after VACUUM $clean");
-	cmp_ok($first, '>', 2 * $second, "$what: the first search met the dead rows") if $what ne 'within a wide radius';
+	# Which stood on 43 pages of the table.
+	cmp_ok($first, '>', $second + 40, "$what: the first search met the dead rows");
 }
 is_sound($primary, 'few', 'few_fp', 'after all searches', 2);
 
@@ -129,7 +130,7 @@ for my $end ('CLOSE c', 'COMMIT', 'FETCH ALL FROM c; CLOSE c')
 	# Which removes the line pointers that the cursor has found dead.
 	answer('VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) few');
 	answer('INSERT INTO few SELECT 20000 + i, 42, 7 FROM generate_series(1, 6000) i');
-	cmp_ok(answer('SELECT count(*) FROM few, places WHERE fp = 42 AND ctid < place'), '>', 5000, "$end: rows have taken their addresses");
+	cmp_ok(answer('SELECT count(*) FROM few, places WHERE fp = 42 AND few.ctid < place'), '>', 5000, "$end: rows have taken their addresses");
 	$reader->query_safe($end);
 	$reader->quit;
 	is(answer("$by_index SELECT count(*) FROM few WHERE fp <~> 42 <= 3"), 6001, "$end: the index finds them");
