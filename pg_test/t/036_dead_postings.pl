@@ -235,7 +235,13 @@ $primary->wait_for_catchup($standby);
 $before = $standby->safe_psql('postgres', $rows_of);
 is($standby->safe_psql('postgres', $count), 0, 'a search on the standby') for 1 .. 2;
 is($standby->safe_psql('postgres', $rows_of), $before, 'removes nothing');
-answer($count) for 1 .. 2;
+# The standby has told the primary that a query may still see the rows, and tells it each second that none does.
+for (1 .. 60)
+{
+	answer($count) for 1 .. 2;
+	last if answer($rows_of) < $before - 7500;
+	select(undef, undef, undef, 0.5);
+}
 $primary->wait_for_catchup($standby);
 cmp_ok($standby->safe_psql('postgres', $rows_of), '<', $before - 7500, 'one on the primary removes postings there and here');
 is($standby->safe_psql('postgres', $count), 0, 'and the standby goes on searching');

@@ -254,7 +254,7 @@ impl LeafWalk {
         &mut self,
         view: &View<'r, '_>,
         space: Space,
-        mut visit: impl FnMut(Key, u32),
+        visit: impl FnMut(Key, u32),
     ) -> Option<Shared<'r>> {
         let from = self.next?;
         // Between two leaves no page is locked, so that a cancel takes effect.
@@ -266,11 +266,7 @@ impl LeafWalk {
         view.note_visit();
         view.check_age(&page);
         let right = special::right(&page);
-        let mut matches = 0;
-        self.scan(&page, from, |key, distance| {
-            matches += 1;
-            visit(key, distance);
-        });
+        let matches = self.scan(&page, from, visit);
         view.note_matches(space, &page, matches);
         if let (Some(large), Some((_, high))) = (&mut self.large, right)
             && !high.starts_scope()
@@ -295,14 +291,14 @@ impl LeafWalk {
     }
 
     /// Calls `visit` with the matches of a leaf at or after `from`: earlier ones were returned
-    /// already.
-    fn scan(&mut self, page: &Page, from: Key, mut visit: impl FnMut(Key, u32)) {
+    /// already. Returns how many there were; in a list of scopes, also those between them.
+    fn scan(&mut self, page: &Page, from: Key, mut visit: impl FnMut(Key, u32)) -> usize {
         let Scopes::Among(among) = &self.scopes else {
             return leaf_scan::scan(page, &self.filter, from, &mut self.candidates, visit);
         };
         let high = special::high_key(page).map_or(u32::MAX, |high| high.scope);
         let Some(part) = among.part(from.scope, high) else {
-            return;
+            return 0;
         };
         let filter = Filter {
             first_scope: *part.range.start(),
@@ -314,6 +310,6 @@ impl LeafWalk {
                 visit(key, distance);
             }
         };
-        leaf_scan::scan(page, &filter, from, &mut self.candidates, visit);
+        leaf_scan::scan(page, &filter, from, &mut self.candidates, visit)
     }
 }

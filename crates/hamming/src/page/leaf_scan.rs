@@ -9,8 +9,8 @@ use super::kernel::{self, Candidates};
 use super::leaf::{get, scope};
 use crate::key::Key;
 
-/// Calls `visit` with every posting at or after `from` that passes the filter, and its distance.
-/// `candidates` is work space: what it held is lost.
+/// Calls `visit` with every posting at or after `from` that passes the filter, and its distance;
+/// returns how many these are. `candidates` is work space: what it held is lost.
 #[inline]
 pub fn scan(
     page: &Page,
@@ -18,13 +18,14 @@ pub fn scan(
     from: Key,
     candidates: &mut Candidates,
     mut visit: impl FnMut(Key, u32),
-) {
+) -> usize {
     // A leaf of another scope.
     if scope(page).is_some_and(|here| !filter.has_scope(here)) {
-        return;
+        return 0;
     }
     candidates.clear();
     kernel::find(page, filter, from, candidates);
+    let mut matches = 0;
     for &i in candidates.positions() {
         let key = get(page, usize::from(i));
         if let Some(distance) = filter.distance(key.rotated)
@@ -32,8 +33,10 @@ pub fn scan(
             && filter.has_scope(key.scope)
         {
             visit(key, distance);
+            matches += 1;
         }
     }
+    matches
 }
 
 #[cfg(test)]
@@ -68,7 +71,8 @@ mod tests {
                 _ => Key::MIN,
             };
             let mut found = Vec::new();
-            scan(&page, &filter, from, &mut Candidates::none(), |key, d| found.push((key, d)));
+            let matches = scan(&page, &filter, from, &mut Candidates::none(), |key, d| found.push((key, d)));
+            prop_assert_eq!(matches, found.len());
             found.sort();
             let mut expected: Vec<(Key, u32)> = all.iter().filter_map(|e| {
                 let x = e.rotated ^ filter.query;
