@@ -123,7 +123,8 @@ SQL
 # A cursor has met dead rows. VACUUM frees their addresses, and rows with the same fingerprint take them. Then the cursor ends.
 for my $end ('CLOSE c', 'COMMIT', 'FETCH ALL FROM c; CLOSE c')
 {
-	answer('VACUUM few; CALL come_and_go(42); CREATE TABLE places AS SELECT ctid AS place FROM few WHERE id = 30000');
+	answer('TRUNCATE few; INSERT INTO few SELECT i, hashint8extended(i, 1), i % 100 FROM generate_series(1, 20000) i; CALL come_and_go(42)');
+	answer('CREATE TABLE places AS SELECT ctid AS place FROM few WHERE id = 30000');
 	my $reader = open_session($primary);
 	is($reader->query_safe("$by_index BEGIN; DECLARE c CURSOR FOR SELECT id FROM few WHERE fp <~> 42 <= 3; FETCH 1 FROM c"),
 		30000, "$end: a cursor stands behind the dead rows");
@@ -239,11 +240,12 @@ is($standby->safe_psql('postgres', $rows_of), $before, 'removes nothing');
 for (1 .. 60)
 {
 	answer($count) for 1 .. 2;
-	last if answer($rows_of) < $before - 7500;
+	last if answer($rows_of) < $before - 4000;
 	select(undef, undef, undef, 0.5);
 }
 $primary->wait_for_catchup($standby);
-cmp_ok($standby->safe_psql('postgres', $rows_of), '<', $before - 7500, 'one on the primary removes postings there and here');
+# Those on pages of the table with much room are not pruned.
+cmp_ok($standby->safe_psql('postgres', $rows_of), '<', $before - 4000, 'one on the primary removes postings there and here');
 is($standby->safe_psql('postgres', $count), 0, 'and the standby goes on searching');
 is_sound($primary, 'd', 'd_fp', 'at the end', 4);
 for my $index (qw(d_fp d_scoped))
