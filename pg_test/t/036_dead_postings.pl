@@ -228,10 +228,11 @@ is(answer("SELECT string_agg(what, ' ' ORDER BY what) FROM (SELECT what FROM don
 cmp_ok($looks, '>=', 5, "in $looks looks on the standby");
 
 # A standby removes nothing itself, and gets what the primary removes.
-answer('INSERT INTO d (fp) SELECT 42 FROM generate_series(1, 8000); INSERT INTO d (fp) SELECT hot_fp() FROM generate_series(1, 300)');
-answer('DELETE FROM d WHERE fp = 42');
-my $count = "$by_index SELECT count(*) FROM d WHERE fp <~> 42 <= 0";
-my $rows_of = "SELECT rows FROM simhash_index_stats('d_fp')";
+# In a table of its own, whose pages are full: the server prunes no others.
+answer('CREATE TABLE e AS SELECT 42::bigint AS fp FROM generate_series(1, 8000); INSERT INTO e SELECT hot_fp() FROM generate_series(1, 300)');
+answer('CREATE INDEX e_fp ON e USING simhash (fp); DELETE FROM e WHERE fp = 42');
+my $count = "$by_index SELECT count(*) FROM e WHERE fp <~> 42 <= 0";
+my $rows_of = "SELECT rows FROM simhash_index_stats('e_fp')";
 $primary->wait_for_catchup($standby);
 $before = $standby->safe_psql('postgres', $rows_of);
 is($standby->safe_psql('postgres', $count), 0, 'a search on the standby') for 1 .. 2;
@@ -240,15 +241,14 @@ is($standby->safe_psql('postgres', $rows_of), $before, 'removes nothing');
 for (1 .. 60)
 {
 	answer($count) for 1 .. 2;
-	last if answer($rows_of) < $before - 4000;
+	last if answer($rows_of) < $before - 7500;
 	select(undef, undef, undef, 0.5);
 }
 $primary->wait_for_catchup($standby);
-# Those on pages of the table with much room are not pruned.
-cmp_ok($standby->safe_psql('postgres', $rows_of), '<', $before - 4000, 'one on the primary removes postings there and here');
+cmp_ok($standby->safe_psql('postgres', $rows_of), '<', $before - 7500, 'one on the primary removes postings there and here');
 is($standby->safe_psql('postgres', $count), 0, 'and the standby goes on searching');
 is_sound($primary, 'd', 'd_fp', 'at the end', 4);
-for my $index (qw(d_fp d_scoped))
+for my $index (qw(d_fp d_scoped e_fp))
 {
 	is($standby->safe_psql('postgres', "SELECT * FROM simhash_index_verify('$index', true)"), '', "the standby's $index is sound");
 }
