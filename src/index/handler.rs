@@ -229,7 +229,7 @@ unsafe extern "C-unwind" fn amrescan(
     // SAFETY: the server passes the live scan, whose state `ambeginscan` made, and its keys.
     unsafe {
         let mut scan = Scan::from_raw(raw);
-        scan.state::<scan::ScanState>().reset();
+        scan.state::<scan::ScanState>().reset(&scan);
         scan.set_keys(keys, nkeys, order_bys, norder_bys);
     }
 }
@@ -265,7 +265,7 @@ unsafe extern "C-unwind" fn amendscan(raw: pg_sys::IndexScanDesc) {
     // SAFETY: the server passes the live scan, whose state `ambeginscan` made.
     unsafe {
         let mut scan = Scan::from_raw(raw);
-        scan.state::<scan::ScanState>().reset();
+        scan.state::<scan::ScanState>().reset(&scan);
         scan.end::<scan::ScanState>();
     }
 }
