@@ -42,7 +42,8 @@ const fn routine() -> pg_sys::IndexAmRoutine {
     // A scan may come without a condition: ORDER BY alone, or a partial index read as a whole.
     am.amoptionalkey = true;
     am.amsearchnulls = true;
-    am.amusemaintenanceworkmem = false;
+    // VACUUM keeps there which rows are dead (dead_rows.rs).
+    am.amusemaintenanceworkmem = true;
     // The cleanup is not parallel: it takes no longer than starting a worker.
     am.amparallelvacuumoptions = pg_sys::VACUUM_OPTION_PARALLEL_BULKDEL as u8;
     compat::allow_parallel_builds(&mut am);
@@ -228,7 +229,7 @@ unsafe extern "C-unwind" fn amrescan(
     // SAFETY: the server passes the live scan, whose state `ambeginscan` made, and its keys.
     unsafe {
         let mut scan = Scan::from_raw(raw);
-        scan.state::<scan::ScanState>().reset();
+        scan.state::<scan::ScanState>().reset(&scan);
         scan.set_keys(keys, nkeys, order_bys, norder_bys);
     }
 }
@@ -264,7 +265,7 @@ unsafe extern "C-unwind" fn amendscan(raw: pg_sys::IndexScanDesc) {
     // SAFETY: the server passes the live scan, whose state `ambeginscan` made.
     unsafe {
         let mut scan = Scan::from_raw(raw);
-        scan.state::<scan::ScanState>().reset();
+        scan.state::<scan::ScanState>().reset(&scan);
         scan.end::<scan::ScanState>();
     }
 }

@@ -9,6 +9,8 @@
 pub mod build;
 pub mod check;
 mod cost_estimate;
+mod dead_postings;
+mod dead_rows;
 mod handler;
 mod insert;
 pub(crate) mod operators;

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use super::dead_postings::DeadPostings;
 use super::scan_request::{ScanRequest, Stage};
 use super::search::view::{IndexState, View};
 use super::table_read_ahead::TableReadAhead;
@@ -37,6 +38,8 @@ pub struct ScanState {
     rest: Option<RowBitmap>,
     /// The pages of the table that are read ahead.
     table: TableReadAhead,
+    /// What the executor has found dead.
+    dead: DeadPostings,
     /// Where rows can be. Kept when the scan is started again.
     addresses: RowAddresses,
     /// The leaf from which `rows` came, while VACUUM must be kept off it. Stored as a bare number:
@@ -45,10 +48,12 @@ pub struct ScanState {
 }
 
 impl ScanState {
-    /// Forgets the running search; the next call starts a new one with the scan's keys.
-    pub fn reset(&mut self) {
+    /// Ends the running search; the next call starts a new one with the scan's keys.
+    pub fn reset(&mut self, scan: &Scan) {
         self.release_pin();
-        self.index = None;
+        if let (Some(index), Some(table)) = (self.index.take(), scan.table()) {
+            self.dead.remove(scan.index(), table, &index);
+        }
         self.stage = None;
         self.rows.clear();
         self.rest = None;
@@ -72,6 +77,14 @@ impl ScanState {
         self.stage = self.request.first_stage();
     }
 
+    /// Notes that the executor has found the last row dead.
+    fn note_dead_row(&mut self, scan: &Scan) {
+        let last = self.next.checked_sub(1).and_then(|i| self.rows.get(i));
+        if let (Some(tid), Some(table)) = (last, scan.table()) {
+            self.dead.note(table, *tid);
+        }
+    }
+
     /// Finds some more rows: those of one leaf or, where no pins are held, at least `batch`.
     /// Returns false at the end.
     fn fill(&mut self, scan: &Scan, hold_pins: bool) -> bool {
@@ -79,7 +92,9 @@ impl ScanState {
         let Some(index) = &self.index else {
             return false;
         };
-        let view = View::new(scan.index(), index).read_by(scan.reader());
+        let view = View::new(scan.index(), index)
+            .read_by(scan.reader())
+            .noting(self.dead.crowded());
         self.rows.clear();
         self.next = 0;
         self.table.begin_batch();
@@ -182,6 +197,9 @@ fn keep_pin(leaf: Shared) -> pg_sys::Buffer {
 pub fn next_row(scan: &mut Scan, state: &mut ScanState) -> bool {
     if state.index.is_none() {
         state.start(scan);
+    }
+    if scan.last_row_is_dead() {
+        state.note_dead_row(scan);
     }
     while state.next >= state.rows.len() {
         let found = if scan.snapshot_is_mvcc() {

@@ -184,6 +184,11 @@ impl<'r> Tree<'r> {
         page
     }
 
+    /// Locks a page known to be a leaf of this space for writing, and returns its kind.
+    pub fn lock_leaf(&self, page: Pinned<'r>) -> (Exclusive<'r>, PageKind) {
+        (self.check(page, LEAF), self.kind(LEAF))
+    }
+
     /// Calls `each` with the low end and the block of each page right above the leaves, from left
     /// to right; with none when the root is a leaf.
     pub fn parents_of_leaves(&self, mut each: impl FnMut(Key, u32)) {

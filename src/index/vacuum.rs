@@ -4,10 +4,10 @@
 //! is new, hence at the end of the file, and the file's length is read again until it stops
 //! growing.
 
+use super::dead_rows::KnownDeadRows;
 use super::tree::read_meta;
 use crate::errors::raise_in_index;
-use simhash_base::tid::Tid;
-use simhash_hamming::key::{SPACES, Space};
+use simhash_hamming::key::{Key, SPACES, Space};
 use simhash_hamming::page::meta::{META_BLOCK, Meta};
 use simhash_hamming::page::{LEAF, is_zero, leaf, leaf_rewrite, special};
 use simhash_pg::am::row_address::RowAddresses;
@@ -62,6 +62,11 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> VacuumCounts {
     let once = vacuum.is_validation();
     let mut counts = VacuumCounts::default();
     let mut addresses = RowAddresses::default();
+    let dead = if once {
+        KnownDeadRows::of_validation(dead)
+    } else {
+        KnownDeadRows::of_table(vacuum, dead, &mut addresses)
+    };
     let mut block = META_BLOCK + 1;
     loop {
         let end = index.block_count_after_extension();
@@ -81,7 +86,7 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> VacuumCounts {
                 // rows it found there, whether or not this pass removes something from the page.
                 Some(_) => {
                     let page = page.unlock().cleanup();
-                    clean_leaf(page, stamp, dead, &mut addresses, &mut counts);
+                    clean_leaf(page, stamp, &dead, &mut addresses, &mut counts);
                 }
             }
             block += 1;
@@ -106,26 +111,26 @@ fn space_of_leaf(index: Rel, page: &Shared, stamp: u32) -> Option<Space> {
 fn clean_leaf(
     mut page: Exclusive,
     stamp: u32,
-    dead: &DeadRows,
+    dead: &KnownDeadRows,
     addresses: &mut RowAddresses,
     counts: &mut VacuumCounts,
 ) {
     let kind = special::kind_of(&page, stamp)
         .unwrap_or_else(|fault| raise_in_index(page.rel(), page.block(), &fault));
     leaf::check(&page).unwrap_or_else(|fault| raise_in_index(page.rel(), page.block(), &fault));
-    let tids: Vec<Tid> = leaf::postings(&page).map(|key| key.tid).collect();
-    tids.iter()
-        .for_each(|tid| addresses.check(page.rel(), *tid));
-    // One mark for each posting.
-    let doomed = dead.contain_each(&tids);
-    let removed = doomed.iter().filter(|d| **d).count();
+    let postings: Vec<Key> = leaf::postings(&page).collect();
+    postings
+        .iter()
+        .for_each(|key| addresses.check(page.rel(), key.tid));
+    let mut kept = dead.without_dead(&postings);
+    let removed = postings.len() - kept.len();
     if removed > 0 {
         let Ok(()) = wal::change([(&mut page, PageImage::Full)], |[page]| {
-            leaf_rewrite::remove(page, kind, &doomed);
+            leaf_rewrite::keep(page, kind, &mut kept);
             Ok::<(), Infallible>(())
         });
     }
-    counts.add(kind.space, tids.len(), removed);
+    counts.add(kind.space, postings.len(), removed);
 }
 
 /// Writes the counts to the metapage, for the planner.

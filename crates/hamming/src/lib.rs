@@ -12,6 +12,7 @@ pub mod check;
 pub mod components;
 pub mod cost;
 pub mod cost_nearest;
+pub mod dead_rows;
 pub mod error;
 pub mod key;
 pub mod nearby;

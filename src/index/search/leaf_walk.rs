@@ -266,7 +266,8 @@ impl LeafWalk {
         view.note_visit();
         view.check_age(&page);
         let right = special::right(&page);
-        self.scan(&page, from, visit);
+        let matches = self.scan(&page, from, visit);
+        view.note_matches(space, &page, matches);
         if let (Some(large), Some((_, high))) = (&mut self.large, right)
             && !high.starts_scope()
         {
@@ -290,14 +291,14 @@ impl LeafWalk {
     }
 
     /// Calls `visit` with the matches of a leaf at or after `from`: earlier ones were returned
-    /// already.
-    fn scan(&mut self, page: &Page, from: Key, mut visit: impl FnMut(Key, u32)) {
+    /// already. Returns how many there were; in a list of scopes, also those between them.
+    fn scan(&mut self, page: &Page, from: Key, mut visit: impl FnMut(Key, u32)) -> usize {
         let Scopes::Among(among) = &self.scopes else {
             return leaf_scan::scan(page, &self.filter, from, &mut self.candidates, visit);
         };
         let high = special::high_key(page).map_or(u32::MAX, |high| high.scope);
         let Some(part) = among.part(from.scope, high) else {
-            return;
+            return 0;
         };
         let filter = Filter {
             first_scope: *part.range.start(),
@@ -309,6 +310,6 @@ impl LeafWalk {
                 visit(key, distance);
             }
         };
-        leaf_scan::scan(page, &filter, from, &mut self.candidates, visit);
+        leaf_scan::scan(page, &filter, from, &mut self.candidates, visit)
     }
 }

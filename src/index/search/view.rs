@@ -1,10 +1,12 @@
 //! An index as one scan sees it, from its start to its end.
 
 use super::cache::{CachedIndex, cached_index};
+use crate::index::dead_postings::CrowdedLeaves;
 use crate::index::tree::{Tree, read_meta};
 use simhash_base::processor::prefetch_line;
 use simhash_hamming::key::{Key, Space};
 use simhash_hamming::page::meta::Meta;
+use simhash_hamming::page::special::PageKind;
 use simhash_hamming::page::{LEAF, Page, internal, leaf, special};
 use simhash_hamming::search::directory::Parent;
 use simhash_hamming::search::key_counts::ScopeCounts;
@@ -71,6 +73,8 @@ pub struct View<'r, 's> {
     state: &'s IndexState,
     /// None when rows are inserted.
     reader: Option<IndexReader<'r>>,
+    /// Where a scan notes leaves with many matches.
+    crowded: Option<&'s CrowdedLeaves>,
     /// Pages that the session had read from files when that was last looked at. Between two calls
     /// the executor reads pages of the table.
     pages_read: Cell<i64>,
@@ -82,6 +86,7 @@ impl<'r, 's> View<'r, 's> {
             rel,
             state,
             reader: None,
+            crowded: None,
             pages_read: Cell::new(pages_read()),
         }
     }
@@ -90,6 +95,19 @@ impl<'r, 's> View<'r, 's> {
     pub fn read_by(mut self, reader: IndexReader<'r>) -> View<'r, 's> {
         self.reader = Some(reader);
         self
+    }
+
+    /// Returns the view of a scan that may remove the postings of dead rows.
+    pub fn noting(mut self, crowded: &'s CrowdedLeaves) -> View<'r, 's> {
+        self.crowded = Some(crowded);
+        self
+    }
+
+    /// Notes how many postings of a leaf have matched.
+    pub fn note_matches(&self, space: Space, leaf: &Shared, matches: usize) {
+        if let Some(crowded) = self.crowded {
+            crowded.note(space, leaf, matches);
+        }
     }
 
     /// Raises an ERROR if the reader's snapshot is too old for a leaf.
@@ -277,6 +295,11 @@ impl<'r, 's> View<'r, 's> {
             prefetch(buffer, [special::BYTES]);
         }
         blocks
+    }
+
+    /// Locks a leaf that a search has visited for writing, and returns what kind of page it is.
+    pub fn visited_leaf(&self, space: Space, block: u32) -> (Exclusive<'r>, PageKind) {
+        self.tree(space).lock_leaf(self.pin(block))
     }
 
     /// Makes room on the leaf of `key`, and finishes splits found on the way.

@@ -24,19 +24,19 @@
 
 #![forbid(unsafe_code)]
 
-use super::format::{Format, KEY_SHIFT, LO, LeafRange, MOST_AUX, SCOPE, common_scope, lowest_key};
+use super::format::{Format, KEY_SHIFT, LO, LeafRange, MOST_AUX, common_scope};
+use super::posting::{Layout, SCOPE_AT};
 use super::slots::{self, SLOT_COUNT};
 use super::special::{
     self, BASE_KEY, BASE_SCOPE, PageKind, SCOPED, SLOT_SHIFT, WIDE, has_flag, has_own_scopes,
     set_flag,
 };
 use super::{
-    BOUNDS, HEADER, PAGE_SIZE, Page, SPECIAL_START, get_u16, get_u32, get_u64, list, lower,
-    put_u16, put_u32, put_u64, set_lower, set_upper, upper,
+    BOUNDS, HEADER, PAGE_SIZE, Page, get_u16, get_u32, list, lower, put_u16, put_u32, set_lower,
+    set_upper, upper,
 };
 use crate::Error;
 use crate::key::Key;
-use simhash_base::tid::Tid;
 use std::ops;
 
 /// Postings that a leaf is assumed to hold: between those of a freshly built leaf and those of one
@@ -44,12 +44,6 @@ use std::ops;
 pub const LIKELY_COUNT: u16 = 600;
 /// The most postings that fit a page.
 pub const CAPACITY: usize = Format::new(false, false).capacity();
-/// Where the scope of all postings stands, and the array of aux ends.
-const SCOPE_AT: usize = SPECIAL_START - SCOPE;
-/// Bytes of aux that all formats have.
-const AUX: usize = 8;
-/// Bits of the small difference that stand there.
-const DIFFERENCE: u32 = 5;
 
 /// Makes a leaf of these postings, which must be sorted, not below `low` (of which scope and key
 /// count), and below the high key.
@@ -87,9 +81,13 @@ pub(super) fn init_for(
     set_flag(page, WIDE, format.wide);
     put_u32(page, SCOPE_AT, scope.unwrap_or(0));
     set_upper(page, SCOPE_AT);
-    for key in postings {
-        append(page, *key);
+    let layout = Layout::of(page);
+    for (i, key) in postings.iter().enumerate() {
+        layout.put(page, i, *key);
     }
+    let end = postings.len();
+    set_lower(page, HEADER + LO * end);
+    set_upper(page, layout.aux_at(end) + layout.aux_size());
     slots::write_directory(page, postings);
 }
 
@@ -191,44 +189,11 @@ pub fn check(page: &Page) -> Result<(), Error> {
     Ok(())
 }
 
-/// Posting `i`.
-#[inline]
-pub fn get(page: &Page, i: usize) -> Key {
-    let format = format(page);
-    let at = SCOPE_AT - format.aux_size() * (i + 1);
-    let aux = get_u64(page, at);
-    let difference = (aux >> (u64::BITS - DIFFERENCE)) as u16;
-    let key = || get_u16(page, at + AUX);
-    let one_scope = get_u32(page, SCOPE_AT);
-    let (scope, key) = match (format.scoped, format.wide) {
-        (false, false) => {
-            let lowest = lowest_key(low(page), one_scope);
-            (one_scope, lowest.wrapping_add(difference))
-        }
-        (false, true) => (one_scope, key()),
-        (true, false) => {
-            let high = u32::from(get_u16(page, at + AUX + 2)) << DIFFERENCE;
-            let difference = high | u32::from(difference);
-            (low(page).scope.wrapping_add(difference), key())
-        }
-        (true, true) => (get_u32(page, at + AUX + 2), key()),
-    };
-    Key {
-        scope,
-        rotated: u64::from(key) << KEY_SHIFT
-            | (aux & 0xFFFF) << 32
-            | u64::from(get_u32(page, HEADER + LO * i)),
-        tid: Tid {
-            block: (aux >> 16) as u32,
-            offset: (aux >> 48) as u16 & Tid::MAX_OFFSET,
-        },
-    }
-}
-
 /// All postings, in the order of the page.
 #[inline]
 pub fn postings(page: &Page) -> impl Iterator<Item = Key> + '_ {
-    (0..count(page)).map(|i| get(page, i))
+    let layout = Layout::of(page);
+    (0..count(page)).map(move |i| layout.get(page, i))
 }
 
 /// The most bytes that [`append`] changes: both bounds of the free space, and a posting's two
@@ -239,31 +204,10 @@ pub const APPENDED: usize = BOUNDS.end - BOUNDS.start + LO + MOST_AUX;
 #[inline]
 pub fn append(page: &mut Page, key: Key) -> [ops::Range<usize>; 3] {
     debug_assert!(has_room(page, key));
-    let (n, format) = (count(page), format(page));
-    let size = format.aux_size();
-    let (lo_at, aux_at) = (HEADER + LO * n, SCOPE_AT - size * (n + 1));
-    let difference = match (format.scoped, format.wide) {
-        (false, false) => {
-            let lowest = lowest_key(low(page), key.scope);
-            u32::from(key.block_key().wrapping_sub(lowest))
-        }
-        (true, false) => key.scope.wrapping_sub(low(page).scope),
-        _ => 0,
-    };
-    let aux = (key.rotated >> 32) & 0xFFFF
-        | u64::from(key.tid.block) << 16
-        | u64::from(key.tid.offset) << 48
-        | u64::from(difference) << (u64::BITS - DIFFERENCE);
-    put_u64(page, aux_at, aux);
-    if size > AUX {
-        put_u16(page, aux_at + AUX, key.block_key());
-    }
-    match (format.scoped, format.wide) {
-        (true, false) => put_u16(page, aux_at + AUX + 2, (difference >> DIFFERENCE) as u16),
-        (true, true) => put_u32(page, aux_at + AUX + 2, key.scope),
-        _ => {}
-    }
-    put_u32(page, lo_at, key.rotated as u32);
+    let (n, layout) = (count(page), Layout::of(page));
+    let size = layout.aux_size();
+    let (lo_at, aux_at) = (HEADER + LO * n, layout.aux_at(n));
+    layout.put(page, n, key);
     set_lower(page, lo_at + LO);
     set_upper(page, aux_at);
     let changed = [BOUNDS, lo_at..lo_at + LO, aux_at..aux_at + size];
@@ -307,9 +251,11 @@ pub fn sorted_postings(page: &Page) -> Vec<Key> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::SPECIAL_START;
     use super::*;
     use crate::key::Space;
     use proptest::prelude::*;
+    use simhash_base::tid::Tid;
 
     pub(in crate::page) const KIND: PageKind = PageKind {
         space: Space::NULL,

@@ -33,10 +33,10 @@ impl RowAddresses {
             if table.is_null() {
                 return RowAddresses::default();
             }
-            let heap = (*(*table).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID;
-            let addresses = if heap {
+            let rel = Rel::from_raw(table);
+            let addresses = if rel.is_heap() {
                 RowAddresses {
-                    blocks: length(Rel::from_raw(table)),
+                    blocks: length(rel),
                     last_offset: MAX_HEAP_OFFSET,
                 }
             } else {

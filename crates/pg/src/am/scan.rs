@@ -285,6 +285,13 @@ impl<'s> Scan<'s> {
         }
     }
 
+    /// Returns whether the executor has found the row that the scan returned last dead to everyone
+    /// (kill_prior_tuple). Never in a transaction that began on a standby.
+    #[inline]
+    pub fn last_row_is_dead(&self) -> bool {
+        self.raw.kill_prior_tuple
+    }
+
     /// The snapshot under which the scan runs.
     #[inline]
     pub fn reader(&self) -> IndexReader<'s> {

@@ -41,6 +41,13 @@ impl<'v> Vacuum<'v> {
         (!self.info.estimated_count).then_some(self.info.num_heap_tuples)
     }
 
+    /// Rows of the table, by a count that may be old; None when there is none.
+    #[inline]
+    pub fn likely_table_rows(&self) -> Option<f64> {
+        let rows = self.info.num_heap_tuples;
+        (rows >= 0.0).then_some(rows)
+    }
+
     /// Returns whether it is the validation phase of CREATE INDEX or REINDEX CONCURRENTLY, which
     /// collects the rows in the new index and removes none. Only that command asks for progress
     /// reports. If VACUUM should do so one day, a valid index would still be vacuumed as a whole,

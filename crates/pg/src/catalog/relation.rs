@@ -128,6 +128,11 @@ impl<'a> Rel<'a> {
         self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT
     }
 
+    /// Returns whether its access method is the heap.
+    pub fn is_heap(self) -> bool {
+        self.class().relam == pg_sys::HEAP_TABLE_AM_OID
+    }
+
     /// Returns whether changes must be logged (the macro RelationNeedsWAL).
     pub fn needs_wal(self) -> bool {
         // SAFETY: wal_level is a plain int that only the postmaster changes.

@@ -89,16 +89,16 @@ impl<'r> Pinned<'r> {
         if block >= rel.least_block_count() && block >= rel.block_count() {
             return None;
         }
-        Self::pin_cached(rel, block).or_else(|| {
+        Self::read_if_cached(rel, block).or_else(|| {
             // A pin cannot leave the attempt.
             unless_damaged(|| drop(Self::read(rel, block)))?;
-            Self::pin_cached(rel, block)
+            Self::read_if_cached(rel, block)
         })
     }
 
     /// Pins a block that is in a buffer already, which raises no ERROR. One that is not is asked of
     /// the operating system in advance.
-    fn pin_cached(rel: Rel<'r>, block: u32) -> Option<Pinned<'r>> {
+    pub(crate) fn read_if_cached(rel: Rel<'r>, block: u32) -> Option<Pinned<'r>> {
         let fork = pg_sys::ForkNumber::MAIN_FORKNUM;
         // SAFETY: the relation is open; the server checks what the buffer holds when it is pinned.
         unsafe {
@@ -244,6 +244,11 @@ impl<'r> Shared<'r> {
     #[inline]
     pub fn block(&self) -> u32 {
         self.0.block()
+    }
+
+    /// The bytes of a page on which hints may change while it is locked for reading.
+    pub(crate) fn as_ptr(&self) -> *const Page {
+        self.0.page()
     }
 
     /// Unlocks, keeping the pin.

@@ -1,0 +1,122 @@
+//! Removes the postings of dead rows that a plain scan has met, so that the next one does not meet
+//! them again before VACUUM. The scan notes rows and leaves on its way, and calls this when it ends
+//! or starts again. A posting is removed only if the line pointer of its row is dead while the
+//! posting's leaf is locked: README.md says why it cannot be that of a live row then, and why
+//! standbys need no word of it.
+
+use super::search::view::{IndexState, View};
+use simhash_base::tid::Tid;
+use simhash_hamming::key::Space;
+use simhash_hamming::page::{Page, leaf, leaf_rewrite};
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::buffer::Shared;
+use simhash_pg::page::wal::{self, PageImage};
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::{reserve, work_mem_bytes};
+use simhash_pg::table::dead_rows::DeadRows;
+use std::cell::RefCell;
+use std::convert::Infallible;
+
+/// Number of postings of a leaf for which it is worth writing and logging it as a whole: to look up
+/// so many dead rows costs a search about as much as the leaf itself.
+const MANY: usize = 8;
+
+/// The leaves on which many postings have matched: on others not many can be of dead rows.
+#[derive(Default)]
+pub struct CrowdedLeaves(RefCell<Vec<(Space, u32)>>);
+
+impl CrowdedLeaves {
+    pub fn note(&self, space: Space, leaf: &Shared, matches: usize) {
+        if matches >= MANY {
+            let mut leaves = self.0.borrow_mut();
+            reserve(&mut leaves, 1);
+            leaves.push((space, leaf.block()));
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
+    fn take(&self) -> Vec<(Space, u32)> {
+        self.0.take()
+    }
+}
+
+/// What a scan has met.
+#[derive(Default)]
+pub struct DeadPostings {
+    crowded: CrowdedLeaves,
+    /// Dead rows.
+    rows: Vec<Tid>,
+    /// What is dead on the page of the last one.
+    page: DeadRows,
+}
+
+impl DeadPostings {
+    pub fn crowded(&self) -> &CrowdedLeaves {
+        &self.crowded
+    }
+
+    /// Notes a row that the executor has found dead. Many such rows are not pruned yet: what VACUUM
+    /// would log of their removal, pages of an index cannot say.
+    pub fn note(&mut self, table: Rel, row: Tid) {
+        let is_wanted = !self.crowded.is_empty() && self.rows.len() < most_rows();
+        if is_wanted && self.page.has(table, row) {
+            reserve(&mut self.rows, 1);
+            self.rows.push(row);
+        }
+    }
+
+    /// Removes postings of the noted rows from the noted leaves, and forgets both. Does nothing
+    /// where leaves would on average have few.
+    pub fn remove(&mut self, index: Rel, table: Rel, state: &IndexState) {
+        let (mut leaves, mut rows) = (self.crowded.take(), std::mem::take(&mut self.rows));
+        self.page = DeadRows::default();
+        if rows.is_empty() {
+            return;
+        }
+        // Where the nearest are searched, a leaf may be visited more than once.
+        leaves.sort_unstable();
+        leaves.dedup();
+        if rows.len() < MANY * leaves.len() {
+            return;
+        }
+        rows.sort_unstable();
+        let view = View::new(index, state);
+        for (space, block) in leaves {
+            check_for_interrupts();
+            let (mut page, kind) = view.visited_leaf(space, block);
+            let doomed = doomed(&page, table, &rows);
+            if doomed.iter().filter(|doomed| **doomed).count() >= MANY {
+                let Ok(()) = wal::change([(&mut page, PageImage::Full)], |[page]| {
+                    leaf_rewrite::remove(page, kind, &doomed);
+                    Ok::<(), Infallible>(())
+                });
+            }
+        }
+    }
+}
+
+/// Rows that one scan notes; the rest is left to the next.
+fn most_rows() -> usize {
+    work_mem_bytes() / size_of::<Tid>()
+}
+
+/// Returns which postings of a leaf, which must be locked for writing, may be removed: those of the
+/// sorted `rows` that are dead now. Since a scan noted a row, VACUUM may have freed its address, and
+/// another row may have taken it.
+fn doomed(leaf: &Page, table: Rel, rows: &[Tid]) -> Vec<bool> {
+    let mut dead = DeadRows::default();
+    let noted = leaf::postings(leaf).map(|key| key.tid).enumerate();
+    let mut noted: Vec<_> = noted
+        .filter(|(_, tid)| rows.binary_search(tid).is_ok())
+        .collect();
+    // Each page of the table is read once.
+    noted.sort_unstable_by_key(|(_, tid)| *tid);
+    let mut doomed = vec![false; leaf::count(leaf)];
+    for (i, tid) in noted {
+        doomed[i] = dead.has(table, tid);
+    }
+    doomed
+}
