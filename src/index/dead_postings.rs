@@ -6,7 +6,7 @@
 
 use super::search::view::{IndexState, View};
 use simhash_base::tid::Tid;
-use simhash_hamming::key::Space;
+use simhash_hamming::key::{Key, Space};
 use simhash_hamming::page::{Page, leaf, leaf_rewrite};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::buffer::Shared;
@@ -87,10 +87,10 @@ impl DeadPostings {
         for (space, block) in leaves {
             check_for_interrupts();
             let (mut page, kind) = view.visited_leaf(space, block);
-            let doomed = doomed(&page, table, &rows);
-            if doomed.iter().filter(|doomed| **doomed).count() >= MANY {
+            let mut kept = kept(&page, table, &rows);
+            if leaf::count(&page) - kept.len() >= MANY {
                 let Ok(()) = wal::change([(&mut page, PageImage::Full)], |[page]| {
-                    leaf_rewrite::remove(page, kind, &doomed);
+                    leaf_rewrite::keep(page, kind, &mut kept);
                     Ok::<(), Infallible>(())
                 });
             }
@@ -103,20 +103,14 @@ fn most_rows() -> usize {
     work_mem_bytes() / size_of::<Tid>()
 }
 
-/// Returns which postings of a leaf, which must be locked for writing, may be removed: those of the
+/// Returns the postings that stay in a leaf, which must be locked for writing: all but those of the
 /// sorted `rows` that are dead now. Since a scan noted a row, VACUUM may have freed its address, and
 /// another row may have taken it.
-fn doomed(leaf: &Page, table: Rel, rows: &[Tid]) -> Vec<bool> {
+fn kept(leaf: &Page, table: Rel, rows: &[Tid]) -> Vec<Key> {
     let mut dead = DeadRows::default();
-    let noted = leaf::postings(leaf).map(|key| key.tid).enumerate();
-    let mut noted: Vec<_> = noted
-        .filter(|(_, tid)| rows.binary_search(tid).is_ok())
-        .collect();
+    let mut kept: Vec<Key> = leaf::postings(leaf).collect();
     // Each page of the table is read once.
-    noted.sort_unstable_by_key(|(_, tid)| *tid);
-    let mut doomed = vec![false; leaf::count(leaf)];
-    for (i, tid) in noted {
-        doomed[i] = dead.has(table, tid);
-    }
-    doomed
+    kept.sort_unstable_by_key(|key| key.tid);
+    kept.retain(|key| rows.binary_search(&key.tid).is_err() || !dead.has(table, key.tid));
+    kept
 }
