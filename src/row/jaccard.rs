@@ -1,5 +1,5 @@
 //! SQL functions that compare texts by their n-grams of letters: `simhash_jaccard`, and
-//! `jaccard_at_least` for the queries of triggers. A call site keeps the set of n-grams of the text
+//! `jaccard_at_least` for the queries of triggers; `passages` compares by the same call site. A call site keeps the set of n-grams of the text
 //! that its calls have in common: the text of a search, or the outer row's in a join.
 
 use super::similarity::in_range;
@@ -14,7 +14,7 @@ use simhash_pg::sql::call_site;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 
 /// Lengths of n-grams.
-const NGRAMS: std::ops::RangeInclusive<i32> = 1..=100;
+pub const NGRAMS: std::ops::RangeInclusive<i32> = 1..=100;
 
 /// Reads the letters of a text of the database.
 pub fn letters(text: &[u8]) -> Letters {
@@ -44,6 +44,14 @@ impl Comparer {
                 .compare(letters, least, &mut self.scratch, &mut check_for_interrupts),
         )
     }
+
+    /// Returns which share of the n-grams of the smaller text the other one has.
+    pub fn containment(&mut self, letters: &Letters) -> Option<f64> {
+        or_raise(
+            self.set
+                .containment(letters, &mut self.scratch, &mut check_for_interrupts),
+        )
+    }
 }
 
 /// State of a call site.
@@ -58,7 +66,13 @@ struct Site {
 }
 
 impl Site {
-    fn compare(&mut self, a: &[u8], b: &[u8], ngram: usize, least: f64) -> Similarity {
+    /// Calls `f` with a comparer that has one of two texts, and with the letters of the other one.
+    fn with<R>(
+        &mut self,
+        (a, b): (&[u8], &[u8]),
+        ngram: usize,
+        f: impl FnOnce(&mut Comparer, &Letters) -> R,
+    ) -> R {
         let is_first = |text: &[u8]| self.ngram == ngram && self.first == text;
         let other = if is_first(a) {
             b
@@ -75,7 +89,7 @@ impl Site {
         if self.second != b {
             replace(&mut self.second, b);
         }
-        self.comparer.compare(&letters(other), least)
+        f(&mut self.comparer, &letters(other))
     }
 }
 
@@ -85,13 +99,19 @@ fn replace(bytes: &mut Vec<u8>, text: &[u8]) {
     bytes.extend_from_slice(text);
 }
 
-/// Compares the texts of the first two arguments; None when one is NULL.
-fn compare(args: &Args, least: f64) -> Option<Similarity> {
+/// Calls `f` with a comparer that has one of the texts of the first two arguments, with n-grams of
+/// as many letters as the third says, and with the letters of the other text; None when one is NULL.
+pub fn with_comparer<R>(args: &Args, f: impl FnOnce(&mut Comparer, &Letters) -> R) -> Option<R> {
     let a = args.varlena(0, pg_sys::TEXTOID)?;
     let b = args.varlena(1, pg_sys::TEXTOID)?;
     let ngram = in_range("ngram", args.get::<i32>(2)?, NGRAMS);
-    let compare = |site: &mut Site| site.compare(a.bytes(), b.bytes(), ngram, least);
-    Some(call_site::with(args, |_| Site::default(), compare))
+    let call = |site: &mut Site| site.with((a.bytes(), b.bytes()), ngram, f);
+    Some(call_site::with(args, |_| Site::default(), call))
+}
+
+/// Compares the texts of the first two arguments; None when one is NULL.
+fn compare(args: &Args, least: f64) -> Option<Similarity> {
+    with_comparer(args, |comparer, other| comparer.compare(other, least))
 }
 
 pg_function! {

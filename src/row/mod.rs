@@ -5,7 +5,7 @@
 //! [`record`] and [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL
 //! sees), [`stored`] (configurations under a name), [`lists`] (the check of their words),
 //! [`config_writer`] (rights and locks for writing them), [`jaccard`] and [`similarity`] (checks of
-//! candidates), [`margin`] (bits of least margin). What must not live here: anything that decides a
+//! candidates), [`passages`] (parts of texts), [`margin`] (bits of least margin). What must not live here: anything that decides a
 //! bit of a fingerprint; that is `simhash_fingerprint`.
 
 mod arguments;
@@ -16,6 +16,7 @@ pub mod jaccard;
 mod lexemes;
 mod lists;
 mod margin;
+mod passages;
 mod record;
 mod similarity;
 mod stored;

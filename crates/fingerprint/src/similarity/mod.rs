@@ -11,5 +11,7 @@ pub mod letters;
 pub mod minhash;
 pub mod ngram_hashes;
 pub mod ngram_set;
+pub mod passages;
 pub mod prefix;
 pub mod prefix_index;
+pub mod shared_passages;

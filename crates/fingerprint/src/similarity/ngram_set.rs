@@ -97,7 +97,6 @@ impl NgramSet {
         scratch: &mut Scratch,
         pause: &mut dyn FnMut(),
     ) -> Result<Similarity, Error> {
-        let mut hashes = NgramHashes::new(other, self.n);
         let is_too_low = |counts: HashCounts, open: usize| {
             let (common, either) = (
                 counts.common + open,
@@ -106,8 +105,44 @@ impl NgramSet {
             // The quotient of the largest possible result is rounded as the result is.
             (common.min(self.count) as f64 / either as f64) < least
         };
-        if self.count > 0 && is_too_low(HashCounts::default(), hashes.remaining()) {
+        let Some(counts) = self.count(other, is_too_low, scratch, pause)? else {
             return Ok(Similarity::TooLow);
+        };
+        let either = self.count + counts.different - counts.common;
+        Ok(match either {
+            0 => Similarity::Undefined,
+            _ => match counts.common as f64 / either as f64 {
+                low if low < least => Similarity::TooLow,
+                similarity => Similarity::Exactly(similarity),
+            },
+        })
+    }
+
+    /// Returns which share of the smaller set the larger one has; None if one of them is empty.
+    pub fn containment(
+        &self,
+        other: &Letters,
+        scratch: &mut Scratch,
+        pause: &mut dyn FnMut(),
+    ) -> Result<Option<f64>, Error> {
+        let counts = self.count(other, |_, _| false, scratch, pause)?;
+        let counts = counts.unwrap_or_default();
+        let smaller = self.count.min(counts.different);
+        Ok((smaller > 0).then(|| counts.common as f64 / smaller as f64))
+    }
+
+    /// Counts the hashes of another text. Ends with None when `stop` says so of what is counted so
+    /// far and how many are still to come.
+    fn count(
+        &self,
+        other: &Letters,
+        stop: impl Fn(HashCounts, usize) -> bool,
+        scratch: &mut Scratch,
+        pause: &mut dyn FnMut(),
+    ) -> Result<Option<HashCounts>, Error> {
+        let mut hashes = NgramHashes::new(other, self.n);
+        if self.count > 0 && stop(HashCounts::default(), hashes.remaining()) {
+            return Ok(None);
         }
         for (copy, table) in scratch.tables.0.iter_mut().zip(&self.tables.0) {
             copy.clear();
@@ -120,22 +155,15 @@ impl NgramSet {
         left.clear();
         while let Some(block) = hashes.next(pause) {
             add::<SECOND>(first, block, left, &mut counts)?;
-            if is_too_low(counts, left.len() + hashes.remaining()) {
-                return Ok(Similarity::TooLow);
+            if stop(counts, left.len() + hashes.remaining()) {
+                return Ok(None);
             }
         }
         rest.clear();
         add_rotated::<SECOND>(first, second, left, rest, &mut counts, pause)?;
         counts.different += rest.len();
         counts.common += common(&self.rest, rest);
-        let either = self.count + counts.different - counts.common;
-        Ok(match either {
-            0 => Similarity::Undefined,
-            _ => match counts.common as f64 / either as f64 {
-                low if low < least => Similarity::TooLow,
-                similarity => Similarity::Exactly(similarity),
-            },
-        })
+        Ok(Some(counts))
     }
 }
 
@@ -268,6 +296,14 @@ mod tests {
         found
     }
 
+    fn containment(a: &str, b: &str, n: usize) -> Option<f64> {
+        let letters = |text| Letters::new(text, &mut || {}).unwrap();
+        let (mut set, mut scratch) = (NgramSet::default(), Scratch::default());
+        set.fill(&letters(a), n, &mut scratch, &mut || {}).unwrap();
+        set.containment(&letters(b), &mut scratch, &mut || {})
+            .unwrap()
+    }
+
     /// The set of n-grams, of text without characters that change in normal form.
     fn ngrams(text: &str, n: usize) -> HashSet<Vec<char>> {
         let letters: Vec<char> = text.chars().filter(|c| c.is_alphanumeric()).collect();
@@ -334,6 +370,10 @@ mod tests {
                     continue;
                 };
                 // On both sides of the similarity, and at it.
+                let (sets, found) = ((ngrams(a, n), ngrams(b, n)), containment(a, b, n));
+                let smaller = sets.0.len().min(sets.1.len());
+                let common = sets.0.intersection(&sets.1).count();
+                prop_assert_eq!(found, (smaller > 0).then(|| common as f64 / smaller as f64));
                 for least in [0.0, similarity.next_down(), similarity, similarity.next_up(), 0.5, 1.0] {
                     let result = match similarity >= least {
                         true => Similarity::Exactly(similarity),

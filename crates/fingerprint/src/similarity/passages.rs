@@ -1,0 +1,123 @@
+//! Chosen n-grams of a text, by which texts are found that contain a part of it: winnowing
+//! (Schleimer, Wilkerson and Aiken 2003). `simhash_passages` returns their hashes. Two texts that
+//! share `least` letters in a row, wherever, share a chosen n-gram.
+
+use super::letters::Letters;
+use super::ngram_hashes::NgramHashes;
+use crate::error::Error;
+use std::collections::VecDeque;
+
+/// Sets `chosen` to the hashes of the chosen n-grams, sorted, each once. Of each `least - n + 1`
+/// n-grams in a row that with the smallest hash is chosen, the last of equal ones: on average one in
+/// half as many. A text with fewer has one. `least` is at least `n`.
+pub fn passages(
+    letters: &Letters,
+    n: usize,
+    least: usize,
+    chosen: &mut Vec<u64>,
+    pause: &mut dyn FnMut(),
+) -> Result<(), Error> {
+    let window = least - n + 1;
+    let mut hashes = NgramHashes::new(letters, n);
+    // N-grams of the window that are smaller than all behind them, with their positions.
+    let mut minima: VecDeque<(usize, u64)> = VecDeque::new();
+    let (mut count, mut last) = (0, None);
+    chosen.clear();
+    while let Some(block) = hashes.next(pause) {
+        for &hash in block {
+            while minima.back().is_some_and(|(_, other)| *other >= hash) {
+                minima.pop_back();
+            }
+            minima.push_back((count, hash));
+            count += 1;
+            if minima[0].0 + window < count {
+                minima.pop_front();
+            }
+            if count >= window && last != Some(minima[0].0) {
+                last = Some(minima[0].0);
+                push(chosen, minima[0].1)?;
+            }
+        }
+    }
+    if let (None, Some((_, hash))) = (last, minima.front()) {
+        push(chosen, *hash)?;
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    Ok(())
+}
+
+fn push(chosen: &mut Vec<u64>, hash: u64) -> Result<(), Error> {
+    chosen.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+    chosen.push(hash);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    fn of(text: &str, n: usize, least: usize) -> Vec<u64> {
+        let letters = Letters::new(text, &mut || {}).unwrap();
+        let mut chosen = Vec::new();
+        passages(&letters, n, least, &mut chosen, &mut || {}).unwrap();
+        chosen
+    }
+
+    /// The same by the definition.
+    fn expected(text: &str, n: usize, least: usize) -> Vec<u64> {
+        let letters = Letters::new(text, &mut || {}).unwrap();
+        let (mut all, mut hashes) = (Vec::new(), NgramHashes::new(&letters, n));
+        while let Some(block) = hashes.next(&mut || {}) {
+            all.extend_from_slice(block);
+        }
+        let window = (least - n + 1).min(all.len()).max(1);
+        let minima: HashSet<u64> = all
+            .windows(window)
+            .filter_map(|w| w.iter().min().copied())
+            .collect();
+        let mut minima: Vec<u64> = minima.into_iter().collect();
+        minima.sort_unstable();
+        minima
+    }
+
+    proptest! {
+        #[test]
+        fn minima_of_all_windows_are_chosen(text in "[ab中, ]{0,120}", n in 1usize..9, more in 0usize..30) {
+            prop_assert_eq!(of(&text, n, n + more), expected(&text, n, n + more));
+        }
+
+        #[test]
+        fn texts_that_share_a_passage_share_a_hash(
+            a in "[a-z ]{0,80}", b in "[a-z ]{0,80}", c in "[a-z]{0,80}", d in "[a-z中]{0,80}",
+            passage in "[a-d中]{40,60}", n in 1usize..20,
+        ) {
+            let (one, other) = (of(&format!("{a}{passage}{b}"), n, 40), of(&format!("{c} {passage} {d}"), n, 40));
+            prop_assert!(one.iter().any(|hash| other.contains(hash)));
+        }
+    }
+
+    #[test]
+    fn one_of_half_a_window_is_chosen() {
+        let mut x = 1u64;
+        let letter = |_| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            char::from(b'a' + (x >> 33) as u8 % 26)
+        };
+        let text: String = (0..100_000).map(letter).collect();
+        let count = of(&text, 12, 40).len();
+        assert!(
+            (6_300..7_000).contains(&count),
+            "{count} of 100,000, with windows of 29"
+        );
+    }
+
+    #[test]
+    fn a_repeated_text_has_few() {
+        assert_eq!(of(&"a".repeat(10_000), 12, 40).len(), 1);
+        assert!(of(" , ", 12, 40).is_empty());
+        assert_eq!(of("ab", 12, 40), of("AB.", 12, 12));
+    }
+}

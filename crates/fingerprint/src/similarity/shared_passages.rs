@@ -1,0 +1,264 @@
+//! The passages that two texts share: which stretches of letters of one stand in the other too.
+//! `simhash_shared_passages` returns them. The time is linear in the length of the texts, whatever
+//! they are: a stretch that one text has many times is looked for in its first places only.
+
+use crate::error::Error;
+use crate::hash::Hashed;
+use crate::text::ngrams::is_letter;
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::ops::Range;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// Places of one text that are tried for a stretch of the other.
+const PLACES: usize = 8;
+/// Letters between two pauses.
+const PAUSE: usize = 4096;
+
+/// A passage: where it begins in each text, and how long it is there, in characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passage {
+    pub start: [usize; 2],
+    pub length: [usize; 2],
+    /// The same of the first text, in bytes.
+    pub bytes_of_a: Range<usize>,
+}
+
+/// A character of a text, or several that are composed.
+#[derive(Clone, Copy)]
+struct Place {
+    /// How many characters and bytes are in front of it.
+    start: (u32, u32),
+    /// The same with it.
+    end: (u32, u32),
+}
+
+/// The letters of a text in normal form, and the characters that each comes from.
+struct PlacedLetters {
+    letters: Vec<char>,
+    places: Vec<Place>,
+}
+
+impl PlacedLetters {
+    fn new(text: &str, pause: &mut dyn FnMut()) -> Result<Self, Error> {
+        let mut placed = PlacedLetters {
+            letters: Vec::new(),
+            places: Vec::new(),
+        };
+        let mut characters = (0u32..).zip(text.char_indices()).peekable();
+        let mut together = String::new();
+        while let Some((count, (at, first))) = characters.next() {
+            if (count as usize).is_multiple_of(PAUSE) {
+                pause();
+            }
+            // Marks are composed with the character in front of them.
+            let mut end = (count + 1, (at + first.len_utf8()) as u32);
+            together.clear();
+            together.push(first);
+            while let Some((count, (at, mark))) =
+                characters.next_if(|(_, (_, c))| is_combining_mark(*c))
+            {
+                together.push(mark);
+                end = (count + 1, (at + mark.len_utf8()) as u32);
+            }
+            let start = (count, at as u32);
+            let normal = together.nfkc().flat_map(char::to_lowercase);
+            for letter in normal.filter(|c| is_letter(*c)) {
+                let more = placed.letters.try_reserve(1);
+                more.and(placed.places.try_reserve(1))
+                    .map_err(|_| Error::OutOfMemory)?;
+                placed.letters.push(letter);
+                placed.places.push(Place { start, end });
+            }
+        }
+        Ok(placed)
+    }
+
+    /// Returns where some letters begin, and how long they are, in characters; and their bytes.
+    fn place(&self, from: usize, count: usize) -> (usize, usize, Range<usize>) {
+        let (start, end) = (self.places[from].start, self.places[from + count - 1].end);
+        let bytes = start.1 as usize..end.1 as usize;
+        (start.0 as usize, (end.0 - start.0) as usize, bytes)
+    }
+}
+
+/// Returns the passages of at least `least` letters that two texts share, in the order of the second
+/// text, in which none overlaps another. `least` is at least 1.
+pub fn shared_passages(
+    a: &str,
+    b: &str,
+    least: usize,
+    pause: &mut dyn FnMut(),
+) -> Result<Vec<Passage>, Error> {
+    let a = PlacedLetters::new(a, pause)?;
+    let b = PlacedLetters::new(b, pause)?;
+    let places = Places::new(&a.letters, least, pause)?;
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at + least <= b.letters.len() {
+        if at.is_multiple_of(PAUSE) {
+            pause();
+        }
+        let mut longest = (0, 0);
+        for start in places.starting_with(&b.letters[at..at + least]) {
+            let length = common_prefix(&a.letters[start..], &b.letters[at..]);
+            // The first of equally long ones.
+            if length > longest.0 {
+                longest = (length, start);
+            }
+        }
+        let (length, start) = longest;
+        if length < least {
+            at += 1;
+            continue;
+        }
+        let (in_a, in_b) = (a.place(start, length), b.place(at, length));
+        found.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+        found.push(Passage {
+            start: [in_a.0, in_b.0],
+            length: [in_a.1, in_b.1],
+            bytes_of_a: in_a.2,
+        });
+        at += length;
+    }
+    Ok(found)
+}
+
+/// The places of the stretches of a text.
+struct Places {
+    /// The first place of each stretch, by its hash.
+    first: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
+    /// The place behind each place that has the same hash, or [`NONE`].
+    next: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Places {
+    /// Finds the places of each stretch of `length` letters.
+    fn new(letters: &[char], length: usize, pause: &mut dyn FnMut()) -> Result<Self, Error> {
+        let count = (letters.len() + 1).saturating_sub(length);
+        let mut places = Places {
+            first: HashMap::default(),
+            next: Vec::new(),
+        };
+        let more = places
+            .next
+            .try_reserve_exact(count)
+            .and(places.first.try_reserve(count));
+        more.map_err(|_| Error::OutOfMemory)?;
+        places.next.resize(count, NONE);
+        for (at, stretch) in letters.windows(length).enumerate().rev() {
+            if at.is_multiple_of(PAUSE) {
+                pause();
+            }
+            let behind = places.first.insert(hash(stretch), at as u32);
+            places.next[at] = behind.unwrap_or(NONE);
+        }
+        Ok(places)
+    }
+
+    /// The first places of a stretch, and of others with the same hash.
+    fn starting_with(&self, stretch: &[char]) -> impl Iterator<Item = usize> {
+        let first = self.first.get(&hash(stretch)).copied();
+        let next = |at: &u32| Some(self.next[*at as usize]).filter(|next| *next != NONE);
+        std::iter::successors(first, next)
+            .map(|at| at as usize)
+            .take(PLACES)
+    }
+}
+
+fn hash(stretch: &[char]) -> u64 {
+    let step = |hash: u64, c: &char| (hash ^ u64::from(*c)).wrapping_mul(FACTOR).rotate_left(29);
+    stretch.iter().fold(0, step)
+}
+
+/// An odd number without a pattern, the fraction of the golden ratio.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+fn common_prefix(a: &[char], b: &[char]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn found(a: &str, b: &str, least: usize) -> Vec<(String, String)> {
+        let part = |text: &str, start, length| -> String {
+            text.chars().skip(start).take(length).collect()
+        };
+        let passages = shared_passages(a, b, least, &mut || {}).unwrap();
+        let bytes = |p: &Passage| a[p.bytes_of_a.clone()] == part(a, p.start[0], p.length[0]);
+        assert!(passages.iter().all(bytes));
+        let texts = |p: &Passage| {
+            (
+                part(a, p.start[0], p.length[0]),
+                part(b, p.start[1], p.length[1]),
+            )
+        };
+        passages.iter().map(texts).collect()
+    }
+
+    #[test]
+    fn passages_have_the_places_of_the_original_texts() {
+        let a = "He wrote: \"The lamps in Mill Lane\nhave been dark for weeks.\" I agree.";
+        let b = "-- the lamps  in MILL Lane have been dark for weeks, says he. He wrote it.";
+        let expected = (
+            "The lamps in Mill Lane\nhave been dark for weeks",
+            "the lamps  in MILL Lane have been dark for weeks",
+        );
+        assert_eq!(
+            found(a, b, 20),
+            [(expected.0.to_owned(), expected.1.to_owned())]
+        );
+        assert_eq!(found(a, b, 7).len(), 2);
+        assert!(found(a, b, 60).is_empty());
+        assert!(
+            found("", b, 1).is_empty()
+                && found(a, "", 1).is_empty()
+                && found(".", "-", 1).is_empty()
+        );
+    }
+
+    #[test]
+    fn letters_are_compared_in_normal_form() {
+        let found = found("x Ｃafe\u{301} ﬁn y", "caféfin", 7);
+        assert_eq!(
+            found,
+            [("Ｃafe\u{301} ﬁn".to_owned(), "caféfin".to_owned())]
+        );
+    }
+
+    #[test]
+    fn repeated_stretches_are_linear() {
+        let (a, b) = ("ab".repeat(200_000), "ba".repeat(200_000) + "c");
+        let mut pauses = 0;
+        let passages = shared_passages(&a, &b, 40, &mut || pauses += 1).unwrap();
+        assert_eq!(passages.iter().map(|p| p.length[1]).sum::<usize>(), 400_000);
+        assert!(pauses > 100);
+    }
+
+    proptest! {
+        #[test]
+        fn every_shared_stretch_is_in_a_passage(a in "[ab ]{0,60}", b in "[ab ]{0,60}", least in 1usize..8) {
+            let letters = |text: &str| text.chars().filter(|c| *c != ' ').collect::<String>();
+            for (in_a, in_b) in found(&a, &b, least) {
+                prop_assert_eq!(letters(&in_a), letters(&in_b));
+                prop_assert!(letters(&in_a).len() >= least);
+            }
+            // What is left of the second text between passages has no stretch of the first.
+            let passages = shared_passages(&a, &b, least, &mut || {}).unwrap();
+            let mut end = 0;
+            for start in passages.iter().map(|p| (p.start[1], p.length[1])).chain([(b.len(), 0)]) {
+                prop_assert!(start.0 >= end);
+                let gap = letters(&b[end..start.0]);
+                let has = |stretch: &[u8]| letters(&a).as_bytes().windows(least).any(|w| w == stretch);
+                prop_assert!(!gap.as_bytes().windows(least).any(has));
+                end = start.0 + start.1;
+            }
+        }
+    }
+}
