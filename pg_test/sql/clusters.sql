@@ -29,6 +29,12 @@ FROM simhash_clusters('t', 'id', 'fp', 4, 'components', 'body', 0.0);
 CREATE VIEW named AS SELECT 'row ' || id AS name, fp, body FROM t;
 SELECT cluster_id, key, size, representative, distance FROM simhash_clusters_keyed(NULL::text, 'named', 'name', 'fp', 2);
 SELECT cluster_id, key, representative, round(jaccard::numeric, 3) AS jaccard FROM simhash_clusters_keyed(NULL::text, 'named', 'name', 'fp', 4, text => 'body');
+-- A row without a text between two that are alike, wherever its key stands.
+CREATE TABLE gaps (id int PRIMARY KEY, fp bigint, body text);
+INSERT INTO gaps VALUES (18, 229, 'road bus'), (19, 177, 'road bus'), (36, 132, NULL);
+SELECT key, cluster_id FROM simhash_clusters('gaps', 'id', 'fp', 3, text => 'body', min_jaccard => 0.4);
+UPDATE gaps SET id = 1 WHERE id = 36;
+SELECT key, cluster_id FROM simhash_clusters('gaps', 'id', 'fp', 3, text => 'body', min_jaccard => 0.4);
 
 -- The window function: a number a row, by order of appearance.
 SELECT id, simhash_cluster_number(fp, 2) OVER (ORDER BY id) AS up, simhash_cluster_number(fp, 2) OVER (ORDER BY id DESC) AS down,

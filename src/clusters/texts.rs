@@ -132,6 +132,8 @@ pub struct ChunkedTexts<'t> {
     chunks: [Option<Chunk>; 2],
     patience: u64,
     comparer: Comparer,
+    /// The place whose text the comparer has.
+    compared_place: Option<u32>,
 }
 
 impl<'t> ChunkedTexts<'t> {
@@ -157,6 +159,7 @@ impl<'t> ChunkedTexts<'t> {
             chunks: [None, None],
             patience: PATIENCE,
             comparer: Comparer::default(),
+            compared_place: None,
         }
     }
 
@@ -176,7 +179,6 @@ impl<'t> ChunkedTexts<'t> {
         while places.count() > 0 {
             let mut sorted = self.by_chunks(places);
             let (mut left, from) = (no_edges(), done);
-            let mut first = None;
             for pair in sorted.by_ref() {
                 check_for_interrupts();
                 activity.show(|| format!("{done} of {total} pairs of texts compared"));
@@ -188,8 +190,7 @@ impl<'t> ChunkedTexts<'t> {
                     add_edge(&mut left, pair);
                     break;
                 }
-                let is_first = first.replace(pair.a) == Some(pair.a);
-                let similarity = self.similarity(pair, is_first, least);
+                let similarity = self.similarity(pair, least);
                 each(self.to_classes(pair), similarity);
                 done += 1;
             }
@@ -198,15 +199,19 @@ impl<'t> ChunkedTexts<'t> {
         }
     }
 
-    /// Compares the texts of two places; the first one is that of the last pair if `is_first`.
-    fn similarity(&mut self, pair: Edge, is_first: bool, least: f64) -> Option<f64> {
+    /// Compares the texts of two places.
+    fn similarity(&mut self, pair: Edge, least: f64) -> Option<f64> {
         let mut comparer = std::mem::take(&mut self.comparer);
         let similarity = self.text(pair.a).zip(self.text(pair.b)).map(|(a, b)| {
-            if !is_first {
+            if self.compared_place != Some(pair.a) {
                 comparer.set_first(a, CHARACTERS);
             }
             comparer.compare(b, least)
         });
+        // A pair without both texts has left the comparer as it was.
+        if similarity.is_some() {
+            self.compared_place = Some(pair.a);
+        }
         self.comparer = comparer;
         match similarity {
             Some(Similarity::Exactly(similarity)) => Some(similarity),

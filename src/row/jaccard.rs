@@ -81,6 +81,8 @@ impl Site {
         } else {
             // The second argument may be the one that stays the same.
             let (first, other) = if self.second == b { (b, a) } else { (a, b) };
+            // If this ends with an ERROR, which the caller may catch, the comparer has no text.
+            self.ngram = 0;
             self.comparer.set_first(&letters(first), ngram);
             replace(&mut self.first, first);
             self.ngram = ngram;
