@@ -11,7 +11,7 @@ use simhash_hamming::page::{Page, leaf, leaf_rewrite};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::buffer::Shared;
 use simhash_pg::page::wal::{self, PageImage};
-use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::backend::is_interrupted;
 use simhash_pg::process::memory::{reserve, work_mem_bytes};
 use simhash_pg::table::dead_rows::DeadRows;
 use std::cell::RefCell;
@@ -27,8 +27,9 @@ pub struct CrowdedLeaves(RefCell<Vec<(Space, u32)>>);
 
 impl CrowdedLeaves {
     pub fn note(&self, space: Space, leaf: &Shared, matches: usize) {
-        if matches >= MANY {
-            let mut leaves = self.0.borrow_mut();
+        let mut leaves = self.0.borrow_mut();
+        // For more of them no scan notes enough rows.
+        if matches >= MANY && leaves.len() < most_rows() / MANY {
             reserve(&mut leaves, 1);
             leaves.push((space, leaf.block()));
         }
@@ -85,8 +86,15 @@ impl DeadPostings {
         rows.sort_unstable();
         let view = View::new(index, state);
         for (space, block) in leaves {
-            check_for_interrupts();
+            // Nobody waits for this: it must not fail a query that has ended, or a COMMIT.
+            if is_interrupted() {
+                return;
+            }
             let (mut page, kind) = view.visited_leaf(space, block);
+            let is_noted = |key: &Key| rows.binary_search(&key.tid).is_ok();
+            if leaf::postings(&page).filter(is_noted).count() < MANY {
+                continue;
+            }
             let mut kept = kept(&page, table, &rows);
             if leaf::count(&page) - kept.len() >= MANY {
                 let Ok(()) = wal::change([(&mut page, PageImage::Full)], |[page]| {

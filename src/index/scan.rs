@@ -92,9 +92,11 @@ impl ScanState {
         let Some(index) = &self.index else {
             return false;
         };
-        let view = View::new(scan.index(), index)
-            .read_by(scan.reader())
-            .noting(self.dead.crowded());
+        let mut view = View::new(scan.index(), index).read_by(scan.reader());
+        // A bitmap scan is not told which rows are dead.
+        if scan.table().is_some() {
+            view = view.noting(self.dead.crowded());
+        }
         self.rows.clear();
         self.next = 0;
         self.table.begin_batch();

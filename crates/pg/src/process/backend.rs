@@ -8,11 +8,17 @@ use std::ffi::CStr;
 /// nothing is pending; does nothing while a page is locked.
 #[inline]
 pub fn check_for_interrupts() {
-    // SAFETY: a flag that signal handlers set; a stale value only delays the reaction.
-    if unsafe { std::ptr::read_volatile(&raw const pg_sys::InterruptPending) } != 0 {
+    if is_interrupted() {
         // SAFETY: the server's own reaction, on the server's thread.
         unsafe { pg_sys::ProcessInterrupts() };
     }
+}
+
+/// Returns whether a cancel, a timeout or a shutdown waits for [`check_for_interrupts`].
+#[inline]
+pub fn is_interrupted() -> bool {
+    // SAFETY: a flag that signal handlers set.
+    unsafe { std::ptr::read_volatile(&raw const pg_sys::InterruptPending) != 0 }
 }
 
 /// Raises an ERROR when the stack is nearly used up; for recursion whose depth users decide.
