@@ -87,10 +87,10 @@ COMMENT ON FUNCTION simhash_catalog.jaccard_at_least(text, text, int, float8) IS
 -- ---------------------------------------------------------------- passages
 -- docs/passages.md. A GIN index on simhash_passages(text) answers which texts share a passage.
 
-CREATE FUNCTION simhash_passages(text text, ngram int DEFAULT 12, least int DEFAULT 40) RETURNS bigint[]
+CREATE FUNCTION simhash_passages(text text, ngram int DEFAULT 12, min_length int DEFAULT 40) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_passages';
 COMMENT ON FUNCTION simhash_passages(text, int, int) IS
-	'hashes of chosen n-grams of a text: two texts that share least letters in a row share one of them';
+	'hashes of chosen n-grams of a text: two texts that share min_length letters in a row share one of them';
 
 CREATE FUNCTION simhash_containment(a text, b text, ngram int DEFAULT 12) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_containment';
@@ -98,12 +98,12 @@ COMMENT ON FUNCTION simhash_containment(text, text, int) IS
 	'which share of the character n-grams of the smaller text the larger one has';
 
 CREATE FUNCTION simhash_shared_passages(
-	a text, b text, least int DEFAULT 40,
+	a text, b text, min_length int DEFAULT 40,
 	OUT start_a int, OUT length_a int, OUT start_b int, OUT length_b int, OUT passage text
 ) RETURNS SETOF record
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 ROWS 5 AS 'MODULE_PATHNAME', 'simhash_shared_passages';
 COMMENT ON FUNCTION simhash_shared_passages(text, text, int) IS
-	'the passages of at least least letters that two texts share, by their places in characters, and as they '
+	'the passages of at least min_length letters that two texts share, by their places in characters, and as they '
 	'stand in the first';
 
 -- ---------------------------------------------------------------- distance

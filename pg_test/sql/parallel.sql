@@ -23,7 +23,7 @@ INSERT INTO argument VALUES
 	('documents', 'bigint', 'id'), ('terms', 'text[]', 'ARRAY[body, ''a'']'), ('about', 'text[]', 'ARRAY[''1'', ''2'']'),
 	('record', 'record', 'd'), ('weights', 'jsonb', '''{"subject": 1, "body": 2}'''), ('options', 'jsonb', '''{"tf": "set"}'''), ('value', 'jsonb', 'to_jsonb(d)'),
 	('tokens', 'text[]', 'string_to_array(body, '' '')'), ('weights', 'float8[]', 'NULL'), ('lexemes', 'tsvector', 'to_tsvector(''simple'', body)'),
-	('a', 'float8[]', 'ARRAY[id, 2, 3]'), ('b', 'float8[]', 'ARRAY[1, id % 7, 5]'), ('jaccard', 'float8', '1.0 / (1 + id)'), ('min_jaccard', 'float8', '0.01'), ('mu', 'float8', '0.7'),
+	('a', 'float8[]', 'ARRAY[id, 2, 3]'), ('b', 'float8[]', 'ARRAY[1, id % 7, 5]'), ('jaccard', 'float8', '1.0 / (1 + id)'), ('min_jaccard', 'float8', '0.01'), ('min_length', 'int', '12'), ('mu', 'float8', '0.7'),
 	('a', 'bigint', 'fp'), ('b', 'bigint', 'other'), ('fingerprint', 'bigint', 'fp'), ('centre', 'bigint', 'other'), ('mask', 'bigint', '(other & 255)'),
 	('mask_a', 'bigint', '(other & 4095)'), ('mask_b', 'bigint', '3'), ('met_at', 'bigint', 'NULL'),
 	('a', 'bigint[]', 'fingerprint_parts_from_hex(big_hex)'), ('b', 'bigint[]', 'fingerprint_parts_from_hex(reverse(big_hex))'),

@@ -16,10 +16,10 @@ use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 
 /// Letters that a shared passage has at least.
-const LEAST: std::ops::RangeInclusive<i32> = 1..=10_000;
+const LENGTHS: std::ops::RangeInclusive<i32> = 1..=10_000;
 
 pg_function! {
-    /// `simhash_passages(text text, ngram int, least int) -> bigint[]`, strict
+    /// `simhash_passages(text text, ngram int, min_length int) -> bigint[]`, strict
     fn simhash_passages, pg_finfo_simhash_passages (args) {
         args.result(chosen(args))
     }
@@ -28,11 +28,11 @@ pg_function! {
 fn chosen(args: &Args) -> Option<Vec<i64>> {
     let text = args.varlena(0, pg_sys::TEXTOID)?;
     let ngram = in_range("ngram", args.get::<i32>(1)?, NGRAMS);
-    let least = in_range("least", args.get::<i32>(2)?, LEAST);
+    let least = in_range("min_length", args.get::<i32>(2)?, LENGTHS);
     if least < ngram {
         Error::new(
             ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("least must be at least ngram, which is {ngram}, not {least}"),
+            format!("min_length must be at least ngram, which is {ngram}, not {least}"),
         )
         .raise();
     }
@@ -60,7 +60,7 @@ pg_function! {
 }
 
 pg_function! {
-    /// `simhash_shared_passages(a text, b text, least int)
+    /// `simhash_shared_passages(a text, b text, min_length int)
     /// -> SETOF (start_a, length_a, start_b, length_b, passage)`, strict
     fn simhash_shared_passages, pg_finfo_simhash_shared_passages (args) {
         let rows = RowsOut::begin(args);
@@ -73,7 +73,7 @@ pg_function! {
 fn return_passages(args: &Args, mut rows: RowsOut) -> Option<()> {
     let a = args.varlena(0, pg_sys::TEXTOID)?;
     let b = args.varlena(1, pg_sys::TEXTOID)?;
-    let least = in_range("least", args.get::<i32>(2)?, LEAST);
+    let least = in_range("min_length", args.get::<i32>(2)?, LENGTHS);
     let (a, b) = (to_utf8(a.bytes()), to_utf8(b.bytes()));
     let found = or_raise(shared_passages(&a, &b, least, &mut check_for_interrupts));
     for passage in found {
