@@ -126,7 +126,11 @@ mod tests {
     ) -> BTreeMap<(u32, u32), f64> {
         let has = |row: &Row, f: &u64| row.iter().any(|column| column.contains(f));
         let frequency = |f: &u64| rows.iter().filter(|row| has(row, f)).count();
-        let weight = |f: &u64| (rows.len() as f64 / frequency(f) as f64).ln().powf(rarity);
+        let weight = |f: &u64| {
+            ((rows.len() + 1) as f64 / frequency(f) as f64)
+                .ln()
+                .powf(rarity)
+        };
         let vector = |row: &Row| {
             let mut vector = BTreeMap::<u64, f64>::new();
             for column in row {
@@ -193,6 +197,8 @@ mod tests {
             vec![(3..60).collect()],
         ];
         assert_eq!(compared(&rows, None, (2, 2.0), 1 << 20).0[&(0, 2)], 1.0);
+        let rows = [rows[0].clone(), rows[0].clone()];
+        assert_eq!(compared(&rows, None, (2, 2.0), 1 << 20).0[&(0, 1)], 1.0);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! writes features one after the other, [`super::comparison`] reads vectors row by row. What memory
 //! does not hold is in a store.
 //!
-//! A feature that df of N rows have weighs ln(N / df) to the power of `rarity` (Spärck Jones 1972 has
-//! the power 1). In a column's part of the vector each weight is divided by the square root of the
+//! A feature that df of N rows have weighs ln((N + 1) / df) to the power of `rarity` (Spärck Jones
+//! 1972 has the power 1). In a column's part of the vector each weight is divided by the square root of the
 //! part's length, so that a long description does not drown a name; a feature of several columns
 //! counts in each.
 
@@ -185,7 +185,8 @@ impl Weights {
             SINGLE => 1,
             shared => self.frequencies[shared as usize],
         };
-        let idf = (f64::from(self.rows) / f64::from(frequency)).ln();
+        // One more, so that what all rows have weighs a little: rows without anything else are equal.
+        let idf = ((f64::from(self.rows) + 1.0) / f64::from(frequency)).ln();
         idf.powf(self.rarity)
     }
 
