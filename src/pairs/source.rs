@@ -199,21 +199,26 @@ impl SourceTable {
 
     /// Raises the ERROR that two rows have the same key.
     pub fn not_unique(&self) -> ! {
-        Error::new(
-            ERRCODE_CARDINALITY_VIOLATION,
-            format!("column {} is not unique", self.key),
-        )
-        .hint(
-            "Rows with near-duplicates need keys that tell them apart. \
-             Name another column, or a view.",
-        )
-        .raise()
+        not_unique(&self.key)
     }
 
     /// Raises the ERROR that a row has no key.
     pub fn null_key(&self) -> ! {
         null_key(&self.key, "A row that has a fingerprint needs a key.")
     }
+}
+
+/// Raises the ERROR that two rows have the same value in the key column, which is named as SQL text.
+pub fn not_unique(key: &str) -> ! {
+    Error::new(
+        ERRCODE_CARDINALITY_VIOLATION,
+        format!("column {key} is not unique"),
+    )
+    .hint(
+        "Rows with near-duplicates need keys that tell them apart. \
+         Name another column, or a view.",
+    )
+    .raise()
 }
 
 /// Raises the ERROR that a row has no value in the key column, which is named as SQL text; `why` is

@@ -4,7 +4,7 @@
 
 use super::source::{Arguments, KeyTypes, Records, Server, in_range};
 use crate::pairs::keys::KeyBuffer;
-use crate::pairs::source::required;
+use crate::pairs::source::{not_unique, required};
 use pgrx::pg_sys::Datum;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::memory::or_out_of_memory;
@@ -12,6 +12,7 @@ use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_records::comparison::compare;
 use simhash_records::partners::Partners;
+use std::cmp::Ordering;
 
 const NAME: &str = "simhash_record_pairs";
 const KEYED: &str = "simhash_record_pairs_keyed";
@@ -70,9 +71,15 @@ fn pairs<const N: usize>(arguments: &Arguments<'_>) -> Datum {
         let (a, b) = (tags[a as usize], tags[b as usize]);
         let a = keys[0].get(a, left);
         let b = keys[N - 1].get(b, right);
-        let [a, b] = match N == 1 && keys[0].key_type.compare(a, b).is_gt() {
-            true => [b, a],
-            false => [a, b],
+        // Keys of two relations may be of two types.
+        let order = match N {
+            1 => keys[0].key_type.compare(a, b),
+            _ => Ordering::Less,
+        };
+        let [a, b] = match order {
+            Ordering::Less => [a, b],
+            Ordering::Equal => not_unique(&tables[0].key),
+            Ordering::Greater => [b, a],
         };
         let row = [a, b].map(ResultValue::Value);
         rows.push([

@@ -41,7 +41,8 @@ impl StoreHost for Server {
 /// A table, view or foreign table of records, locked against DDL.
 pub struct RecordTable {
     table: OpenTable,
-    key: String,
+    /// The key column as SQL text.
+    pub key: String,
     key_type: pg_sys::Oid,
     query: String,
 }

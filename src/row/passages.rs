@@ -45,10 +45,10 @@ fn chosen(args: &Args) -> Option<Vec<i64>> {
         &mut chosen,
         &mut check_for_interrupts,
     ));
-    // In the order of bigint.
-    let mut chosen: Vec<i64> = chosen.into_iter().map(|hash| hash as i64).collect();
-    chosen.sort_unstable();
-    Some(chosen)
+    // In the order of bigint: the upper half of the hashes is negative.
+    let positive = chosen.partition_point(|hash| *hash <= i64::MAX as u64);
+    chosen.rotate_left(positive);
+    Some(chosen.into_iter().map(|hash| hash as i64).collect())
 }
 
 pg_function! {

@@ -19,6 +19,8 @@ pub fn compare<H: StoreHost>(
         candidates,
     } = found;
     let (mut last, mut a, mut b) = (None, Vec::new(), Vec::new());
+    // A row that is much longer than the others is the second one of many candidates.
+    let mut longest: (Option<u32>, Vec<Component>) = (None, Vec::new());
     for candidate in candidates {
         // Two rows may share several rare features.
         if last == Some(candidate) {
@@ -28,12 +30,21 @@ pub fn compare<H: StoreHost>(
         if last.is_none_or(|last: Candidate| last.a != candidate.a) {
             vectors.read(candidate.a, &mut a)?;
         }
-        vectors.read(candidate.b, &mut b)?;
+        if longest.0 != Some(candidate.b) {
+            vectors.read(candidate.b, &mut b)?;
+            if b.len() > LONG.max(longest.1.len()) {
+                longest = (Some(candidate.b), std::mem::take(&mut b));
+            }
+        }
+        let b = match longest.0 == Some(candidate.b) {
+            true => &longest.1,
+            false => &b,
+        };
         last = Some(candidate);
         // The root of a square is exact, so that equal rows have similarity 1.
         let lengths = (vectors.square(candidate.a) * vectors.square(candidate.b)).sqrt();
         let similarity = match lengths > 0.0 {
-            true => (product(&a, &b) / lengths).min(1.0),
+            true => (product(&a, b) / lengths).min(1.0),
             false => 0.0,
         };
         each(host, candidate, similarity)?;
@@ -41,22 +52,33 @@ pub fn compare<H: StoreHost>(
     Ok(())
 }
 
-/// Returns the inner product of two vectors.
-fn product(a: &[Component], mut b: &[Component]) -> f64 {
+/// Components of a row that is long.
+const LONG: usize = 4096;
+
+/// Returns the inner product of two vectors. The time grows with the length of the shorter one.
+fn product(a: &[Component], b: &[Component]) -> f64 {
+    let (short, mut long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let mut sum = 0.0;
-    for component in a {
-        while let [first, rest @ ..] = b
-            && first.feature < component.feature
-        {
-            b = rest;
-        }
-        if let [first, ..] = b
+    for component in short {
+        long = from_feature(long, component.feature);
+        if let [first, ..] = long
             && first.feature == component.feature
         {
             sum += f64::from(first.weight) * f64::from(component.weight);
         }
     }
     sum
+}
+
+/// Returns the components of a vector from a feature on; most of them are looked at if there are few.
+fn from_feature(vector: &[Component], feature: u32) -> &[Component] {
+    let mut end = 1;
+    while end <= vector.len() && vector[end - 1].feature < feature {
+        end *= 2;
+    }
+    let start = end / 2;
+    let between = &vector[start..end.min(vector.len())];
+    &vector[start + between.partition_point(|component| component.feature < feature)..]
 }
 
 #[cfg(test)]
@@ -199,6 +221,20 @@ mod tests {
         assert_eq!(compared(&rows, None, (2, 2.0), 1 << 20).0[&(0, 2)], 1.0);
         let rows = [rows[0].clone(), rows[0].clone()];
         assert_eq!(compared(&rows, None, (2, 2.0), 1 << 20).0[&(0, 1)], 1.0);
+    }
+
+    #[test]
+    fn one_long_row_among_short_ones() {
+        let long = 2 * LONG as u64;
+        let short = |i: u64| vec![(i * 3..i * 3 + 5).collect()];
+        let mut rows: Vec<Row> = (0..200).map(short).collect();
+        rows.insert(70, vec![(0..long).collect()]);
+        let (found, _) = compared(&rows, None, (10, 2.0), 1 << 22);
+        let expected = expected(&rows, None, (10, 2.0));
+        assert!(found.keys().eq(expected.keys()));
+        let differ =
+            |(pair, similarity): (&(u32, u32), &f64)| (similarity - expected[pair]).abs() > 1e-5;
+        assert!(!found.iter().any(differ));
     }
 
     #[test]

@@ -9,6 +9,9 @@ use simhash_fingerprint::similarity::ngram_hashes::NgramHashes;
 use simhash_fingerprint::text::normal::for_each_chunk;
 use simhash_fingerprint::text::words::for_each_word;
 
+/// Features that are sorted without a pause, some ms.
+const FEW: usize = 1 << 16;
+
 /// Sets `features` to the hashes of a text's words and n-grams of letters, sorted, each once.
 pub fn features(
     text: &str,
@@ -29,14 +32,32 @@ pub fn features(
     result?;
     let letters = Letters::new(text, pause)?;
     let mut ngrams = NgramHashes::new(&letters, ngram);
+    let mut limit = FEW;
     while let Some(hashes) = ngrams.next(pause) {
         for hash in hashes {
             push(features, *hash)?;
         }
+        // A long text repeats its n-grams.
+        if features.len() > limit {
+            distinct(features, pause);
+            limit = FEW.max(2 * features.len());
+        }
     }
-    features.sort_unstable();
-    features.dedup();
+    distinct(features, pause);
     Ok(())
+}
+
+/// Sorts features, and removes those that are there already.
+fn distinct(features: &mut Vec<u64>, pause: &mut dyn FnMut()) {
+    let mut comparisons = 0usize;
+    features.sort_unstable_by(|a, b| {
+        comparisons += 1;
+        if comparisons.is_multiple_of(FEW) {
+            pause();
+        }
+        a.cmp(b)
+    });
+    features.dedup();
 }
 
 fn push(features: &mut Vec<u64>, feature: u64) -> Result<(), Error> {

@@ -178,6 +178,9 @@ impl<H: StoreHost> Rows<H> {
                 vectors.add(last.row, last.column, host)?;
                 if next.row != last.row {
                     frequency += 1;
+                    if frequency % PAUSE == 0 {
+                        host.pause();
+                    }
                     if few.len() <= rare {
                         few.push(next.row);
                     }
@@ -201,6 +204,9 @@ impl<H: StoreHost> Rows<H> {
         })
     }
 }
+
+/// Rows of one feature between two pauses.
+const PAUSE: u32 = 1 << 14;
 
 /// Returns the next feature, if it has this hash.
 fn next_with(features: &mut Sorted<impl Store, Feature, ByHash>, hash: u64) -> Option<Feature> {

@@ -16,6 +16,11 @@ pub struct Step {
     pub examples: Option<[(f64, Candidate); 2]>,
 }
 
+/// The threshold of a step.
+fn threshold(step: usize) -> f64 {
+    step as f64 / STEPS as f64
+}
+
 /// All steps; the last one has similarity 1 too.
 #[derive(Default)]
 pub struct Report {
@@ -24,7 +29,8 @@ pub struct Report {
 
 impl Report {
     fn step(&mut self, similarity: f64) -> &mut Step {
-        &mut self.steps[((similarity * STEPS as f64) as usize).min(STEPS - 1)]
+        let reached = (0..STEPS).rev().find(|i| similarity >= threshold(*i));
+        &mut self.steps[reached.unwrap_or(0)]
     }
 
     /// Adds a pair.
@@ -50,7 +56,7 @@ impl Report {
         let mut sums = [0, 0];
         for (i, step) in self.steps.iter().enumerate().rev() {
             sums = [sums[0] + step.pairs, sums[1] + step.mutual];
-            each(i as f64 / STEPS as f64, sums, step);
+            each(threshold(i), sums, step);
         }
     }
 }

@@ -146,6 +146,7 @@ impl<H: StoreHost> VectorsWriter<H> {
             host.pause();
             of_row.clear();
             while let Some(entry) = entries.next_if(|entry| entry.row == row) {
+                of_row.try_reserve(1)?;
                 of_row.push(entry);
             }
             weights.scales(&of_row, &mut parts);

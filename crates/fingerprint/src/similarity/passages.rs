@@ -7,6 +7,9 @@ use super::ngram_hashes::NgramHashes;
 use crate::error::Error;
 use std::collections::VecDeque;
 
+/// Comparisons between two pauses.
+const PAUSE: usize = 1 << 16;
+
 /// Sets `chosen` to the hashes of the chosen n-grams, sorted, each once. Of each `least - n + 1`
 /// n-grams in a row that with the smallest hash is chosen, the last of equal ones: on average one in
 /// half as many. A text with fewer has one. `least` is at least `n`.
@@ -42,7 +45,14 @@ pub fn passages(
     if let (None, Some((_, hash))) = (last, minima.front()) {
         push(chosen, *hash)?;
     }
-    chosen.sort_unstable();
+    let mut comparisons = 0usize;
+    chosen.sort_unstable_by(|a, b| {
+        comparisons += 1;
+        if comparisons.is_multiple_of(PAUSE) {
+            pause();
+        }
+        a.cmp(b)
+    });
     chosen.dedup();
     Ok(())
 }

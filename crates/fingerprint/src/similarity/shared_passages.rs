@@ -13,6 +13,8 @@ use unicode_normalization::char::is_combining_mark;
 
 /// Places of one text that are tried for a stretch of the other.
 const PLACES: usize = 8;
+/// Bytes of characters that are composed, at most: texts that mean something have few marks in a row.
+const COMPOSED: usize = 256;
 /// Letters between two pauses.
 const PAUSE: usize = 4096;
 
@@ -48,16 +50,18 @@ impl PlacedLetters {
         };
         let mut characters = (0u32..).zip(text.char_indices()).peekable();
         let mut together = String::new();
+        let mut looked_at = 0usize;
         while let Some((count, (at, first))) = characters.next() {
-            if (count as usize).is_multiple_of(PAUSE) {
+            if count as usize >= looked_at + PAUSE {
+                looked_at = count as usize;
                 pause();
             }
-            // Marks are composed with the character in front of them.
+            // Some characters are composed with the one in front of them.
             let mut end = (count + 1, (at + first.len_utf8()) as u32);
             together.clear();
             together.push(first);
             while let Some((count, (at, mark))) =
-                characters.next_if(|(_, (_, c))| is_combining_mark(*c))
+                characters.next_if(|(_, (_, c))| together.len() < COMPOSED && may_compose(*c))
             {
                 together.push(mark);
                 end = (count + 1, (at + mark.len_utf8()) as u32);
@@ -83,6 +87,16 @@ impl PlacedLetters {
     }
 }
 
+/// Returns whether a character may compose with the one in front of it: marks, and the vowels and
+/// finals of Hangul syllables.
+fn may_compose(c: char) -> bool {
+    c >= '\u{300}'
+        && std::iter::once(c)
+            .nfkc()
+            .next()
+            .is_some_and(|c| is_combining_mark(c) || matches!(c, '\u{1160}'..='\u{11ff}'))
+}
+
 /// Returns the passages of at least `least` letters that two texts share, in the order of the second
 /// text, in which none overlaps another. `least` is at least 1.
 pub fn shared_passages(
@@ -93,7 +107,8 @@ pub fn shared_passages(
 ) -> Result<Vec<Passage>, Error> {
     let a = PlacedLetters::new(a, pause)?;
     let b = PlacedLetters::new(b, pause)?;
-    let places = Places::new(&a.letters, least, pause)?;
+    let places = Places::new(&hashes(&a.letters, least, pause)?, pause)?;
+    let hashes = hashes(&b.letters, least, pause)?;
     let mut found = Vec::new();
     let mut at = 0;
     while at + least <= b.letters.len() {
@@ -101,8 +116,8 @@ pub fn shared_passages(
             pause();
         }
         let mut longest = (0, 0);
-        for start in places.starting_with(&b.letters[at..at + least]) {
-            let length = common_prefix(&a.letters[start..], &b.letters[at..]);
+        for start in places.of_hash(hashes[at]) {
+            let length = common_prefix(&a.letters[start..], &b.letters[at..], pause);
             // The first of equally long ones.
             if length > longest.0 {
                 longest = (length, start);
@@ -136,32 +151,29 @@ struct Places {
 const NONE: u32 = u32::MAX;
 
 impl Places {
-    /// Finds the places of each stretch of `length` letters.
-    fn new(letters: &[char], length: usize, pause: &mut dyn FnMut()) -> Result<Self, Error> {
-        let count = (letters.len() + 1).saturating_sub(length);
+    /// Finds the places of each of these hashes.
+    fn new(hashes: &[u64], pause: &mut dyn FnMut()) -> Result<Self, Error> {
         let mut places = Places {
             first: HashMap::default(),
             next: Vec::new(),
         };
-        let more = places
-            .next
-            .try_reserve_exact(count)
-            .and(places.first.try_reserve(count));
-        more.map_err(|_| Error::OutOfMemory)?;
-        places.next.resize(count, NONE);
-        for (at, stretch) in letters.windows(length).enumerate().rev() {
+        let next = places.next.try_reserve_exact(hashes.len());
+        next.and(places.first.try_reserve(hashes.len()))
+            .map_err(|_| Error::OutOfMemory)?;
+        places.next.resize(hashes.len(), NONE);
+        for (at, hash) in hashes.iter().enumerate().rev() {
             if at.is_multiple_of(PAUSE) {
                 pause();
             }
-            let behind = places.first.insert(hash(stretch), at as u32);
+            let behind = places.first.insert(*hash, at as u32);
             places.next[at] = behind.unwrap_or(NONE);
         }
         Ok(places)
     }
 
-    /// The first places of a stretch, and of others with the same hash.
-    fn starting_with(&self, stretch: &[char]) -> impl Iterator<Item = usize> {
-        let first = self.first.get(&hash(stretch)).copied();
+    /// The first places of a hash.
+    fn of_hash(&self, hash: u64) -> impl Iterator<Item = usize> {
+        let first = self.first.get(&hash).copied();
         let next = |at: &u32| Some(self.next[*at as usize]).filter(|next| *next != NONE);
         std::iter::successors(first, next)
             .map(|at| at as usize)
@@ -169,16 +181,47 @@ impl Places {
     }
 }
 
-fn hash(stretch: &[char]) -> u64 {
-    let step = |hash: u64, c: &char| (hash ^ u64::from(*c)).wrapping_mul(FACTOR).rotate_left(29);
-    stretch.iter().fold(0, step)
+/// Returns the hash of each stretch of `length` letters: a polynomial of which the first letter's
+/// part is taken away when the next one comes (Rabin and Karp 1987).
+fn hashes(letters: &[char], length: usize, pause: &mut dyn FnMut()) -> Result<Vec<u64>, Error> {
+    let mut hashes = Vec::new();
+    let count = (letters.len() + 1).saturating_sub(length);
+    hashes
+        .try_reserve_exact(count)
+        .map_err(|_| Error::OutOfMemory)?;
+    let gone = (0..length).fold(1u64, |power, _| power.wrapping_mul(FACTOR));
+    let mut sum = 0u64;
+    for (at, letter) in letters.iter().enumerate() {
+        if at.is_multiple_of(PAUSE) {
+            pause();
+        }
+        sum = sum.wrapping_mul(FACTOR).wrapping_add(u64::from(*letter));
+        if at >= length {
+            sum = sum.wrapping_sub(gone.wrapping_mul(u64::from(letters[at - length])));
+        }
+        if at + 1 >= length {
+            // A map looks at some bits, and the sum's low bits know little.
+            hashes.push((sum ^ (sum >> 32)).wrapping_mul(FACTOR));
+        }
+    }
+    Ok(hashes)
 }
 
 /// An odd number without a pattern, the fraction of the golden ratio.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-fn common_prefix(a: &[char], b: &[char]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+/// Returns how many letters two texts have in common from their beginnings on.
+fn common_prefix(a: &[char], b: &[char], pause: &mut dyn FnMut()) -> usize {
+    let mut count = 0;
+    for (a, b) in a.chunks(PAUSE).zip(b.chunks(PAUSE)) {
+        let equal = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+        count += equal;
+        if equal < PAUSE {
+            break;
+        }
+        pause();
+    }
+    count
 }
 
 #[cfg(test)]
@@ -230,6 +273,36 @@ mod tests {
             found,
             [("Ｃafe\u{301} ﬁn".to_owned(), "caféfin".to_owned())]
         );
+    }
+
+    #[test]
+    fn letters_are_those_of_the_whole_text() {
+        use crate::similarity::letters::Letters;
+        let whole = |text: &str| match Letters::new(text, &mut || {}).unwrap() {
+            Letters::Ascii(letters) => letters.into_iter().map(char::from).collect::<Vec<_>>(),
+            Letters::Wide(letters) => letters.into_iter().filter_map(char::from_u32).collect(),
+        };
+        let placed = |text: &str| PlacedLetters::new(text, &mut || {}).unwrap().letters;
+        for c in '\0'..='\u{1ffff}' {
+            for text in [c.to_string(), format!("a{c}"), format!("か{c}가{c}b")] {
+                assert_eq!(placed(&text), whole(&text), "{text:?}");
+            }
+        }
+        for text in [
+            "\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}",
+            "ｶﾞｷﾞ",
+            "e\u{301}\u{323}x",
+        ] {
+            assert_eq!(placed(text), whole(text), "{text:?}");
+        }
+        assert_eq!(found("ｶﾞｷﾞｸﾞ", "ガギグ", 3).len(), 1);
+    }
+
+    #[test]
+    fn many_marks_and_long_passages_pause() {
+        let (marks, mut pauses) = ("\u{301}".repeat(100_000), 0);
+        shared_passages(&marks, "a", 1, &mut || pauses += 1).unwrap();
+        assert!(pauses >= 20, "{pauses}");
     }
 
     #[test]

@@ -386,6 +386,12 @@ impl<'a> Value<'a> {
             let mut items = Vec::new();
             reserve(&mut items, count as usize);
             items.extend((0..count as usize).map(item));
+            // The items are copies, or point into the array.
+            for list in [datums.cast::<std::ffi::c_void>(), nulls.cast()] {
+                if !list.is_null() {
+                    pg_sys::pfree(list);
+                }
+            }
             Array {
                 element: element.type_id,
                 dims,
