@@ -2,12 +2,9 @@
 (NAME.csv and NAME_truth.csv, without titles_*) and writes OUT/records.md. Every method runs in a process of its own, which
 ends after LIMIT seconds of processor time. The server is that of the PG* variables; PSQL is the program psql."""
 
-import csv
 import importlib.util
-import io
 import json
 import os
-import re
 import resource
 import signal
 import subprocess
@@ -16,22 +13,12 @@ from pathlib import Path
 
 from peers import PEERS
 from rows import Rows, best, quality
+from server import psql, server
 
 LIMIT = 300
 # One processor for everyone.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 OURS = {"all pairs": (False, 0.45), "one_to_one": (True, 0.3)}
-
-
-def server(query, *settings):
-    """(rows, seconds of the backend's processor time, its peak memory in MB), by what the server says of the statement."""
-    commands = [*settings, "SET log_statement_stats = on", "SET client_min_messages = log"]
-    arguments = [argument for command in [*commands, f"COPY ({query}) TO STDOUT CSV"] for argument in ("-c", command)]
-    psql = [os.environ.get("PSQL", "psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1"]
-    done = subprocess.run([*psql, *arguments], check=True, capture_output=True, text=True)
-    user, system = re.findall(r"!\s+([\d.]+) s user, ([\d.]+) s system", done.stderr)[-1]
-    peak = re.findall(r"(\d+) kB max resident", done.stderr)[-1]
-    return list(csv.reader(io.StringIO(done.stdout))), float(user) + float(system), int(peak) / 1024
 
 
 def load(rows):
@@ -45,9 +32,7 @@ def load(rows):
         f"\\copy record FROM '{file}' CSV HEADER",
         *(f"CREATE VIEW {source} AS SELECT {named} FROM record WHERE src = '{source}'" for source in "ab"),
     ]
-    arguments = [argument for command in commands for argument in ("-c", command)]
-    subprocess.run([os.environ.get("PSQL", "psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", *arguments],
-                   check=True, stderr=subprocess.DEVNULL)
+    psql(*commands)
 
 
 def ours(rows, one_to_one, threshold):

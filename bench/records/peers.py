@@ -41,11 +41,8 @@ def splink(rows):
     table["unique_id"] = table.index
     table["rare_words"] = [rare[id] for id in table.index]
     table["rarest"] = [rare[id][0] if rare[id] else None for id in table.index]
-    # Numbers of models and the like, which an experienced user would take out of a longer text.
-    table["numbers"] = [
-        sorted({word for word in WORD.findall(rows.text(id).lower()) if len(word) > 3 and any(map(str.isdigit, word))}) or None
-        for id in table.index
-    ]
+    numbers = rows.numbers()
+    table["numbers"] = [sorted(numbers[id]) or None for id in table.index]
     comparisons = [library.ArrayIntersectAtSizes("numbers", [2, 1])] if "text" in kinds.values() else []
     for column, kind in kinds.items():
         if kind == "text":
@@ -62,7 +59,7 @@ def splink(rows):
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
     linker = Linker(sources, settings, DuckDBAPI(connection))
-    linker.training.estimate_u_using_random_sampling(max_pairs=1e6, seed=SEED)
+    linker.training.estimate_u_using_random_sampling(max_pairs=3e5, seed=SEED)
     linker.training.estimate_parameters_using_expectation_maximisation(block_on("rarest"), fix_u_probabilities=True)
     found = linker.inference.predict().as_pandas_dataframe()
     scores = {
@@ -85,7 +82,7 @@ def comparison(library, column, kind):
     else:
         left, right = f'"{column}_words_l"', f'"{column}_words_r"'
         share = f"len(list_intersect({left}, {right})) / len(list_distinct(list_concat({left}, {right})))"
-        conditions = [f"{share} >= {least}" for least in (0.9, 0.7, 0.5, 0.3, 0.15)]
+        conditions = [f"{share} >= {least}" for least in (0.8, 0.5, 0.2)]
     levels = [{"sql_condition": f"{left} IS NULL OR {right} IS NULL", "is_null_level": True, "label_for_charts": "null"}]
     levels += [{"sql_condition": condition, "label_for_charts": condition} for condition in conditions]
     levels.append({"sql_condition": "ELSE", "label_for_charts": "else"})
@@ -95,22 +92,25 @@ def comparison(library, column, kind):
 # ---------------------------------------------------------------- recordlinkage
 
 def recordlinkage(rows):
-    """Candidates share a rare word; the score is the sum of the comparisons. Its default is ECM, which needs no labels."""
+    """Candidates share a rare word; the score is the mean of the comparisons. Its default is that of its guide: more than half
+    of the comparisons give 0.85."""
     import pandas
     import recordlinkage as package
 
-    table = frame(rows)
+    table, kinds, numbers = frame(rows), rows.kinds(), rows.numbers()
     pairs = pandas.MultiIndex.from_tuples(rows.candidates())
     compare = package.Compare(n_jobs=1)
-    for column, kind in rows.kinds().items():
+    for column, kind in kinds.items():
         if kind == "number":
             compare.numeric(column, column, method="gauss", scale=float(table[column].abs().median()) / 10 or 1, label=column)
         else:
             method = {"code": "damerau_levenshtein", "name": "jarowinkler", "text": "cosine"}[kind]
             compare.string(column, column, method=method, label=column)
     features = compare.compute(pairs, table)
-    matches = package.ECMClassifier(binarize=0.8).fit_predict(features)
-    return dict(zip(map(tuple, features.index), features.sum(axis=1))), set(map(tuple, matches))
+    if "text" in kinds.values():
+        features["numbers"] = [float(bool(numbers[a] & numbers[b])) for a, b in pairs]
+    scores = dict(zip(map(tuple, features.index), features.mean(axis=1)))
+    return scores, set(map(tuple, features.index[(features >= 0.85).mean(axis=1) > 0.5]))
 
 
 # ---------------------------------------------------------------- dedupe
@@ -141,8 +141,8 @@ def dedupe(rows):
     data = table.to_dict("index")
     sides = [{id: data[id] for id in rows.of(source)} for source in sorted(set(rows.source.values()))]
     model = (package.RecordLink if rows.two else package.Dedupe)(fields, num_cores=1, in_memory=True)
-    model.prepare_training(*sides)
     model.mark_pairs(labels(rows, data))
+    model.prepare_training(*sides)
     model.train()
     found = model.score(model.pairs(*sides))
     scores = {(int(min(ids)), int(max(ids))): float(score) for ids, score in zip(found["pairs"], found["score"])}
@@ -215,7 +215,7 @@ def datasketch(rows):
 
 PEERS = {
     "Splink": ("splink", splink, "P 0.9"),
-    "recordlinkage": ("recordlinkage", recordlinkage, "ECM"),
+    "recordlinkage": ("recordlinkage", recordlinkage, "half"),
     "dedupe": ("dedupe", dedupe, "0.5"),
     "rapidfuzz": ("rapidfuzz", rapidfuzz, "90"),
     "MinHash LSH": ("datasketch", datasketch, "0.5"),

@@ -70,6 +70,11 @@ class Rows:
             for id, own in words.items()
         }
 
+    def numbers(self):
+        """id -> numbers of models and the like, which an experienced user would take out of a longer text."""
+        words = {id: WORD.findall(self.text(id).lower()) for id in self.values}
+        return {id: {word for word in own if len(word) > 3 and any(map(str.isdigit, word))} for id, own in words.items()}
+
     def candidates(self):
         """Pairs of rows that share a rare word."""
         rows = defaultdict(list)
