@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from peers import PEERS
-from rows import Rows, best, quality
+from rows import Rows, best, mutual, quality
 from server import psql, server
 
 LIMIT = 300
@@ -60,25 +60,32 @@ def one(method, folder, name):
         scores, matches, seconds, memory = ours(rows, *OURS[method])
     else:
         scores, matches, seconds, memory = theirs(rows, PEERS[method][1])
-    print(json.dumps({"best": best(scores, rows), "default": quality(matches, rows), "seconds": seconds, "memory": memory}))
+    print(json.dumps({"best": best(scores, rows), "mutual": best(mutual(scores), rows), "default": quality(matches, rows),
+                      "seconds": seconds, "memory": memory}))
 
 
 def apart(method, folder, name):
-    """The line of a method in the table of a set."""
+    """What `one` says of a method, or why it says nothing."""
     limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT + 5))
     done = subprocess.run([sys.executable, __file__, "--one", method, str(folder), name], preexec_fn=limit,
                           env={**os.environ, **ONE_THREAD}, capture_output=True, text=True)
-    default = f"{OURS[method][1]}" if method in OURS else PEERS[method][2]
-    title = f"simhash_record_pairs, {method}" if method in OURS else method
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-        return f"| {title} | more than {LIMIT // 60} minutes | | | | | | |"
+        return f"more than {LIMIT // 60} minutes"
     if done.returncode:
         print(f"{name}: {method} failed: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
-        return f"| {title} | failed | | | | | | |"
-    got = json.loads(done.stdout.splitlines()[-1])
+        return "failed"
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def line(method, got):
+    """A line of a set's table."""
+    default = OURS[method][1] if method in OURS else PEERS[method][2]
+    title = f"simhash_record_pairs, {method}" if method in OURS else method
+    if isinstance(got, str):
+        return f"| {title} | {got} | | | | | | | |"
     precision, recall, f, threshold = got["best"]
-    return (f"| {title} | {precision:.3f} | {recall:.3f} | {f:.3f} | {threshold:.2f} | {got['default'][2]:.3f} ({default}) "
-            f"| {got['seconds']:.1f} | {got['memory']:.0f} |")
+    return (f"| {title} | {precision:.3f} | {recall:.3f} | {f:.3f} | {threshold:.2f} | {got['mutual'][2]:.3f} "
+            f"| {got['default'][2]:.3f} ({default}) | {got['seconds']:.1f} | {got['memory']:.0f} |")
 
 
 def names(folder):
@@ -100,8 +107,8 @@ def main(folder, out):
         kind = "two tables" if rows.two else "one table"
         rare = f", rare => {rows.rare}" if rows.rare != 30 else ""
         table = [f"**{name}**: {len(rows.values):,} rows, {kind}, {len(rows.truth):,} true pairs{rare}", "",
-                 "| method | precision | recall | F | at | F at default | s | MB |", "|---|---|---|---|---|---|---|---|"]
-        table += [apart(method, folder, name) for method in methods]
+                 "| method | precision | recall | F | at | F one to one | F at default | s | MB |", "|---|---|---|---|---|---|---|---|---|"]
+        table += [line(method, apart(method, folder, name)) for method in methods]
         print("\n".join(table), end="\n\n", flush=True)
         tables.append("\n".join(table))
         Path(out, "records.md").write_text("\n\n".join(tables) + "\n")

@@ -112,3 +112,12 @@ def best(scores, rows):
         if last and f > result[2]:
             result = (right / found, right / len(rows.truth), f, score)
     return result
+
+
+def mutual(scores):
+    """The pairs of which each row is the other's best, as one_to_one has them."""
+    first = {}
+    for pair, _ in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
+        for id in pair:
+            first.setdefault(id, pair)
+    return {pair: score for pair, score in scores.items() if first[pair[0]] == pair == first[pair[1]]}
