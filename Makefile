@@ -14,7 +14,7 @@
 #   SUITE       the Debian release in which `make test-deb` installs the package (bookworm)
 #   KEEP        KEEP=1 leaves the server of `make demo` running
 #   ROWS        rows of `make bench`, or several numbers with commas between them
-#   SETS        sets of `make bench` (A,B)
+#   SETS        sets of `make bench` (A,B), or of records of `make quality`
 #   QUESTIONS   how many searches `make bench-others` and `bench-fdw` measure
 #   SEED        what `make attack` and `make bench-planner` draw from; QUERIES: how many queries of the latter (1000)
 #   COUNT       how many changes of the code `make mutants` tries (200), drawn from SEED (1)
@@ -24,7 +24,8 @@
 #   SECONDS_EACH  how long `make soak` repeats each test (600), and `make attack` and `make fuzz` run (60)
 #   DATA        folder of the labelled sets of `make quality`, and of real rows for `bench-text`
 #   PYTHON      an interpreter: with the packages simhash and jieba for `make bench-text`, with datasketch for `make bench-others`, with
-#               psycopg, sqlalchemy, alembic and django for the Python of the pages in `make test`
+#               splink, recordlinkage, dedupe, rapidfuzz and datasketch for `make quality`, with psycopg, sqlalchemy, alembic and
+#               django for the Python of the pages in `make test`
 
 export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR KEEP ROWS SETS SEED COUNT ROUND QUERIES QUESTIONS PEERS OUT SECONDS_EACH DATA PYTHON
 
