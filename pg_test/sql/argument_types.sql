@@ -46,7 +46,7 @@ INSERT INTO argument VALUES
 	('text', 'name', '''argument_types'''),
 	('jsonb', NULL, '''{}'''), ('tsvector', NULL, '''words'''), ('cstring', NULL, '''(1,2)'''), ('hamming_ball', NULL, '''(1,2)'''),
 	('bigint', NULL, '1'), ('int', NULL, '1'), ('int', 'bits', '64'), ('float8', NULL, '0.5'), ('boolean', NULL, 'true'),
-	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('text[]', 'within', '''{body}'''), ('float8[]', NULL, '''{1}'''), ('bigint[]', NULL, '''{1,2,3,4}'''),
+	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('text[]', 'within', '''{body}'''), ('text[]', 'columns', '''{body}'''), ('text[]', 'columns_a', '''{body}'''), ('text[]', 'columns_b', '''{body}'''), ('float8[]', NULL, '''{1}'''), ('bigint[]', NULL, '''{1,2,3,4}'''),
 	('regclass', NULL, '''documents'''), ('regclass', 'index', '''documents_fp'''),
 	('regclass', 'clusters', '''kept_cluster'''), ('anyarray', NULL, '''{1}'''),
 	('name', NULL, '''fp'''), ('name', 'text', '''body'''), ('anyelement', NULL, '1'), ('anycompatible', NULL, '1'),
