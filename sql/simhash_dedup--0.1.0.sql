@@ -848,9 +848,6 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10000 AS 'MODULE_PATHNAME', 'simh
 COMMENT ON FUNCTION simhash_components(bigint[], bigint[]) IS
 	'the groups of keys that pairs (a, b) connect; cluster_id is the smallest key of a group';
 
--- ---------------------------------------------------------------- records
--- docs/records.md. They read each relation once, with the caller's rights.
-
 CREATE FUNCTION simhash_catalog.check_column(relation regclass, name text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -864,6 +861,9 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION simhash_catalog.check_column(regclass, text) IS
 	'raises an error unless a relation has this column';
+
+-- ---------------------------------------------------------------- records
+-- docs/records.md. They read each relation once, with the caller's rights.
 
 CREATE FUNCTION simhash_record_pairs(
 	relation regclass, key name, threshold float8, columns text[] DEFAULT '{}',
@@ -915,25 +915,18 @@ COMMENT ON FUNCTION simhash_record_pairs_keyed(
 
 CREATE FUNCTION simhash_record_report(
 	relation regclass, key name, columns text[] DEFAULT '{}',
+	relation_b regclass DEFAULT NULL, key_b name DEFAULT NULL, columns_b text[] DEFAULT '{}',
 	rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
 	OUT threshold float8, OUT pairs bigint, OUT one_to_one bigint,
 	OUT low_example text[], OUT high_example text[]
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 20 AS 'MODULE_PATHNAME', 'simhash_record_report';
-COMMENT ON FUNCTION simhash_record_report(regclass, name, text[], int, float8, int) IS
+COMMENT ON FUNCTION simhash_record_report(
+	regclass, name, text[], regclass, name, text[], int, float8, int
+) IS
 	'how many pairs simhash_record_pairs returns from each threshold on, without and with one_to_one, '
-	'and the keys of the least and the most similar pair below the next threshold';
-
-CREATE FUNCTION simhash_record_report(
-	relation_a regclass, key_a name, relation_b regclass, key_b name,
-	columns_a text[] DEFAULT '{}', columns_b text[] DEFAULT '{}',
-	rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
-	OUT threshold float8, OUT pairs bigint, OUT one_to_one bigint,
-	OUT low_example text[], OUT high_example text[]
-) RETURNS SETOF record
-LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 20 AS 'MODULE_PATHNAME', 'simhash_record_report_across';
-COMMENT ON FUNCTION simhash_record_report(regclass, name, regclass, name, text[], text[], int, float8, int) IS
-	'as simhash_record_report, of a row of one relation and a row of another';
+	'and the keys of the least and the most similar pair below the next threshold; with relation_b of '
+	'a row of one relation and a row of the other';
 
 -- ---------------------------------------------------------------- checking an index
 

@@ -63,7 +63,7 @@ SELECT a, b, pg_typeof(a), pg_typeof(b)
 FROM simhash_record_pairs_keyed(NULL::int, NULL::text, 'product', 'id', 'offer', 'code', 0.5, '{name}', '{title}', one_to_one => true) ORDER BY a, b;
 SELECT a, b FROM simhash_record_pairs('product', 'id', 'product', 'id', 0.9, '{name}', '{name}') ORDER BY a, b;
 SELECT threshold, pairs, one_to_one, low_example, high_example
-FROM simhash_record_report('product', 'id', relation_b => 'offer', key_b => 'code', columns_a => '{name}', columns_b => '{title}') WHERE low_example IS NOT NULL AND threshold > 0.5;
+FROM simhash_record_report('product', 'id', '{name}', 'offer', 'code', '{title}') WHERE low_example IS NOT NULL AND threshold > 0.5;
 
 -- Names that need quotes, more columns than a function can have arguments, other types, another schema.
 CREATE SCHEMA "other schema";
@@ -125,6 +125,7 @@ SELECT * FROM simhash_record_pairs('person', 'id', NULL);
 SELECT * FROM simhash_record_pairs('person', 'id', 0.5, NULL);
 SELECT * FROM simhash_record_pairs('person', 'id', 0.5, one_to_one => NULL);
 SELECT * FROM simhash_record_report('person', 'id', rare => NULL);
+SELECT * FROM simhash_record_report('person', 'id', relation_b => 'product');
 SELECT a, b FROM simhash_record_pairs('nothing', 'id', 0.5);
 INSERT INTO nothing VALUES (1, 'the same'), (1, 'the same'), (2, 'else');
 SELECT a, b FROM simhash_record_pairs('nothing', 'id', 0.5);

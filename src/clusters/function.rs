@@ -6,7 +6,7 @@ use super::equal_texts::classes_by_text;
 use super::paired_rows::{EdgeList, PairedRows, add_edge, no_edges, representatives_by};
 use super::texts::{ChunkedTexts, TextReader};
 use crate::pairs::scope_columns::ScopeColumns;
-use crate::pairs::source::{SourceTable, first_argument_after, radius, required};
+use crate::pairs::source::{SourceTable, first_argument_after, in_range, radius, required};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use simhash_hamming::components::edges::Edge;
@@ -105,15 +105,11 @@ fn clusters(
 }
 
 fn min_jaccard(given: Option<f64>, function: &str) -> f64 {
-    let least = required(given, function, "min_jaccard");
-    if !(0.0..=1.0).contains(&least) {
-        Error::new(
-            ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("min_jaccard must be between 0 and 1, not {least}"),
-        )
-        .raise();
-    }
-    least
+    in_range(
+        "min_jaccard",
+        required(given, function, "min_jaccard"),
+        0.0..=1.0,
+    )
 }
 
 fn method(args: &Args, i: usize, source: &SourceTable, with_text: bool) -> ClusterMethod {

@@ -5,7 +5,6 @@ use crate::pairs::keys::{KeyBuffer, Keys};
 use crate::pairs::scope_columns::ScopeColumns;
 use crate::pairs::search::{PairSearch, Pairs, Tags};
 use crate::pairs::source::SourceTable;
-use simhash_base::store::StoreHost;
 use simhash_hamming::components::edges::{Edge, Edges};
 use simhash_hamming::components::group::{Classes, ClusterMethod, representatives};
 use simhash_hamming::pairs::file::Gathered;
@@ -13,7 +12,7 @@ use simhash_hamming::pairs::union_find::UnionFind;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::{collected, filled, or_out_of_memory, reserve, work_mem_bytes};
-use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::process::temp_file::{TempFile, TempFiles};
 use simhash_pg::sql::key_type::KeyType;
 use simhash_pg::sql::value::Value;
 use std::collections::HashMap;
@@ -26,21 +25,6 @@ pub fn memory_of_pairs() -> usize {
 /// Pairs, in memory and in a temporary file.
 pub type EdgeList = Edges<TempFile<'static>>;
 
-/// Gives the grouping the server's files and interrupts.
-pub struct Server;
-
-impl StoreHost for Server {
-    type File = TempFile<'static>;
-
-    fn file(&mut self) -> TempFile<'static> {
-        TempFile::new()
-    }
-
-    fn pause(&mut self) {
-        check_for_interrupts();
-    }
-}
-
 /// Returns an empty list.
 pub fn no_edges() -> EdgeList {
     Edges::new(memory_of_pairs())
@@ -48,12 +32,12 @@ pub fn no_edges() -> EdgeList {
 
 /// Adds a pair.
 pub fn add_edge(edges: &mut EdgeList, edge: Edge) {
-    or_out_of_memory(edges.add(edge, &mut Server));
+    or_out_of_memory(edges.add(edge, &mut TempFiles));
 }
 
 /// Shows every pair.
 pub fn for_each_edge(edges: &mut EdgeList, mut each: impl FnMut(Edge)) {
-    or_out_of_memory(edges.for_each(&mut Server, |_, edge| {
+    or_out_of_memory(edges.for_each(&mut TempFiles, |_, edge| {
         each(edge);
         Ok(())
     }));
@@ -132,7 +116,7 @@ pub fn representatives_by(
         classes,
         edges,
         memory_of_pairs(),
-        &mut Server,
+        &mut TempFiles,
     ))
 }
 
@@ -256,7 +240,7 @@ impl PairCollector {
             by_key.then(a.cmp(b))
         });
         let class_of = number_classes(&self.firsts, &sorted);
-        let edges = self.edges.map(&mut Server, |edge| Edge {
+        let edges = self.edges.map(&mut TempFiles, |edge| Edge {
             a: class_of[edge.a as usize],
             b: class_of[edge.b as usize],
             ..edge

@@ -7,7 +7,7 @@
 //! compared by [`super::texts`], so the answer is that of all pairs.
 
 use super::equal_texts::DistinctTexts;
-use super::paired_rows::{EdgeList, Server, add_edge, for_each_edge};
+use super::paired_rows::{EdgeList, add_edge, for_each_edge};
 use super::texts::{CHARACTERS, TextReader};
 use crate::errors::or_raise;
 use crate::row::jaccard::letters;
@@ -20,7 +20,7 @@ use simhash_hamming::components::group::Classes;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::{filled, or_out_of_memory, reserve, work_mem_bytes};
-use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::process::temp_file::{TempFile, TempFiles};
 use std::ops::Range;
 
 /// Number of texts from which on not all pairs of a class are compared.
@@ -75,7 +75,7 @@ impl ManyTexts {
         if has_many {
             self.is_indexed[a as usize] = true;
             self.is_indexed[b as usize] = true;
-            or_out_of_memory(self.pairs.add(Edge { a, b, ..pair }, &mut Server));
+            or_out_of_memory(self.pairs.add(Edge { a, b, ..pair }, &mut TempFiles));
         }
         has_many
     }
@@ -100,7 +100,7 @@ impl ManyTexts {
             activity,
             each,
         };
-        let mut pairs = or_out_of_memory(self.pairs.finish(&mut Server));
+        let mut pairs = or_out_of_memory(self.pairs.finish(&mut TempFiles));
         for (class, is_indexed) in (0u32..).zip(&self.is_indexed) {
             check_for_interrupts();
             if !is_indexed || search.texts.range(class).len() < MANY {

@@ -6,8 +6,7 @@
 //! chunks component by component, so that most pairs lie within one chunk.
 
 use super::paired_rows::{
-    EdgeList, PairedRows, Server, add_edge, for_each_edge, memory_of_pairs, no_edges,
-    representatives_by,
+    EdgeList, PairedRows, add_edge, for_each_edge, memory_of_pairs, no_edges, representatives_by,
 };
 use crate::pairs::source::SourceTable;
 use crate::row::jaccard::{Comparer, letters};
@@ -25,7 +24,7 @@ use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{
     collected, filled, in_scratch, keep_reserve, or_out_of_memory, work_mem_bytes,
 };
-use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::process::temp_file::{TempFile, TempFiles};
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::value::Value;
 
@@ -175,7 +174,7 @@ impl<'t> ChunkedTexts<'t> {
         each: &mut dyn FnMut(Edge, Option<f64>),
     ) {
         let (mut done, total) = (0, pairs.count());
-        let mut places = or_out_of_memory(pairs.map(&mut Server, |pair| self.to_places(pair)));
+        let mut places = or_out_of_memory(pairs.map(&mut TempFiles, |pair| self.to_places(pair)));
         while places.count() > 0 {
             let mut sorted = self.by_chunks(places);
             let (mut left, from) = (no_edges(), done);
@@ -246,9 +245,9 @@ impl<'t> ChunkedTexts<'t> {
             ByNumbers::without_bits(self.chunk.trailing_zeros()),
         );
         for_each_edge(&mut pairs, |pair| {
-            or_out_of_memory(sorter.add(pair, &mut Server));
+            or_out_of_memory(sorter.add(pair, &mut TempFiles));
         });
-        or_out_of_memory(sorter.finish(&mut Server))
+        or_out_of_memory(sorter.finish(&mut TempFiles))
     }
 
     /// Makes sure that the texts of two places are in memory; returns false when chunks of another

@@ -13,12 +13,12 @@ use simhash_pg::page::buffer::Shared;
 use simhash_pg::page::wal::{self, PageImage};
 use simhash_pg::process::backend::is_interrupted;
 use simhash_pg::process::memory::{reserve, work_mem_bytes};
-use simhash_pg::table::dead_rows::DeadRows;
+use simhash_pg::table::dead_line_pointers::DeadLinePointers;
 use std::cell::RefCell;
 use std::convert::Infallible;
 
-/// Number of postings of a leaf for which it is worth writing and logging it as a whole: to look up
-/// so many dead rows costs a search about as much as the leaf itself.
+/// Number of dead postings for which a leaf is written and logged as a whole: a search that looks up
+/// eight dead rows does about as much work for them as for the leaf.
 const MANY: usize = 8;
 
 /// The leaves on which many postings have matched: on others not many can be of dead rows.
@@ -51,7 +51,7 @@ pub struct DeadPostings {
     /// Dead rows.
     rows: Vec<Tid>,
     /// What is dead on the page of the last one.
-    page: DeadRows,
+    page: DeadLinePointers,
 }
 
 impl DeadPostings {
@@ -73,7 +73,7 @@ impl DeadPostings {
     /// where leaves would on average have few.
     pub fn remove(&mut self, index: Rel, table: Rel, state: &IndexState) {
         let (mut leaves, mut rows) = (self.crowded.take(), std::mem::take(&mut self.rows));
-        self.page = DeadRows::default();
+        self.page = DeadLinePointers::default();
         if rows.is_empty() {
             return;
         }
@@ -115,7 +115,7 @@ fn most_rows() -> usize {
 /// sorted `rows` that are dead now. Since a scan noted a row, VACUUM may have freed its address, and
 /// another row may have taken it.
 fn kept(leaf: &Page, table: Rel, rows: &[Tid]) -> Vec<Key> {
-    let mut dead = DeadRows::default();
+    let mut dead = DeadLinePointers::default();
     let mut kept: Vec<Key> = leaf::postings(leaf).collect();
     // Each page of the table is read once.
     kept.sort_unstable_by_key(|key| key.tid);

@@ -18,7 +18,7 @@ use simhash_pg::process::memory::vacuum_memory_bytes;
 /// The server's test for dead rows, and the answers that are known.
 pub struct KnownDeadRows<'d> {
     server: &'d DeadRows,
-    known: dead_rows::DeadRows,
+    known: dead_rows::DeadRowBits,
 }
 
 impl<'d> KnownDeadRows<'d> {
@@ -27,7 +27,7 @@ impl<'d> KnownDeadRows<'d> {
     pub fn of_validation(server: &'d DeadRows) -> Self {
         Self {
             server,
-            known: dead_rows::DeadRows::unknown(),
+            known: dead_rows::DeadRowBits::unknown(),
         }
     }
 
@@ -39,7 +39,7 @@ impl<'d> KnownDeadRows<'d> {
             rows: vacuum.likely_table_rows(),
             postings: f64::from(index.block_count()) * f64::from(leaf::LIKELY_COUNT),
         };
-        let mut known = dead_rows::DeadRows::covering(table, vacuum_memory_bytes());
+        let mut known = dead_rows::DeadRowBits::covering(table, vacuum_memory_bytes());
         for block in 0..known.pages() {
             vacuum_delay_point();
             let asked: Vec<Tid> = known.addresses(block).collect();

@@ -12,6 +12,8 @@ use simhash_pg::catalog::table_name;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::key_type::{KeyType, no_order};
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 
 /// Returns the value of an argument; raises an ERROR when it is NULL.
 pub fn required<T>(value: Option<T>, function: &str, argument: &str) -> T {
@@ -24,17 +26,28 @@ pub fn required<T>(value: Option<T>, function: &str, argument: &str) -> T {
     })
 }
 
+/// Returns the value of an argument; raises an ERROR when it is outside of its range.
+pub fn in_range<T: PartialOrd + Display>(argument: &str, value: T, range: RangeInclusive<T>) -> T {
+    if range.contains(&value) {
+        return value;
+    }
+    let (low, high) = range.into_inner();
+    Error::new(
+        ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("{argument} must be between {low} and {high}, not {value}"),
+    )
+    .raise()
+}
+
+/// Returns an argument of a function that is a number of bits.
+pub fn bits(given: Option<i32>, function: &str, argument: &str) -> u32 {
+    let given = required(given, function, argument);
+    in_range(argument, given, 0..=u64::BITS as i32) as u32
+}
+
 /// Returns the argument `radius` of a function, in bits.
 pub fn radius(given: Option<i32>, function: &str) -> u32 {
-    let given = required(given, function, "radius");
-    match u32::try_from(given) {
-        Ok(radius) if radius <= u64::BITS => radius,
-        _ => Error::new(
-            ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("radius must be between 0 and 64, not {given}"),
-        )
-        .raise(),
-    }
+    bits(given, function, "radius")
 }
 
 /// A table, view or foreign table with a key and a fingerprint, locked against DDL.

@@ -2,15 +2,14 @@
 //! they have in common. The server calls it from SQL. Each pair comes once; within one relation the
 //! smaller key is `a`.
 
-use super::source::{Arguments, KeyTypes, Records, Server, in_range};
+use super::source::{Arguments, KeyTypes, Records, TableArguments, compare_candidates};
 use crate::pairs::keys::KeyBuffer;
-use crate::pairs::source::{not_unique, required};
+use crate::pairs::source::{in_range, not_unique, required};
 use pgrx::pg_sys::Datum;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
-use simhash_records::comparison::compare;
 use simhash_records::partners::Partners;
 use std::cmp::Ordering;
 
@@ -56,7 +55,11 @@ fn pairs<const N: usize>(arguments: &Arguments<'_>) -> Datum {
     let threshold_at = arguments.first::<N>() + 2 * N;
     let threshold: f64 = required(args.get(threshold_at), function, "threshold");
     let threshold = in_range("threshold", threshold, 0.0..=1.0);
-    let tables = arguments.tables::<N>(threshold_at + 1);
+    let tables = arguments.tables::<N>(std::array::from_fn(|side| TableArguments {
+        relation: arguments.first::<N>() + 2 * side,
+        columns: threshold_at + 1 + side,
+        ending: if N == 1 { "" } else { ["_a", "_b"][side] },
+    }));
     let one_to_one: bool = required(args.get(threshold_at + 1 + N), function, "one_to_one");
     let settings = arguments.settings(threshold_at + 2 + N);
     let mut activity = Activity::new(NAME);
@@ -88,24 +91,15 @@ fn pairs<const N: usize>(arguments: &Arguments<'_>) -> Datum {
             Some(ResultValue::from(similarity)),
         ]);
     };
-    let mut partners = or_out_of_memory(Partners::new(if one_to_one {
-        tags.len() as u32
-    } else {
-        0
-    }));
-    let mut compared = 0u64;
-    or_out_of_memory(compare(found, &mut Server, |_, pair, similarity| {
-        compared += 1;
-        if compared.is_multiple_of(4096) {
-            activity.show(|| format!("{compared} pairs compared"));
-        }
+    let with_partners = if one_to_one { tags.len() } else { 0 };
+    let mut partners = or_out_of_memory(Partners::new(with_partners as u32));
+    compare_candidates(found, &mut activity, |pair, similarity| {
         match (similarity >= threshold, one_to_one) {
             (false, _) => (),
             (true, true) => partners.add(pair, similarity),
             (true, false) => push(pair.a, pair.b, similarity),
         }
-        Ok(())
-    }));
+    });
     for (pair, similarity) in partners.mutual() {
         push(pair.a, pair.b, similarity);
     }

@@ -2,14 +2,13 @@
 //! The server calls it from SQL. It compares the same pairs as `function`, and returns none but the
 //! examples.
 
-use super::source::{Arguments, KeyTypes, Records, Server};
+use super::source::{Arguments, KeyTypes, Records, TableArguments, compare_candidates};
 use crate::pairs::keys::{KeyBuffer, Keys};
-use pgrx::pg_sys::Datum;
+use pgrx::pg_sys::{self, Datum};
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
-use simhash_records::comparison::compare;
 use simhash_records::frequencies::Candidate;
 use simhash_records::partners::Partners;
 use simhash_records::report::Report;
@@ -17,45 +16,36 @@ use simhash_records::report::Report;
 const NAME: &str = "simhash_record_report";
 
 pg_function! {
-    /// simhash_record_report(relation, key, columns, rare, rarity, ngram)
+    /// simhash_record_report(relation, key, columns, relation_b, key_b, columns_b, rare, rarity, ngram)
     /// -> SETOF (threshold, pairs, one_to_one, low_example, high_example)
     fn simhash_record_report, pg_finfo_simhash_record_report(args) {
-        report::<1>(args)
-    }
-}
-
-pg_function! {
-    /// simhash_record_report(relation_a, key_a, relation_b, key_b, columns_a, columns_b, rare, rarity,
-    /// ngram) -> SETOF (threshold, pairs, one_to_one, low_example, high_example)
-    fn simhash_record_report_across, pg_finfo_simhash_record_report_across(args) {
-        report::<2>(args)
+        let first = TableArguments { relation: 0, columns: 2, ending: "" };
+        let second = TableArguments { relation: 3, columns: 5, ending: "_b" };
+        match (args.get::<pg_sys::Oid>(3), args.name(4)) {
+            (None, None) => report(args, [first]),
+            _ => report(args, [first, second]),
+        }
     }
 }
 
 /// Reports on the pairs within a relation or across two. Keys are returned as text.
-fn report<const N: usize>(args: &Args) -> Datum {
+fn report<const N: usize>(args: &Args, places: [TableArguments; N]) -> Datum {
     let rows = RowsOut::begin(args);
     let arguments = Arguments {
         args,
         function: NAME,
         keys: KeyTypes::Text,
     };
-    let tables = arguments.tables::<N>(2 * N);
-    let settings = arguments.settings(3 * N);
+    let tables = arguments.tables(places);
+    let settings = arguments.settings(6);
     let mut activity = Activity::new(NAME);
     let Records { keys, tags, found } = Records::read(&tables, &settings, &mut activity);
     let mut partners = or_out_of_memory(Partners::new(tags.len() as u32));
     let mut report = Report::default();
-    let mut compared = 0u64;
-    or_out_of_memory(compare(found, &mut Server, |_, pair, similarity| {
-        compared += 1;
-        if compared.is_multiple_of(4096) {
-            activity.show(|| format!("{compared} pairs compared"));
-        }
+    compare_candidates(found, &mut activity, |pair, similarity| {
         report.add(pair, similarity);
         partners.add(pair, similarity);
-        Ok(())
-    }));
+    });
     partners
         .mutual()
         .for_each(|(_, similarity)| report.add_mutual(similarity));

@@ -3,40 +3,24 @@
 
 use crate::errors::or_raise;
 use crate::pairs::keys::Keys;
-use crate::pairs::source::{check_key, column, null_key, open_relation, required};
-use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
+use crate::pairs::source::{check_key, column, in_range, null_key, open_relation, required};
+use crate::row::jaccard::NGRAMS;
+use pgrx::PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED;
 use pgrx::pg_sys;
-use simhash_base::store::StoreHost;
 use simhash_pg::catalog::table::{self, OpenTable};
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::{name_to_utf8, to_utf8};
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{or_out_of_memory, push_within, work_mem_bytes};
-use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::process::temp_file::TempFiles;
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::key_type::{KeyType, no_order};
 use simhash_pg::sql::value::Value;
+use simhash_records::comparison::compare;
 use simhash_records::features::features;
-use simhash_records::frequencies::{Found, Rows};
-use std::fmt::Display;
-use std::ops::RangeInclusive;
-
-/// Gives comparisons the server's files and interrupts.
-pub struct Server;
-
-impl StoreHost for Server {
-    type File = TempFile<'static>;
-
-    fn file(&mut self) -> TempFile<'static> {
-        TempFile::new()
-    }
-
-    fn pause(&mut self) {
-        check_for_interrupts();
-    }
-}
+use simhash_records::frequencies::{Candidate, Found, Rows};
 
 /// A table, view or foreign table of records, locked against DDL.
 pub struct RecordTable {
@@ -47,11 +31,19 @@ pub struct RecordTable {
     query: String,
 }
 
-/// Where the arguments of the SQL functions are that several relations share.
+/// The arguments of a call.
 pub struct Arguments<'a> {
     pub args: &'a Args,
     pub function: &'static str,
     pub keys: KeyTypes,
+}
+
+/// Where the arguments of a relation stand: the relation and behind it the key, and the columns.
+pub struct TableArguments {
+    pub relation: usize,
+    pub columns: usize,
+    /// How the names of these arguments end.
+    pub ending: &'static str,
 }
 
 /// In which types keys are returned.
@@ -66,21 +58,25 @@ pub enum KeyTypes {
 }
 
 impl Arguments<'_> {
-    /// Reads `relation` and `key` of one relation or of two, whose names then end in _a and _b, and
-    /// `columns` of each, which begin at argument `columns_at`.
-    pub fn tables<const N: usize>(&self, columns_at: usize) -> [RecordTable; N] {
-        std::array::from_fn(|side| {
-            let ending = if N == 1 { "" } else { ["_a", "_b"][side] };
+    /// Reads the relations whose arguments stand at these places.
+    pub fn tables<const N: usize>(&self, places: [TableArguments; N]) -> [RecordTable; N] {
+        let mut side = 0;
+        places.map(|place| {
             let key_type = match self.keys {
                 KeyTypes::Integers => pg_sys::INT8OID,
                 KeyTypes::Given => self.args.type_of(side),
                 KeyTypes::Text => pg_sys::TEXTOID,
             };
-            let first = self.first::<N>() + 2 * side;
+            side += 1;
+            let TableArguments {
+                relation,
+                columns,
+                ending,
+            } = place;
             let name = |argument| format!("{argument}{ending}");
-            let oid = required(self.args.get(first), self.function, &name("relation"));
-            let key = required(self.args.name(first + 1), self.function, &name("key"));
-            let columns = self.columns(columns_at + side, &name("columns"));
+            let oid = required(self.args.get(relation), self.function, &name("relation"));
+            let key = required(self.args.name(relation + 1), self.function, &name("key"));
+            let columns = self.columns(columns, &name("columns"));
             let table = RecordTable::open(oid, &key, key_type, &columns);
             if self.keys != KeyTypes::Text {
                 let column_type = table.key_column_type(&key);
@@ -114,20 +110,20 @@ impl Arguments<'_> {
     }
 
     /// Reads `rare`, `rarity` and `ngram`, which begin at argument `i`.
-    pub fn settings(&self, i: usize) -> Settings {
+    pub fn settings(&self, i: usize) -> RecordSettings {
         let rare: i32 = required(self.args.get(i), self.function, "rare");
         let rarity: f64 = required(self.args.get(i + 1), self.function, "rarity");
         let ngram: i32 = required(self.args.get(i + 2), self.function, "ngram");
-        Settings {
+        RecordSettings {
             rare: in_range("rare", rare, 0..=MOST_RARE) as usize,
             rarity: in_range("rarity", rarity, 0.0..=4.0),
-            ngram: in_range("ngram", ngram, 1..=100) as usize,
+            ngram: in_range("ngram", ngram, NGRAMS) as usize,
         }
     }
 }
 
 /// How records are compared.
-pub struct Settings {
+pub struct RecordSettings {
     /// Number of rows that may share a feature which makes them candidates.
     rare: usize,
     /// How much more rare features count: the exponent of their inverse document frequency.
@@ -136,27 +132,10 @@ pub struct Settings {
     ngram: usize,
 }
 
-/// Returns the value of an argument; raises an ERROR when it is outside of its range.
-pub fn in_range<T: PartialOrd + Display + Copy>(
-    argument: &str,
-    value: T,
-    range: RangeInclusive<T>,
-) -> T {
-    if !range.contains(&value) {
-        let (low, high) = range.into_inner();
-        Error::new(
-            ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{argument} must be between {low} and {high}, not {value}"),
-        )
-        .raise();
-    }
-    value
-}
-
 /// Pairs of a feature grow with the square of its rows.
 const MOST_RARE: i32 = 10_000;
 const NEEDS_KEY: &str = "Every record needs a key.";
-/// Number of rows between two reports of how many were read.
+/// Number of rows that are read, or of pairs that are compared, between two reports.
 const REPORTED: u32 = 4096;
 
 impl RecordTable {
@@ -203,12 +182,16 @@ pub struct Records<const N: usize> {
     pub keys: [Keys; N],
     /// The tag of the key of each row.
     pub tags: Vec<u64>,
-    pub found: Found<Server>,
+    pub found: Found<TempFiles>,
 }
 
 impl<const N: usize> Records<N> {
     /// Reads the rows of the relations, and finds the candidates.
-    pub fn read(tables: &[RecordTable; N], settings: &Settings, activity: &mut Activity) -> Self {
+    pub fn read(
+        tables: &[RecordTable; N],
+        settings: &RecordSettings,
+        activity: &mut Activity,
+    ) -> Self {
         // Keys, features, and what is sorted take a share each.
         let memory = work_mem_bytes() / 4;
         let mut keys = tables.each_ref().map(|table| {
@@ -235,7 +218,7 @@ impl<const N: usize> Records<N> {
                         let pause = &mut check_for_interrupts;
                         or_raise(features(&text, settings.ngram, &mut found, pause));
                     });
-                    or_out_of_memory(rows.add(column, &found, &mut Server));
+                    or_out_of_memory(rows.add(column, &found, &mut TempFiles));
                 }
                 rows.end_row();
                 if rows.count().is_multiple_of(REPORTED) {
@@ -248,7 +231,23 @@ impl<const N: usize> Records<N> {
         Records {
             keys,
             tags,
-            found: or_out_of_memory(rows.finish(settings.rare, settings.rarity, &mut Server)),
+            found: or_out_of_memory(rows.finish(settings.rare, settings.rarity, &mut TempFiles)),
         }
     }
+}
+
+/// Calls `each` with the similarity of every candidate.
+pub fn compare_candidates(
+    found: Found<TempFiles>,
+    activity: &mut Activity,
+    mut each: impl FnMut(Candidate, f64),
+) {
+    let mut compared = 0u64;
+    or_out_of_memory(compare(found, &mut TempFiles, |pair, similarity| {
+        compared += 1;
+        if compared.is_multiple_of(u64::from(REPORTED)) {
+            activity.show(|| format!("{compared} pairs compared"));
+        }
+        each(pair, similarity);
+    }));
 }

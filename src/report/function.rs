@@ -4,7 +4,7 @@
 
 use super::texts::SampleTexts;
 use crate::errors::raise_in_sample;
-use crate::pairs::source::{SourceTable, required};
+use crate::pairs::source::{SourceTable, bits, required};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use simhash_hamming::report::draw::Random;
@@ -31,7 +31,7 @@ pg_function! {
         let rows = RowsOut::begin(args);
         let relation = relation(args);
         let text = args.name(3).map(|column| relation.text_column(&column));
-        let max_distance = max_distance(args.get::<i32>(4));
+        let max_distance = bits(args.get::<i32>(4), NAME, "max_radius");
         let size = size(args.get::<i32>(5));
         let mut activity = Activity::new(NAME);
         let sample = draw(&relation, size, max_distance, &mut activity);
@@ -49,18 +49,6 @@ fn relation(args: &Args) -> SourceTable {
     let key = required(args.name(1), NAME, "key");
     let fp = required(args.name(2), NAME, "fingerprint");
     SourceTable::open(oid, &key, &fp, pg_sys::TEXTOID)
-}
-
-fn max_distance(given: Option<i32>) -> u32 {
-    let given = required(given, NAME, "max_radius");
-    match u32::try_from(given) {
-        Ok(distance) if distance <= u64::BITS => distance,
-        _ => Error::new(
-            ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("max_radius must be between 0 and 64, not {given}"),
-        )
-        .raise(),
-    }
 }
 
 fn size(given: Option<i32>) -> usize {

@@ -41,16 +41,16 @@ impl TableSize {
 }
 
 /// The dead rows of the first pages of a table.
-pub struct DeadRows {
+pub struct DeadRowBits {
     words: Vec<u64>,
     words_of_page: usize,
 }
 
-impl DeadRows {
+impl DeadRowBits {
     /// Covers nothing.
     #[inline]
-    pub fn unknown() -> DeadRows {
-        DeadRows {
+    pub fn unknown() -> DeadRowBits {
+        DeadRowBits {
             words: Vec::new(),
             words_of_page: 1,
         }
@@ -59,20 +59,20 @@ impl DeadRows {
     /// Covers the first pages of a table, as many as fit in `bytes`, with no dead row yet. Covers
     /// nothing where filling it would take longer than it saves.
     #[inline]
-    pub fn covering(table: TableSize, bytes: usize) -> DeadRows {
+    pub fn covering(table: TableSize, bytes: usize) -> DeadRowBits {
         let words_of_page = table.words_of_page();
         let asked = f64::from(table.pages) * (words_of_page as f64) * f64::from(ROWS_OF_WORD);
         if asked > table.postings * ORDERED {
-            return DeadRows::unknown();
+            return DeadRowBits::unknown();
         }
         let fitting = bytes / size_of::<u64>() / words_of_page;
         let count = fitting.min(table.pages as usize) * words_of_page;
         let mut words = Vec::new();
         if words.try_reserve_exact(count).is_err() {
-            return DeadRows::unknown();
+            return DeadRowBits::unknown();
         }
         words.resize(count, 0);
-        DeadRows {
+        DeadRowBits {
             words,
             words_of_page,
         }
@@ -139,7 +139,7 @@ mod tests {
             dead in prop::collection::btree_set((0u32..22, 1u16..400), 0..200),
         ) {
             let table = size(pages, f64::from(rows_of_page));
-            let mut rows = DeadRows::covering(table, fitting * 8);
+            let mut rows = DeadRowBits::covering(table, fitting * 8);
             let words = table.words_of_page();
             prop_assert_eq!(rows.pages() as usize, (fitting / words).min(pages as usize));
             let mut covered = std::collections::BTreeSet::new();
@@ -180,7 +180,7 @@ mod tests {
                 postings,
                 ..size(1000, 10.0)
             };
-            DeadRows::covering(table, 1 << 20).pages()
+            DeadRowBits::covering(table, 1 << 20).pages()
         };
         assert_eq!(
             (pages_covered(15_999.0), pages_covered(16_000.0)),
@@ -196,17 +196,17 @@ mod tests {
                 rows,
                 postings: 100.0,
             };
-            assert_eq!(DeadRows::covering(table, 1 << 20).pages(), 0);
+            assert_eq!(DeadRowBits::covering(table, 1 << 20).pages(), 0);
         }
     }
 
     #[test]
     fn what_covers_nothing_knows_nothing() {
-        assert_eq!(DeadRows::unknown().pages(), 0);
+        assert_eq!(DeadRowBits::unknown().pages(), 0);
         let tid = Tid {
             block: 0,
             offset: 1,
         };
-        assert_eq!(DeadRows::unknown().contain(tid), None);
+        assert_eq!(DeadRowBits::unknown().contain(tid), None);
     }
 }

@@ -12,7 +12,7 @@ use std::collections::TryReserveError;
 pub fn compare<H: StoreHost>(
     found: Found<H>,
     host: &mut H,
-    mut each: impl FnMut(&mut H, Candidate, f64) -> Result<(), TryReserveError>,
+    mut each: impl FnMut(Candidate, f64),
 ) -> Result<(), TryReserveError> {
     let Found {
         mut vectors,
@@ -47,7 +47,7 @@ pub fn compare<H: StoreHost>(
             true => (product(&a, b) / lengths).min(1.0),
             false => 0.0,
         };
-        each(host, candidate, similarity)?;
+        each(candidate, similarity);
     }
     Ok(())
 }
@@ -90,11 +90,11 @@ mod tests {
 
     /// Stores in memory.
     #[derive(Default)]
-    struct Host {
+    struct StoresInMemory {
         files: usize,
     }
 
-    impl StoreHost for Host {
+    impl StoreHost for StoresInMemory {
         type File = Vec<u8>;
 
         fn file(&mut self) -> Vec<u8> {
@@ -115,7 +115,7 @@ mod tests {
         (rare, rarity): (usize, f64),
         memory: usize,
     ) -> (BTreeMap<(u32, u32), f64>, usize) {
-        let mut host = Host::default();
+        let mut host = StoresInMemory::default();
         let mut all = Rows::new(memory);
         for (i, row) in rows.iter().enumerate() {
             if first == Some(i) {
@@ -132,9 +132,8 @@ mod tests {
         }
         let found = all.finish(rare, rarity, &mut host).unwrap();
         let mut pairs = BTreeMap::new();
-        compare(found, &mut host, |_, pair, similarity| {
+        compare(found, &mut host, |pair, similarity| {
             assert!(pairs.insert((pair.a, pair.b), similarity).is_none());
-            Ok(())
         })
         .unwrap();
         (pairs, host.files)

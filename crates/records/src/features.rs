@@ -4,12 +4,13 @@
 
 use simhash_fingerprint::error::Error;
 use simhash_fingerprint::hash::city64;
+use simhash_fingerprint::similarity::hash_list::{push, sort_distinct};
 use simhash_fingerprint::similarity::letters::Letters;
 use simhash_fingerprint::similarity::ngram_hashes::NgramHashes;
 use simhash_fingerprint::text::normal::for_each_chunk;
 use simhash_fingerprint::text::words::for_each_word;
 
-/// Features that are sorted without a pause, some ms.
+/// Features at which repeated ones are removed first.
 const FEW: usize = 1 << 16;
 
 /// Sets `features` to the hashes of a text's words and n-grams of letters, sorted, each once.
@@ -39,30 +40,11 @@ pub fn features(
         }
         // A long text repeats its n-grams.
         if features.len() > limit {
-            distinct(features, pause);
+            sort_distinct(features, pause);
             limit = FEW.max(2 * features.len());
         }
     }
-    distinct(features, pause);
-    Ok(())
-}
-
-/// Sorts features, and removes those that are there already.
-fn distinct(features: &mut Vec<u64>, pause: &mut dyn FnMut()) {
-    let mut comparisons = 0usize;
-    features.sort_unstable_by(|a, b| {
-        comparisons += 1;
-        if comparisons.is_multiple_of(FEW) {
-            pause();
-        }
-        a.cmp(b)
-    });
-    features.dedup();
-}
-
-fn push(features: &mut Vec<u64>, feature: u64) -> Result<(), Error> {
-    features.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-    features.push(feature);
+    sort_distinct(features, pause);
     Ok(())
 }
 

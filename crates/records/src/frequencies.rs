@@ -12,13 +12,13 @@ use std::collections::TryReserveError;
 
 /// A feature of a column of a row.
 #[derive(Clone, Copy)]
-pub struct Feature {
+pub struct RowFeature {
     hash: u64,
     row: u32,
     column: u32,
 }
 
-impl Item for Feature {
+impl Item for RowFeature {
     const BYTES: usize = 16;
 
     fn write(&self, bytes: &mut Vec<u8>) {
@@ -28,7 +28,7 @@ impl Item for Feature {
     }
 
     fn read(bytes: &[u8]) -> Self {
-        Feature {
+        RowFeature {
             hash: get_u64(bytes, 0),
             row: get_u32(bytes, 8),
             column: get_u32(bytes, 12),
@@ -39,10 +39,10 @@ impl Item for Feature {
 /// By feature, then by row, then by column.
 pub struct ByHash;
 
-impl Order<Feature> for ByHash {
+impl Order<RowFeature> for ByHash {
     type Key = (u64, u32, u32);
 
-    fn key(&self, feature: &Feature) -> (u64, u32, u32) {
+    fn key(&self, feature: &RowFeature) -> (u64, u32, u32) {
         (feature.hash, feature.row, feature.column)
     }
 }
@@ -104,7 +104,7 @@ impl Sides {
 
 /// The features of all rows, while they are read.
 pub struct Rows<H: StoreHost> {
-    features: Sorter<H::File, Feature, ByHash>,
+    features: Sorter<H::File, RowFeature, ByHash>,
     sides: Sides,
     memory: usize,
 }
@@ -140,7 +140,7 @@ impl<H: StoreHost> Rows<H> {
     ) -> Result<(), TryReserveError> {
         let row = self.sides.rows;
         for &hash in features {
-            self.features.add(Feature { hash, row, column }, host)?;
+            self.features.add(RowFeature { hash, row, column }, host)?;
         }
         Ok(())
     }
@@ -209,7 +209,10 @@ impl<H: StoreHost> Rows<H> {
 const PAUSE: u32 = 1 << 14;
 
 /// Returns the next feature, if it has this hash.
-fn next_with(features: &mut Sorted<impl Store, Feature, ByHash>, hash: u64) -> Option<Feature> {
+fn next_with(
+    features: &mut Sorted<impl Store, RowFeature, ByHash>,
+    hash: u64,
+) -> Option<RowFeature> {
     match features.next_key()?.0 == hash {
         true => features.next(),
         false => None,

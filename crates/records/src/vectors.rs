@@ -90,28 +90,27 @@ impl<H: StoreHost> VectorsWriter<H> {
         column: u32,
         host: &mut H,
     ) -> Result<(), TryReserveError> {
-        let feature = SINGLE;
-        self.entries.add(
-            Entry {
-                row,
-                feature,
-                column,
-            },
-            host,
-        )
+        self.add_entry(row, SINGLE, column, host)
     }
 
     /// Adds a column of a row that has the present feature.
     pub fn add(&mut self, row: u32, column: u32, host: &mut H) -> Result<(), TryReserveError> {
-        let feature = self.frequencies.len() as u32;
-        self.entries.add(
-            Entry {
-                row,
-                feature,
-                column,
-            },
-            host,
-        )
+        self.add_entry(row, self.frequencies.len() as u32, column, host)
+    }
+
+    fn add_entry(
+        &mut self,
+        row: u32,
+        feature: u32,
+        column: u32,
+        host: &mut H,
+    ) -> Result<(), TryReserveError> {
+        let entry = Entry {
+            row,
+            feature,
+            column,
+        };
+        self.entries.add(entry, host)
     }
 
     /// Ends the present feature, which this many rows have.

@@ -7,6 +7,7 @@
 
 pub mod cosine;
 pub mod distance;
+pub mod hash_list;
 pub mod letters;
 pub mod minhash;
 pub mod ngram_hashes;

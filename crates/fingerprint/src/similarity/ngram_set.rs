@@ -5,6 +5,7 @@
 //! there either are sorted. No step follows a chain, so no text makes it slow, and none branches on
 //! what the text has. A comparison does the same with the other text, in a copy of the tables.
 
+use super::hash_list::sort_distinct;
 use super::letters::Letters;
 use super::ngram_hashes::{BLOCK, NgramHashes};
 use crate::error::Error;
@@ -197,14 +198,7 @@ fn add_rotated<const TEXT: u64>(
             add::<TEXT>(second, block, rest, counts)?;
         }
     }
-    match rest.len() < LONG {
-        true => rest.sort_unstable(),
-        false => rest.sort_unstable_by(|a, b| {
-            pause();
-            a.cmp(b)
-        }),
-    }
-    rest.dedup();
+    sort_distinct(rest, pause);
     Ok(())
 }
 

@@ -2,13 +2,11 @@
 //! (Schleimer, Wilkerson and Aiken 2003). `simhash_passages` returns their hashes. Two texts that
 //! share `least` letters in a row, wherever, share a chosen n-gram.
 
+use super::hash_list::{push, sort_distinct};
 use super::letters::Letters;
 use super::ngram_hashes::NgramHashes;
 use crate::error::Error;
 use std::collections::VecDeque;
-
-/// Comparisons between two pauses.
-const PAUSE: usize = 1 << 16;
 
 /// Sets `chosen` to the hashes of the chosen n-grams, sorted, each once. Of each `least - n + 1`
 /// n-grams in a row that with the smallest hash is chosen, the last of equal ones: on average one in
@@ -45,21 +43,7 @@ pub fn passages(
     if let (None, Some((_, hash))) = (last, minima.front()) {
         push(chosen, *hash)?;
     }
-    let mut comparisons = 0usize;
-    chosen.sort_unstable_by(|a, b| {
-        comparisons += 1;
-        if comparisons.is_multiple_of(PAUSE) {
-            pause();
-        }
-        a.cmp(b)
-    });
-    chosen.dedup();
-    Ok(())
-}
-
-fn push(chosen: &mut Vec<u64>, hash: u64) -> Result<(), Error> {
-    chosen.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-    chosen.push(hash);
+    sort_distinct(chosen, pause);
     Ok(())
 }
 

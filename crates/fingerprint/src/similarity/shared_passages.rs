@@ -29,7 +29,7 @@ pub struct Passage {
 
 /// A character of a text, or several that are composed.
 #[derive(Clone, Copy)]
-struct Place {
+struct CharacterPlace {
     /// How many characters and bytes are in front of it.
     start: (u32, u32),
     /// The same with it.
@@ -39,7 +39,7 @@ struct Place {
 /// The letters of a text in normal form, and the characters that each comes from.
 struct PlacedLetters {
     letters: Vec<char>,
-    places: Vec<Place>,
+    places: Vec<CharacterPlace>,
 }
 
 impl PlacedLetters {
@@ -73,7 +73,7 @@ impl PlacedLetters {
                 more.and(placed.places.try_reserve(1))
                     .map_err(|_| Error::OutOfMemory)?;
                 placed.letters.push(letter);
-                placed.places.push(Place { start, end });
+                placed.places.push(CharacterPlace { start, end });
             }
         }
         Ok(placed)

@@ -7,7 +7,7 @@ use pgrx::pg_sys;
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
-use simhash_base::store::Store;
+use simhash_base::store::{Store, StoreHost};
 
 /// SEEK_SET of the C library.
 const SEEK_SET: i32 = 0;
@@ -28,6 +28,23 @@ impl<'s> SharedFiles<'s> {
             raw,
             life: PhantomData,
         }
+    }
+}
+
+/// Temporary files of the process, and its interrupts, for what sorts and groups in stores.
+pub struct TempFiles;
+
+impl StoreHost for TempFiles {
+    type File = TempFile<'static>;
+
+    #[inline]
+    fn file(&mut self) -> TempFile<'static> {
+        TempFile::new()
+    }
+
+    #[inline]
+    fn pause(&mut self) {
+        check_for_interrupts();
     }
 }
 

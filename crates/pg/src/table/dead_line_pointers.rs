@@ -16,13 +16,13 @@ const WORDS: usize = MAX_HEAP_OFFSET as usize / BITS + 1;
 /// The dead addresses of one page of a heap, as they were when it was read: that of the last address
 /// that was asked for.
 #[derive(Default)]
-pub struct DeadRows {
+pub struct DeadLinePointers {
     block: Option<u32>,
     /// One bit for each offset.
     dead: [u64; WORDS],
 }
 
-impl DeadRows {
+impl DeadLinePointers {
     /// Returns whether the address was dead when its page was read, which an earlier call for the
     /// same page may have done. False where that is not known: the page is in no buffer, or the
     /// table's access method is not the heap.
