@@ -244,7 +244,8 @@ for (1 .. 60)
 	last if answer($rows_of) < $before - 7500;
 	select(undef, undef, undef, 0.5);
 }
-$primary->wait_for_catchup($standby);
+# A transaction that only searches does not wait until its WAL is written.
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 cmp_ok($standby->safe_psql('postgres', $rows_of), '<', $before - 7500, 'one on the primary removes postings there and here');
 is($standby->safe_psql('postgres', $count), 0, 'and the standby goes on searching');
 is_sound($primary, 'd', 'd_fp', 'at the end', 4);
