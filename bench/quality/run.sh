@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # make quality: precision and recall of the configurations in configurations.txt on the labelled sets of the folder DATA, or
 # on the free rows of this project without it. Leaves quality.csv and quality.md (tables) in OUT (target/quality); with DATA
-# the tables go into docs/quality.md too. bench/records follows: records.md, titles.md and cost.md, of which the first two go
-# into docs/records.md in the same way.
+# the tables go into docs/quality.md too. bench/records follows: records.md, records_short.md, titles.md and cost.md, of which
+# records_short.md and titles.md go into docs/records.md in the same way.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/../../pg_test/tools/common.sh"
@@ -39,7 +39,7 @@ with_block() {
 
 program=$(compiled quality)
 "$program" "$data" "$ROOT/bench/quality/configurations.txt" "$out"
-rm -f "$out"/{records,titles,cost}.md
+rm -f "$out"/{records,records_short,titles,cost}.md
 OUT=$out "$ROOT/bench/records/run.sh"
 echo "tables are in $out"
 
@@ -47,6 +47,6 @@ echo "tables are in $out"
 for block in advice bare; do
 	with_block "$ROOT/docs/quality.md" "$block" "$out/$block.md"
 done
-[ ! -e "$out/records.md" ] || with_block "$ROOT/docs/records.md" table "$out/records.md"
+[ ! -e "$out/records_short.md" ] || with_block "$ROOT/docs/records.md" table "$out/records_short.md"
 [ ! -e "$out/titles.md" ] || with_block "$ROOT/docs/records.md" titles "$out/titles.md"
 with_tables "$ROOT/docs/quality.md" "$out/quality.md"

@@ -1,6 +1,7 @@
 """Pairs of records by simhash_record_pairs and by peers.py, for run.sh: `measure.py FOLDER OUT` measures the sets of FOLDER
-(NAME.csv and NAME_truth.csv, without titles_*) and writes OUT/records.md. Every method runs in a process of its own, which
-ends after LIMIT seconds of processor time. The server is that of the PG* variables; PSQL is the program psql."""
+(NAME.csv and NAME_truth.csv, without titles_*) and writes OUT/records.md, and OUT/records_short.md for docs/records.md.
+Every method runs in a process of its own, which ends after LIMIT seconds of processor time. The server is that of the PG*
+variables; PSQL is the program psql."""
 
 import importlib.util
 import json
@@ -88,6 +89,32 @@ def line(method, got):
             f"| {got['default'][2]:.3f} ({default}) | {got['seconds']:.1f} | {got['memory']:.0f} |")
 
 
+def short_table(title, sets, methods, cell):
+    """A table of sets and methods: `cell` says what there is of a method."""
+    heads = [head for head, _ in methods]
+    lines = [title, "", "| set | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
+    for name, results in sets.items():
+        cells = ("-" if isinstance(results[method], str) else cell(results[method]) for _, method in methods)
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def short(sets):
+    """The tables of the documentation, of what `apart` says of each set and method."""
+    peers = [method for method in next(iter(sets.values())) if method not in OURS]
+    all_pairs, _ = OURS
+    defaults = [(f"simhash_record_pairs, {method} ({threshold})", method) for method, (_, threshold) in OURS.items()]
+    defaults += [(f"{method} ({PEERS[method][2]})", method) for method in peers]
+    methods = [("simhash_record_pairs", all_pairs), *((method, method) for method in peers)]
+    return "\n\n".join([
+        short_table("F at the best threshold, of all pairs / one to one:", sets, methods,
+                    lambda got: f"{got['best'][2]:.3f} / {got['mutual'][2]:.3f}"),
+        short_table("F at the default threshold, in parentheses:", sets, defaults, lambda got: f"{got['default'][2]:.3f}"),
+        short_table("Seconds of processor time, and MB:", sets, methods,
+                    lambda got: f"{got['seconds']:.1f} s, {got['memory']:.0f}"),
+    ])
+
+
 def names(folder):
     found = sorted(file.name[: -len("_truth.csv")] for file in Path(folder).glob("*_truth.csv"))
     chosen = os.environ.get("SETS", "").replace(",", " ").split()
@@ -101,17 +128,19 @@ def main(folder, out):
             methods.append(method)
         else:
             print(f"   {sys.executable} has no package {package}: left out")
-    tables = []
+    tables, sets = [], {}
     for name in names(folder):
         rows = Rows(folder, name)
         kind = "two tables" if rows.two else "one table"
         rare = f", rare => {rows.rare}" if rows.rare != 30 else ""
         table = [f"**{name}**: {len(rows.values):,} rows, {kind}, {len(rows.truth):,} true pairs{rare}", "",
                  "| method | precision | recall | F | at | F one to one | F at default | s | MB |", "|---|---|---|---|---|---|---|---|---|"]
-        table += [line(method, apart(method, folder, name)) for method in methods]
+        results = sets[name] = {method: apart(method, folder, name) for method in methods}
+        table += [line(method, got) for method, got in results.items()]
         print("\n".join(table), end="\n\n", flush=True)
         tables.append("\n".join(table))
         Path(out, "records.md").write_text("\n\n".join(tables) + "\n")
+        Path(out, "records_short.md").write_text(short(sets) + "\n")
 
 
 if __name__ == "__main__":
