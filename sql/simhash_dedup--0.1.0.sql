@@ -258,12 +258,12 @@ COMMENT ON FUNCTION fingerprint_to_bytes(bigint) IS 'a fingerprint as 8 bytes, t
 CREATE FUNCTION fingerprint_parts_from_hex(hash text, bits int DEFAULT 256) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_from_hex';
 COMMENT ON FUNCTION fingerprint_parts_from_hex(text, int) IS
-	'a hash in hexadecimal digits as fingerprints of 64 bits, the highest first; bits is its length';
+	'a hash of the given number of bits, in hexadecimal digits, as fingerprints of 64 bits, the highest first';
 
 CREATE FUNCTION fingerprint_parts_from_bits(hash bit, bits int DEFAULT 256) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_from_bits';
 COMMENT ON FUNCTION fingerprint_parts_from_bits(bit, int) IS
-	'a hash in bits as fingerprints of 64 bits, the highest first; bits is its length';
+	'a hash of the given number of bits as fingerprints of 64 bits, the highest first';
 
 CREATE FUNCTION fingerprint_parts_to_hex(parts bigint[]) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_to_hex';
@@ -351,7 +351,7 @@ COMMENT ON FUNCTION simhash_methods.simhash_cosine(float8[], float8[]) IS 'cosin
 CREATE FUNCTION simhash_methods.minhash(tokens text[], functions int DEFAULT 100) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_minhash';
 COMMENT ON FUNCTION simhash_methods.minhash(text[], int) IS
-	'MinHash signature of a set of tokens, a minimum for each of its hash functions; functions is how many';
+	'MinHash signature of a set of tokens: the minimum of each of the hash functions';
 
 CREATE FUNCTION simhash_methods.minhash_similarity(a bigint[], b bigint[]) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_minhash_similarity';
@@ -1628,6 +1628,6 @@ BEGIN
 	END LOOP;
 END $$;
 COMMENT ON FUNCTION simhash_fingerprint_verify(regclass, name, int) IS
-	'computes the fingerprints of some rows of each table anew by what made them, and counts those that differ '
-	'from the stored ones; pages is how many pages of each it reads, about, all with NULL; reads with the rights '
-	'of the caller';
+	'computes fingerprints again by what made them, for the rows of about a given number of pages of each '
+	'table, of all with NULL, and counts those that differ from the stored ones; reads with the '
+	'rights of the caller';
