@@ -29,7 +29,7 @@ COMMENT ON FUNCTION simhash_catalog.hide_context() IS
 
 -- ---------------------------------------------------------------- fingerprints
 -- Not STRICT: weights, options and presets default to NULL. IMMUTABLE: a fingerprint depends on the
--- arguments alone, whatever the settings are (docs/weights.md). The costs say that a fingerprint is
+-- arguments alone, whatever the settings are (docs/presets.md). The costs say that a fingerprint is
 -- worth a parallel worker.
 
 CREATE FUNCTION simhash64(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
@@ -58,7 +58,7 @@ CREATE FUNCTION simhash_features(
 ) RETURNS SETOF record
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_features';
 COMMENT ON FUNCTION simhash_features(record, jsonb, text) IS
-	'the features of a row, with the weight and the hash by which each votes on the 64-bit '
+	'the features of a row; each has the weight and the hash by which it votes on the 64-bit '
 	'fingerprint';
 
 CREATE FUNCTION simhash_features(
@@ -67,7 +67,7 @@ CREATE FUNCTION simhash_features(
 ) RETURNS SETOF record
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_text_features';
 COMMENT ON FUNCTION simhash_features(text, jsonb, text) IS
-	'the features of a text, with the weight and the hash by which each votes on the 64-bit '
+	'the features of a text; each has the weight and the hash by which it votes on the 64-bit '
 	'fingerprint; column_name is NULL';
 
 -- ---------------------------------------------------------------- checks of candidates
@@ -95,7 +95,7 @@ COMMENT ON FUNCTION simhash_passages(text, int, int) IS
 CREATE FUNCTION simhash_containment(a text, b text, ngram int DEFAULT 12) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_containment';
 COMMENT ON FUNCTION simhash_containment(text, text, int) IS
-	'which share of the character n-grams of the smaller text the larger one has';
+	'share of the character n-grams of the smaller text that the larger one has';
 
 CREATE FUNCTION simhash_shared_passages(
 	a text, b text, min_length int DEFAULT 40,
@@ -128,7 +128,7 @@ CREATE FUNCTION hamming_within(a bigint, b bigint, radius int) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT simhash_catalog.hamming_within_support
 AS 'MODULE_PATHNAME', 'simhash_hamming_within';
 COMMENT ON FUNCTION hamming_within(bigint, bigint, int) IS
-	'do two fingerprints differ in at most radius bits';
+	'whether two fingerprints differ in at most radius bits';
 
 -- For the triggers' queries: the planner replaces it by <~>.
 CREATE FUNCTION simhash_catalog.distance(a bigint, b bigint) RETURNS int
@@ -175,11 +175,11 @@ COMMENT ON FUNCTION hamming_ball(bigint, int) IS
 
 CREATE FUNCTION hamming_ball_contains(fingerprint bigint, ball hamming_ball) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_ball_contains';
-COMMENT ON FUNCTION hamming_ball_contains(bigint, hamming_ball) IS 'implementation of <@ operator';
+COMMENT ON FUNCTION hamming_ball_contains(bigint, hamming_ball) IS 'whether a ball has a fingerprint; the function of <@';
 
 CREATE FUNCTION hamming_near(a bigint, b bigint) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_near';
-COMMENT ON FUNCTION hamming_near(bigint, bigint) IS 'do two fingerprints differ in at most 3 bits';
+COMMENT ON FUNCTION hamming_near(bigint, bigint) IS 'whether two fingerprints differ in at most 3 bits';
 
 CREATE FUNCTION simhash_catalog.hamming_ball_sel(internal, oid, internal, int) RETURNS float8
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_ball_sel';
@@ -258,12 +258,12 @@ COMMENT ON FUNCTION fingerprint_to_bytes(bigint) IS 'a fingerprint as 8 bytes, t
 CREATE FUNCTION fingerprint_parts_from_hex(hash text, bits int DEFAULT 256) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_from_hex';
 COMMENT ON FUNCTION fingerprint_parts_from_hex(text, int) IS
-	'a hash of so many bits, in hexadecimal digits, as fingerprints of 64 bits, the highest first';
+	'a hash of the given number of bits, in hexadecimal digits, as fingerprints of 64 bits, the highest first';
 
 CREATE FUNCTION fingerprint_parts_from_bits(hash bit, bits int DEFAULT 256) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_from_bits';
 COMMENT ON FUNCTION fingerprint_parts_from_bits(bit, int) IS
-	'a hash of so many bits as fingerprints of 64 bits, the highest first';
+	'a hash of the given number of bits as fingerprints of 64 bits, the highest first';
 
 CREATE FUNCTION fingerprint_parts_to_hex(parts bigint[]) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_to_hex';
@@ -292,10 +292,10 @@ RETURN (
 	OR a[4] OPERATOR(@extschema@.<~>) b[4] OPERATOR(pg_catalog.<=) (radius OPERATOR(pg_catalog.-) 3 OPERATOR(pg_catalog.>>) 2)
 ) AND @extschema@.hamming256(a, b) OPERATOR(pg_catalog.<=) radius;
 COMMENT ON FUNCTION hamming256_within(bigint[], bigint[], int) IS
-	'do two hashes of four parts differ in at most radius bits; served by four indexes, on a[1] to a[4]';
+	'whether two hashes of four parts differ in at most radius bits; four indexes serve it, on a[1] to a[4]';
 
 -- ---------------------------------------------------------------- methods of the papers
--- What describes their methods, and what no index serves (docs/methods.md). simhash64_margin tells which bits of a
+-- What describes their methods, and what no index serves (docs/reference/functions.md). simhash64_margin tells which bits of a
 -- fingerprint are in doubt: those whose sum was close to zero flip first.
 
 CREATE FUNCTION simhash_methods.simhash32(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
@@ -351,7 +351,7 @@ COMMENT ON FUNCTION simhash_methods.simhash_cosine(float8[], float8[]) IS 'cosin
 CREATE FUNCTION simhash_methods.minhash(tokens text[], functions int DEFAULT 100) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_minhash';
 COMMENT ON FUNCTION simhash_methods.minhash(text[], int) IS
-	'MinHash signature of a set of tokens: the minimum of each of so many hash functions';
+	'MinHash signature of a set of tokens: the minimum of each of the hash functions';
 
 CREATE FUNCTION simhash_methods.minhash_similarity(a bigint[], b bigint[]) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_minhash_similarity';
@@ -504,7 +504,7 @@ CREATE FUNCTION simhash_pairs_keyed(
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_keyed';
 COMMENT ON FUNCTION simhash_pairs_keyed(anyelement, regclass, name, name, int, text[]) IS
-	'as simhash_pairs, for keys that are not integers: key_type is NULL::uuid or the like, and only '
+	'as simhash_pairs, for keys that are not integers; key_type is NULL::uuid or the like, and only '
 	'its type is used';
 
 -- anyelement and anycompatible are of two families, and so of two types.
@@ -519,7 +519,7 @@ LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME
 COMMENT ON FUNCTION simhash_pairs_keyed(
 	anyelement, anycompatible, regclass, name, name, regclass, name, name, int, text[]
 ) IS
-	'as simhash_pairs of two relations, for keys that are not integers: key_type_a and key_type_b '
+	'as simhash_pairs, for keys that are not integers; key_type_a and key_type_b '
 	'are NULL::uuid or the like, and only their types are used';
 
 CREATE FUNCTION simhash_clusters(
@@ -530,7 +530,7 @@ CREATE FUNCTION simhash_clusters(
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters';
 COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, float8, text[]) IS
-	'groups of near-duplicate rows, by method components, star, leader or single_pass; groups of '
+	'groups of near-duplicate rows; method is components, star, leader or single_pass; groups of '
 	'one row are left out; with text, the name of a column, a pair counts only if the Jaccard '
 	'similarity of its texts is at least min_jaccard, and the default method is star instead of '
 	'components; with within, names of columns, only if the rows are equal in all of them';
@@ -544,7 +544,7 @@ CREATE FUNCTION simhash_clusters_keyed(
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_keyed';
 COMMENT ON FUNCTION simhash_clusters_keyed(anyelement, regclass, name, name, int, text, name, float8, text[]) IS
-	'as simhash_clusters, for keys that are not integers: key_type is NULL::uuid or the like, and '
+	'as simhash_clusters, for keys that are not integers; key_type is NULL::uuid or the like, and '
 	'only its type is used';
 
 -- VOLATILE: it draws at random. Keys of any type come back as text.
@@ -896,7 +896,7 @@ LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME
 COMMENT ON FUNCTION simhash_record_pairs_keyed(
 	anyelement, regclass, name, float8, text[], boolean, int, float8, int
 ) IS
-	'as simhash_record_pairs, for keys that are not integers: key_type is NULL::uuid or the like, and '
+	'as simhash_record_pairs, for keys that are not integers; key_type is NULL::uuid or the like, and '
 	'only its type is used';
 
 CREATE FUNCTION simhash_record_pairs_keyed(
@@ -910,7 +910,7 @@ LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME
 COMMENT ON FUNCTION simhash_record_pairs_keyed(
 	anyelement, anycompatible, regclass, name, regclass, name, float8, text[], text[], boolean, int, float8, int
 ) IS
-	'as simhash_record_pairs of two relations, for keys that are not integers: key_type_a and '
+	'as simhash_record_pairs, for keys that are not integers; key_type_a and '
 	'key_type_b are NULL::uuid or the like, and only their types are used';
 
 CREATE FUNCTION simhash_record_report(
@@ -947,7 +947,7 @@ CREATE FUNCTION simhash_index_stats(
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT ROWS 1 AS 'MODULE_PATHNAME', 'simhash_index_stats';
 COMMENT ON FUNCTION simhash_index_stats(regclass) IS
-	'what a simhash index holds: candidates[radius + 1] is how many postings a search within radius '
+	'what a simhash index holds, in one row; candidates[radius + 1] is how many postings a search within radius '
 	'compares on average, hottest_* the 16-bit key with the most rows (NULL with scope columns); reads the whole index; '
 	'needs SELECT on its table, whose row-level security must not apply';
 
@@ -1085,7 +1085,7 @@ COMMENT ON FUNCTION simhash_index_stats_shards(regclass) IS
 	'a placement does not answer';
 
 -- ---------------------------------------------------------------- stored configurations
--- docs/stored.md. A name stands for one meaning for ever, which a digest of its content tells: rows are
+-- docs/presets.md. A name stands for one meaning for ever, which a digest of its content tells: rows are
 -- only added, and one that is dropped keeps its name and digest. Every role may read the tables; the
 -- owner of the database may add and drop configurations.
 -- CHECK constraints and BEGIN ATOMIC bodies are parsed while this script runs, when other roles may own
@@ -1628,6 +1628,6 @@ BEGIN
 	END LOOP;
 END $$;
 COMMENT ON FUNCTION simhash_fingerprint_verify(regclass, name, int) IS
-	'computes fingerprints anew by what made them, for the rows of about so many pages of each '
+	'computes fingerprints again by what made them, for the rows of about a given number of pages of each '
 	'table, of all with NULL, and counts those that differ from the stored ones; reads with the '
 	'rights of the caller';

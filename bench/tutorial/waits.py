@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long writers wait while a large table goes through docs/tutorial.md and docs/changing.md.
+"""How long writers wait while a large table goes through docs/tutorial.md and the last section of docs/presets.md.
 
 Runs the pages' SQL, block by block, on a table of --rows articles of about 500 bytes, while two pgbench clients insert
 and update single rows. Reports the longest statement of a writer that fell into each block. Beside them what the pages
@@ -19,7 +19,7 @@ import time
 
 DOCS = os.path.join(os.path.dirname(__file__), "..", "..", "docs")
 # The second goes on where the first one ends.
-PAGES = ["tutorial.md", "changing.md"]
+PAGES = ["tutorial.md", "presets.md"]
 FINGERPRINT = "simhash64(body)"
 
 # Five sentences of 16 words. Every twentieth article is its neighbour but for the number at the end.
@@ -80,7 +80,7 @@ def blocks_of(page):
     with open(os.path.join(DOCS, page), encoding="utf-8") as file:
         text = file.read()
     blocks, step = [], None
-    for part in re.finditer(r"^## (\d)\.|^```sql\n(.*?)^```", text, re.M | re.S):
+    for part in re.finditer(r"^##+ (\d)\.|^```sql\n(.*?)^```", text, re.M | re.S):
         if part[1]:
             step = part[1]
         elif step:

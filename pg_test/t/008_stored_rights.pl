@@ -89,9 +89,9 @@ SQL
 
 # One configuration goes to another server by the commands of the page: into a database of another encoding, which has a list
 # of the same words already, and where the same again changes nothing and another meaning of the name is refused.
-my $page = slurp_file(dirname($ENV{PG_TEST_DATA}) . '/docs/stored.md');
+my $page = slurp_file(dirname($ENV{PG_TEST_DATA}) . '/docs/presets.md');
 my $folder = $node->basedir;
-my @copies = map { s{'(content|config)\.txt'}{'$folder/$1.txt'}r } $page =~ /^(\\copy .*)$/mg;
+my @copies = map { s{'(content|config)\.txt'}{'$folder/$1.txt'}r } $page =~ /^(\\copy .*\bsimhash_catalog\b.*)$/mg;
 is(scalar(@copies), 4, 'the page has two commands for each server');
 $node->safe_psql('postgres', "CREATE DATABASE from_here; CREATE DATABASE to_there ENCODING 'EUC_CN' LOCALE 'C' TEMPLATE template0");
 $node->safe_psql($_, 'CREATE EXTENSION simhash_dedup') for 'from_here', 'to_there';

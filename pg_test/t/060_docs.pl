@@ -47,7 +47,7 @@ for my $page (@all)
 		push @signatures, "('$function', '{$names}', '{$types}')";
 	}
 }
-cmp_ok(scalar @signatures, '>', 10, 'pages have signatures');
+cmp_ok(scalar @signatures, '>', 0, 'pages have signatures');
 is($node->safe_psql('page0', sprintf(<<'END', join(', ', @signatures))), '', 'names and types in signatures');
 SELECT function, names, types FROM (VALUES %s) AS signature (function, names, types)
 WHERE EXISTS (SELECT FROM pg_proc WHERE proname = function) AND NOT EXISTS (

@@ -136,6 +136,15 @@ SELECT format('%s = %s (%s, %s)', name, concat_ws(' ', boot_val, unit),
 FROM pg_settings WHERE name LIKE 'simhash\_dedup.%'
 END
 
+# What the page says of a function begins with its comment, of which `\df+` shows the whole: up to the first semicolon.
+my $said = lc $page{functions} =~ s/`//gr =~ s/\s+/ /gr;
+my @unsaid = grep { index($said, lc) < 0 } split /\n/, $node->safe_psql('postgres', <<'END');
+SELECT split_part(obj_description(p.oid, 'pg_proc'), ';', 1) FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid
+WHERE d.deptype = 'e' AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'simhash_dedup')
+	AND pronamespace <> 'simhash_catalog'::regnamespace AND prorettype <> 'trigger'::regtype
+END
+is(join("\n", @unsaid), '', 'functions are described as their comments describe them');
+
 my ($rust, $sql) = ('', '');
 find({ no_chdir => 1, wanted => sub { $rust .= slurp_file($_) if /\.rs$/ } }, "$root/source/src", "$root/source/crates");
 $sql .= slurp_file($_) for glob("$root/source/sql/*.sql");

@@ -1,4 +1,4 @@
-# Stored configurations on the nodes of Citus, by the statements of docs/stored.md: one puts them on all nodes, where nothing is
+# Stored configurations on the nodes of Citus, by the statements of docs/presets.md: one puts them on all nodes, where nothing is
 # overwritten, one compares them. A node that differs or does not answer is no silence.
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ my @nodes = ($coordinator, @workers);
 my %place = map { $workers[$_ - 1]->port => "worker$_" } 1 .. @workers;
 
 # The statements of the page.
-my $page = slurp_file(dirname($ENV{PG_TEST_DATA}) . '/docs/stored.md');
+my $page = slurp_file(dirname($ENV{PG_TEST_DATA}) . '/docs/presets.md');
 my ($copy) = $page =~ /^(SELECT w\.\* FROM \(.*?;)$/ms or die 'no statement that copies';
 my ($compare) = $page =~ /^(SELECT \* FROM run_command_on_workers.*?;)$/ms or die 'no statement that compares';
 

@@ -1,5 +1,4 @@
-//! The JSON of weights and options. Its reference is docs/weights.md and, for what words weigh,
-//! docs/methods.md.
+//! The JSON of weights and options. Its reference is docs/reference/options.md.
 //!
 //! Two forms: options of a text, `{"features": ["words"], "tf": "log"}`, and weights of a row,
 //! whose keys without `$` are column names (so no option can collide with a column) and whose `$` keys

@@ -2,7 +2,7 @@
 //!
 //! html5gum reads a text as the HTML standard's tokenizer does; here is what becomes of its tokens.
 //! No tree is built: an element that hides its content ends at its own end tag, and nothing else
-//! depends on what stands in what. docs/weights.md (Markup) has the rules.
+//! depends on what stands in what. docs/reference/options.md (Markup) has the rules.
 
 use std::borrow::Cow;
 
