@@ -258,12 +258,12 @@ COMMENT ON FUNCTION fingerprint_to_bytes(bigint) IS 'a fingerprint as 8 bytes, t
 CREATE FUNCTION fingerprint_parts_from_hex(hash text, bits int DEFAULT 256) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_from_hex';
 COMMENT ON FUNCTION fingerprint_parts_from_hex(text, int) IS
-	'a hash of so many bits, in hexadecimal digits, as fingerprints of 64 bits, the highest first';
+	'a hash of the given number of bits, in hexadecimal digits, as fingerprints of 64 bits, the highest first';
 
 CREATE FUNCTION fingerprint_parts_from_bits(hash bit, bits int DEFAULT 256) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_from_bits';
 COMMENT ON FUNCTION fingerprint_parts_from_bits(bit, int) IS
-	'a hash of so many bits as fingerprints of 64 bits, the highest first';
+	'a hash of the given number of bits as fingerprints of 64 bits, the highest first';
 
 CREATE FUNCTION fingerprint_parts_to_hex(parts bigint[]) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_to_hex';
@@ -351,7 +351,7 @@ COMMENT ON FUNCTION simhash_methods.simhash_cosine(float8[], float8[]) IS 'cosin
 CREATE FUNCTION simhash_methods.minhash(tokens text[], functions int DEFAULT 100) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_minhash';
 COMMENT ON FUNCTION simhash_methods.minhash(text[], int) IS
-	'MinHash signature of a set of tokens: the minimum of each of so many hash functions';
+	'MinHash signature of a set of tokens: the minimum of each of the hash functions';
 
 CREATE FUNCTION simhash_methods.minhash_similarity(a bigint[], b bigint[]) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_minhash_similarity';
@@ -973,7 +973,7 @@ LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_distributed_table';
 COMMENT ON FUNCTION simhash_catalog.distributed_table(regclass, boolean) IS
 	'the distributed table of a simhash index that the user may verify, or ask for its statistics; an error for another index';
 
--- Where Citus distributes the table of an index, the rows are in the indexes of the shards. query_shards
+-- Where Citus distributes the table of an index, the rows are in the indexes of the shards. It
 -- runs a query on every placement of them, on all nodes at once, on each node one shard after the
 -- other. command is its text for format(), with the shard's index as the argument; it returns one
 -- text. A placement that does not answer is a row too.
@@ -1427,7 +1427,7 @@ BEGIN
 	PERFORM simhash_catalog.hide_context();
 	-- Checked now rather than after hours of counting.
 	PERFORM simhash_catalog.check_config_arguments($1, $4, $5, $7, $8, $9);
-	-- Of a base that is dropped meanwhile some lists would be missing.
+	-- Some lists would be missing of a base that is dropped meanwhile.
 	PERFORM simhash_catalog.check_writer(false, $10 IS NOT NULL);
 	IF $10 IS NOT NULL THEN
 		SELECT * INTO basis FROM simhash_catalog.config AS c WHERE c.name = $10 AND NOT c.dropped;
@@ -1628,6 +1628,6 @@ BEGIN
 	END LOOP;
 END $$;
 COMMENT ON FUNCTION simhash_fingerprint_verify(regclass, name, int) IS
-	'computes fingerprints anew by what made them, for the rows of about so many pages of each '
+	'computes fingerprints again by what made them, for the rows of about a given number of pages of each '
 	'table, of all with NULL, and counts those that differ from the stored ones; reads with the '
 	'rights of the caller';
