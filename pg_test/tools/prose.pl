@@ -1,12 +1,10 @@
 #!/usr/bin/env perl
 # Plain English in pages, comments and messages: sentences of at most 40 words, and none of the phrases of prose.txt.
-# A semicolon ends a sentence here, and what stands in parentheses is not counted.
+# A semicolon ends a sentence here, and what stands in parentheses is not counted. Files are read as bytes, which is fast.
 # Called by test.sh, or by hand with files: prose.pl docs/search.md. A finding is `file:line: what: what to write instead`.
 # What is code is not looked at: fenced blocks, words between backquotes, targets of links.
 use strict;
 use warnings;
-use utf8;
-use open qw(:std :encoding(UTF-8));
 use File::Find;
 use FindBin;
 
@@ -147,7 +145,7 @@ sub judge
 	$text =~ s/[\[\]*]//g;
 	my $line = $first;
 	# A sentence ends with a mark and what closes it, before a capital letter, a number, a name, code or a quotation.
-	my $next = qr/\s+(?:[\p{Lu}\d`"(]|[a-z]+_)/;
+	my $next = qr/\s+(?:[A-Z\d`"(]|[a-z]+_)/;
 	for my $sentence (split /(?<=[.!?])(?=$next)|(?<=[.!?][)"'])(?=$next)/, $text)
 	{
 		$line += $1 =~ tr/\n// if $sentence =~ s/^(\s+)//;
@@ -173,7 +171,7 @@ sub words
 	my $longest = 0;
 	for my $part (split /;/, $sentence =~ s/\([^()]*\)//gr)
 	{
-		my $count = () = $part =~ /(?<![\w'’])[\p{L}\p{N}`]\S*/g;
+		my $count = () = $part =~ /(?<!\S)["'(]?[\w`\x80-\xff]\S*/g;
 		$longest = $count if $count > $longest;
 	}
 	return $longest;
