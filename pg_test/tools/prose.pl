@@ -1,5 +1,5 @@
 #!/usr/bin/env perl
-# Plain English in pages, comments and messages: sentences of at most 40 words, and none of the phrases of prose.txt.
+# Plain English in pages, comments and messages: short sentences, and none of the phrases of prose.txt.
 # A semicolon ends a sentence here, and what stands in parentheses is not counted. Files are read as bytes, which is fast.
 # Called by test.sh, or by hand with files: prose.pl docs/search.md. A finding is `file:line: what: what to write instead`.
 # What is code is not looked at: fenced blocks, words between backquotes, targets of links.
@@ -8,7 +8,8 @@ use warnings;
 use File::Find;
 use FindBin;
 
-my $LONGEST = 40;
+# Words of a sentence: in what users read, and in what is for those who know the code.
+my ($OF_PAGES, $OF_CODE) = (30, 40);
 chdir "$FindBin::Bin/../.." or die $!;
 my @phrases = phrases("$FindBin::Bin/prose.txt");
 my @files = @ARGV ? @ARGV : files();
@@ -144,13 +145,14 @@ sub judge
 	$text =~ s/\]\([^)]*\)/]/g;
 	$text =~ s/[\[\]*]//g;
 	my $line = $first;
+	my $most = $file =~ m{(?:^|/)(?:docs/|README\.md$)} && $file !~ m{(?:crates|src|bench|pg_test)/} ? $OF_PAGES : $OF_CODE;
 	# A sentence ends with a mark and what closes it, before a capital letter, a number, a name, code or a quotation.
 	my $next = qr/\s+(?:[A-Z\d`"(]|[a-z]+_)/;
 	for my $sentence (split /(?<=[.!?])(?=$next)|(?<=[.!?][)"'])(?=$next)/, $text)
 	{
 		$line += $1 =~ tr/\n// if $sentence =~ s/^(\s+)//;
 		my $words = words($sentence);
-		report($file, $line, "a sentence of $words words", "at most $LONGEST") if $words > $LONGEST;
+		report($file, $line, "a sentence of $words words", "at most $most") if $words > $most;
 		for my $phrase (@phrases)
 		{
 			next unless $sentence =~ $phrase->{expression};
