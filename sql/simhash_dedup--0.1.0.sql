@@ -973,7 +973,7 @@ LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_distributed_table';
 COMMENT ON FUNCTION simhash_catalog.distributed_table(regclass, boolean) IS
 	'the distributed table of a simhash index that the user may verify, or ask for its statistics; an error for another index';
 
--- Where Citus distributes the table of an index, the rows are in the indexes of the shards. It
+-- Where Citus distributes the table of an index, the rows are in the indexes of the shards. query_shards
 -- runs a query on every placement of them, on all nodes at once, on each node one shard after the
 -- other. command is its text for format(), with the shard's index as the argument; it returns one
 -- text. A placement that does not answer is a row too.
