@@ -1427,7 +1427,7 @@ BEGIN
 	PERFORM simhash_catalog.hide_context();
 	-- Checked now rather than after hours of counting.
 	PERFORM simhash_catalog.check_config_arguments($1, $4, $5, $7, $8, $9);
-	-- Of a base that is dropped meanwhile some lists would be missing.
+	-- Some lists would be missing of a base that is dropped meanwhile.
 	PERFORM simhash_catalog.check_writer(false, $10 IS NOT NULL);
 	IF $10 IS NOT NULL THEN
 		SELECT * INTO basis FROM simhash_catalog.config AS c WHERE c.name = $10 AND NOT c.dropped;

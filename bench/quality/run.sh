@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # make quality: precision and recall of the configurations in configurations.txt on the labelled sets of the folder DATA, or
 # on the free rows of this project without it. Leaves quality.csv and quality.md (tables) in OUT (target/quality); with DATA
-# the tables go into docs/quality.md too. bench/records follows: records.md, records_short.md, titles.md and cost.md, of which
-# records_short.md and titles.md go into docs/records.md in the same way.
+# the tables go into tables.md beside this script too, and the two for readers into docs/quality.md. bench/records follows:
+# records.md, records_short.md, titles.md and cost.md, of which records_short.md and titles.md go into docs/records.md in the
+# same way.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/../../pg_test/tools/common.sh"
@@ -49,4 +50,4 @@ for block in advice bare; do
 done
 [ ! -e "$out/records_short.md" ] || with_block "$ROOT/docs/records.md" table "$out/records_short.md"
 [ ! -e "$out/titles.md" ] || with_block "$ROOT/docs/records.md" titles "$out/titles.md"
-with_tables "$ROOT/docs/quality.md" "$out/quality.md"
+with_tables "$ROOT/bench/quality/tables.md" "$out/quality.md"

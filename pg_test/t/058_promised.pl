@@ -1,4 +1,4 @@
-# What users' tables, files and programs hold must mean the same in every later version (docs/versions.md): the pages of an
+# What users' tables, files and programs hold must mean the same in every later version (docs/upgrades.md): the pages of an
 # index, the fingerprints of each preset and of stored configurations, the keys of simhash_route, the binary form of
 # hamming_ball, and the declarations of C symbols, which old scripts use with a new library. The folder pg_test/data/promised has each of them as 0.1.0 writes it. With SIMHASH_PROMISED, a folder that
 # the postgres user can write, the test writes there what this version gives.

@@ -5,7 +5,7 @@
 #   test.sh all      checks, unit tests and one major in full: that of PG_CONFIG, or MAJORS
 #   test.sh majors   the other majors, or those of MAJORS, in the reduced form of test_major.sh; with FULL=1 all of them in full,
 #                    and pg_upgrade from each to each later one
-#   test.sh quick    what needs no server and no headers of one: format, the pure crates' lint and unit tests
+#   test.sh quick    what needs no server and no headers of one: format, the pure crates' lint and unit tests, plain English
 #   test.sh soak     the crash and concurrency tests of one major for a long time
 #   test.sh attack   080_attack on one major
 
@@ -36,6 +36,7 @@ pure_checks() {
 	check 'cargo fmt' in_root cargo fmt --all --check
 	check 'cargo clippy, pure crates' in_root cargo clippy --locked --all-targets "${crates[@]}" -- -D warnings
 	check 'released scripts' in_root released_scripts
+	check 'plain English' in_root perl pg_test/tools/prose.pl
 }
 
 checks() {

@@ -30,7 +30,7 @@ thread_local! {
 }
 
 /// Warns when the trigger is to compare fingerprints that were made differently. It does not warn
-/// at an UPDATE, which may be the one that makes them anew.
+/// at an UPDATE, which may be the one that makes them again.
 pub fn check_once(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
     let recipe = &flagged.options.recipe;
     if call.event() != Event::Insert {

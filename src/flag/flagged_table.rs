@@ -30,7 +30,7 @@ const INDEX_SERVES: u32 = 10;
 /// A trigger on a table.
 pub struct FlaggedTable {
     pub options: FlagOptions,
-    /// The trigger of which this one is a partition's copy; this trigger itself if it is no copy.
+    /// The trigger of which this one is a partition's copy; this trigger itself if it is not a copy.
     pub origin: Oid,
     /// The table that is searched: the one on which `origin` was created.
     pub searched: Oid,

@@ -28,7 +28,7 @@
 //! ATTACH PARTITION, DETACH PARTITION and DROP TRIGGER lock the partition against all access. Once
 //! they have their lock, each transaction that stored a row under the old list has ended. The next
 //! transaction that opens the table processes the invalidation before it fires a trigger, and looks
-//! up anew what the session remembers of the trigger ([`super::flagged_table`]). A row that was
+//! up again what the session remembers of the trigger ([`super::flagged_table`]). A row that was
 //! stored before its partition was attached is committed, so the search sees it. Locks are named by
 //! the table's OID and the column's position, so that renaming does not matter.
 

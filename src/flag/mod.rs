@@ -4,7 +4,7 @@
 //! `simhash_trigger::flag_options` has its arguments, `columns` the columns that they name,
 //! `flagged_table` what the trigger knows of its table, `search_query` the queries.
 //! `near_duplicate` uses them to find the row to report, `locked_tables` determines in which tables
-//! the trigger locks, `fingerprint_check` warns of fingerprints that were made differently,
+//! the trigger locks, `fingerprint_check` warns of fingerprints that were made differently;
 //! `row_movement` recognizes rows that an UPDATE moves to another partition, `trigger` decides what
 //! happens to a row. What must not live here: pages and postings, which are `index`'s.
 mod columns;

@@ -35,7 +35,7 @@ pub enum SearchTarget {
     ByKey,
 }
 
-/// Which columns a query reads. Queries for an updated row, which is no duplicate of its own old
+/// Which columns a query reads. Queries for an updated row, which is not a duplicate of its own old
 /// version, read system columns, which privileges on the named columns do not cover. Marks are read
 /// where the current user may: inserting requires no privilege to read them.
 #[derive(Clone, Copy, PartialEq, Eq)]

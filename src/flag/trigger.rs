@@ -99,7 +99,7 @@ impl FlagState {
         }
     }
 
-    /// Starts anew when the table was altered, which the statement itself can do in a function that
+    /// Starts again when the table was altered, which the statement itself can do in a function that
     /// it calls. What the old state has in `memory` stays there.
     fn refresh(&mut self, call: &TriggerCall<'_>) {
         if !Rc::ptr_eq(&self.table, &flagged_table::flagged_table(call)) {

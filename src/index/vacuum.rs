@@ -83,7 +83,7 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> VacuumCounts {
                     counts.add(space, leaf::count(&page), 0);
                 }
                 // A cleanup lock on every leaf: a scan that holds a pin still has to look at the
-                // rows it found there, whether or not this pass removes something from the page.
+                // rows it found there, whether this pass removes something from the page.
                 Some(_) => {
                     let page = page.unlock().cleanup();
                     clean_leaf(page, stamp, &dead, &mut addresses, &mut counts);

@@ -2,8 +2,8 @@
 //!
 //! The search itself is `simhash_hamming::pairs`. Here `source` is a table, `scope_columns` reads
 //! the rows of one or two, `keys` keeps their keys, `scannable_source` reads tables without a
-//! query, `search` gives the pure search the server's files and interrupts, `parallel_search` a
-//! second process, with which `parallel_scan` exchanges rows, and `function` is the SQL function.
+//! query; `search` gives the pure search the server's files and interrupts, `parallel_search` a
+//! second process, with which `parallel_scan` exchanges rows. `function` is the SQL function.
 //! `group_pairs` is the SQL function for rows that are given as arrays. What must not live here:
 //! what becomes of a pair.
 mod function;

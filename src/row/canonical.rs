@@ -44,7 +44,7 @@ pub enum ValueForm {
     Multirange,
 }
 
-/// A value that is no container and no text.
+/// A value that is neither a container nor a text.
 pub enum Scalar {
     Integer,
     Oid,
@@ -225,7 +225,7 @@ impl Writer {
         Cow::Borrowed(scratch)
     }
 
-    /// Writes a value inside a container. A value that is no container itself stands in quotes, so
+    /// Writes a value inside a container. A value that is not a container itself stands in quotes, so
     /// that different contents never give the same text.
     fn nested(&mut self, out: &mut String, form: &ValueForm, value: Value<'_>) {
         match form {

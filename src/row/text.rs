@@ -101,7 +101,7 @@ impl<const W: usize> TextSite<W> {
     }
 }
 
-/// Begins a sketch anew, and adds one text.
+/// Begins a new sketch with one text.
 pub fn add<const W: usize>(sketch: &mut Sketch<W>, plan: &ColumnPlan, text: Value<'_>) {
     let text = to_utf8(text.bytes());
     sketch.begin();

@@ -1,6 +1,6 @@
 //! Common parts of the trigger functions: errors that name the trigger, the columns that its
 //! arguments name, and what a session remembers of it. The triggers of `flag` and `clusters` call
-//! it. What is remembered is made anew when a table that concerns it was altered.
+//! it. What is remembered is made again when a table that concerns it was altered.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

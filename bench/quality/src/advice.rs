@@ -1,5 +1,5 @@
-//! Two tables for the top of docs/quality.md: what a call without a preset might mean, and what the
-//! radii find and cost.
+//! The two tables of docs/quality.md: what a call without a preset might mean, and what the radii
+//! find and cost.
 
 use std::fmt::Write;
 use std::path::Path;

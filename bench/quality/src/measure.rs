@@ -130,7 +130,7 @@ fn ratio(parts: impl Iterator<Item = Parts>) -> f64 {
     part / whole
 }
 
-/// The least and the greatest but for a share of `1 / tail` at each end.
+/// The least and the greatest except for a share of `1 / tail` at each end.
 fn range(mut shares: Vec<f64>, tail: usize) -> (f64, f64) {
     shares.retain(|share| !share.is_nan());
     shares.sort_by(f64::total_cmp);

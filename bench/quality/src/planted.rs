@@ -12,7 +12,7 @@ const COPIES: usize = 300;
 /// How a copy differs.
 #[derive(Clone, Copy)]
 enum Edit {
-    /// So many characters, at least one, replaced by characters of other places of the same text.
+    /// This share of the characters, at least one, replaced by characters of other places of the same text.
     Characters {
         share: f64,
     },

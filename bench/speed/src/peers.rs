@@ -23,7 +23,7 @@ pub enum Peer {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryKind {
-    /// All rows within so many bits.
+    /// All rows within this number of bits.
     Within(u32),
     /// The ten nearest rows.
     Nearest,

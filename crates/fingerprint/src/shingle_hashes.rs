@@ -194,7 +194,7 @@ impl<const W: usize> ShingleWalk<'_, W> {
         }
     }
 
-    /// Adds the n-grams that lie in these letters, but for the first: each is the one before with a
+    /// Adds the n-grams that lie in these letters, except for the first: each is the one before with a
     /// letter less in front and one more at its end.
     fn roll(&mut self, letters: &[u8]) {
         let Shingling {
@@ -222,7 +222,7 @@ impl<const W: usize> ShingleWalk<'_, W> {
         }
         position.last = char::from(last);
         position.letters += letters.len() - length;
-        // Sums matter only by their differences: they start anew before the letters that are kept.
+        // Sums matter only by their differences: they start again before the letters that are kept.
         position.now = PrefixSum::default();
         let kept = &letters[letters.len() - MOST_LETTERS..];
         for (number, letter) in (position.letters - MOST_LETTERS..).zip(kept) {

@@ -2,7 +2,7 @@
 //! features of a column, [`crate::sketch`] the columns of a row. A bit is set if its sum is above 0.
 
 /// Largest weight of a token and of a column. The product of the two, and the sum of as many such
-/// products as a row has tokens, stay finite: the difference of two infinite sums is not a number,
+/// products as a row has tokens, stay finite. The difference of two infinite sums is not a number,
 /// and which bits it would take depends on the order of the tokens.
 const MOST_WEIGHT: f64 = 1e100;
 

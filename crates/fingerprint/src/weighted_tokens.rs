@@ -4,7 +4,7 @@ use super::error::Error;
 use super::simhash::is_weight;
 
 /// Reads the tokens of `text` one by one. Empty text has none; a doubled, leading or trailing
-/// space, a missing `^`, an empty token and a weight that is no number from 0 to 1e100 are errors.
+/// space, a missing `^`, an empty token and a weight that is not a number from 0 to 1e100 are errors.
 /// The last `^` of a token divides it, so a token may contain the character.
 pub fn parse(text: &str) -> impl Iterator<Item = Result<(&str, f64), Error>> {
     let parts = (!text.is_empty()).then(|| text.split(' '));

@@ -1,5 +1,5 @@
-//! Why a page cannot be used, a sample not be drawn, or a text is no ball. The extension maps these
-//! to SQLSTATEs (`src/errors.rs`).
+//! Why a page cannot be used, a sample not be drawn, or a text is not a ball. The extension maps
+//! these to SQLSTATEs (`src/errors.rs`).
 
 use std::collections::TryReserveError;
 use std::fmt;

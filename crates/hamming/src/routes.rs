@@ -48,7 +48,7 @@ impl Route {
         Some(self.key(a, block))
     }
 
-    /// The number of a key's block; None when it is no key of this radius.
+    /// The number of a key's block; None when it is not a key of this radius.
     pub fn block_of(self, key: i64) -> Option<u32> {
         let block = (key as u64).checked_shr(self.width()).unwrap_or(0);
         let block = u32::try_from(block).ok()?;

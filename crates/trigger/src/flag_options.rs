@@ -76,7 +76,7 @@ pub struct FlagOptions {
 }
 
 impl FlagOptions {
-    /// With `among=originals` the condition that a row is no duplicate: a column that marks it, and
+    /// With `among=originals` the condition that a row is not a duplicate: a column that marks it, and
     /// a test as the server writes it.
     pub fn original(&self) -> Option<(&str, &'static str)> {
         let by_key = self.duplicate_of.as_deref().map(|name| (name, "IS NULL"));

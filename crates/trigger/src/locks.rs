@@ -11,7 +11,7 @@
 //! 3. AFTER triggers, `simhash_maintain_clusters()`: with `within=` the [`of_scope`] numbers of the
 //!    table of clusters, ascending, then a share of [`CLUSTERS`]; without it [`CLUSTERS`] alone
 //!    (`clusters::maintain::scopes`).
-//! 4. Entries of the table of clusters, in any order: who writes one holds the lock of its scope.
+//! 4. Entries of the table of clusters, in any order: a writer of one holds the lock of its scope.
 //!
 //! For a statement of several rows steps 1 and 2 come for each row, one after the other, then step
 //! 3 once for all rows of the statement, by table of clusters (`clusters::maintain::later`), then

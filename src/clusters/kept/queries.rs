@@ -140,7 +140,7 @@ impl RefreshQueries {
         )
     }
 
-    /// Computes all clusters anew, which answers all notes. Returns one row, as above.
+    /// Computes all clusters again, which answers all notes. Returns one row, as above.
     pub fn compute_all(&self) -> String {
         let noted = match &self.notes {
             Some(notes) => format!("DELETE FROM {notes}"),

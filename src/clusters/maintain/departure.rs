@@ -71,7 +71,7 @@ impl Departure {
     }
 
     /// Takes the old version of a row out of its cluster. Returns the ids of the clusters that it
-    /// may have connected, to be computed anew. `departs` says that it was compared with
+    /// may have connected, to be computed again. `departs` says that it was compared with
     /// others, `keeps_key` that the new version has its key.
     pub fn remove<'a>(
         &self,

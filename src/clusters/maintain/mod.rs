@@ -5,7 +5,7 @@
 //! `cluster_table` the table that is written. `scope_locks` is what `within=` adds, `deferred_rows`
 //! defers the rows of a statement until all their scopes are known, `events` warns of changes
 //! without a trigger. `statement` has the texts of the queries about a row, `members` those about
-//! the members of clusters. `regroup` computes clusters anew, `answered_rows` remembers what the
+//! the members of clusters. `regroup` computes clusters again, `answered_rows` remembers what the
 //! transaction has answered. What must not live here: the search for pairs, which is `pairs`'s.
 //!
 //! **What holds.** A row is answered once its trigger has run for it. Two answered rows that are
@@ -16,7 +16,7 @@
 //!
 //! * A row that arrives unites the clusters of all rows near it.
 //! * A row that leaves may have held its cluster together. The clusters of all rows that were near
-//!   it are computed anew from the rows that are stored, unless a row with the same fingerprint is
+//!   it are computed again from the rows that are stored, unless a row with the same fingerprint is
 //!   left, which is near the same rows.
 //! * A row that arrives beside an equal, answered row joins its cluster and need not look further:
 //!   the rows near it are the same, and were united with the equal row. So one more copy of a text

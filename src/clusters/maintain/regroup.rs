@@ -1,4 +1,4 @@
-//! Computes clusters anew from the rows that are stored: a row that a cluster has lost may have
+//! Computes clusters again from the rows that are stored: a row that a cluster has lost may have
 //! held it together.
 
 use pgrx::pg_sys;
@@ -54,7 +54,7 @@ impl Regroup {
         }
     }
 
-    /// Computes the clusters with these ids, an array of keys, anew: rows of a scope that are
+    /// Computes the clusters with these ids, an array of keys, again: rows of a scope that are
     /// connected stay together, and each part is named after its smallest key. A row without a
     /// fingerprint or a scope is alone. Where row security may hide members from the user, clusters
     /// with a member that is not seen stay as they are. Otherwise no row has the key of such a

@@ -4,7 +4,7 @@
 //! Without `within=` a transaction locks the whole table of clusters, number [`CLUSTERS`]. With it,
 //! a row locks its scope, then takes a share lock on the whole, which keeps out those that lock the
 //! whole exclusively. Such a row reads and changes the clusters of rows near it, which are all of
-//! its scope. Whoever changes the same clusters has the same scope, because all triggers of a table
+//! its scope. A row that changes the same clusters has the same scope, because all triggers of a table
 //! that write to one table of clusters must name the same columns; on a partition this includes the
 //! triggers of the partitioned tables.
 //!
@@ -16,7 +16,7 @@
 //! and the row locks the whole. First, its key may be in a cluster with rows of another scope
 //! already, which happens if no trigger has answered the change that took it out of there. Second,
 //! a row near the new one may have been taken to this scope by the same transaction, and its own
-//! trigger has not run yet. Then the old cluster is computed anew.
+//! trigger has not run yet. Then the old cluster is computed again.
 //!
 //! In both cases the row waits for others while it has its scope locked and the whole shared: two
 //! such transactions at the same time deadlock. A row whose cluster is of its own scope never does.

@@ -6,7 +6,7 @@
 //! widening would cost more than reading one key space, that is read instead, for some rings at a
 //! time.
 //!
-//! Memory: when more rows wait than the limit, the farthest rings are dropped, to be found again; a
+//! Memory: when more rows wait than the limit, the farthest rings are dropped and found again later; a
 //! single ring that exceeds the limit is searched once more and returned leaf by leaf.
 
 use super::leaf_walk::LeafWalk;

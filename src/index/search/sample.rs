@@ -1,6 +1,6 @@
 //! The leaf of each key space that holds a fingerprint, as a sample of what lies around it.
 //!
-//! The planner reads it, also for queries that do not use the index, so damage is no error here: a
+//! The planner reads it, also for queries that do not use the index, so damage raises no error here: a
 //! page that is not as it should be ends the attempt. That makes the descent simpler than that of
 //! [`crate::index::tree`], and nothing is remembered for the session.
 

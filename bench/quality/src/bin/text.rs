@@ -37,7 +37,7 @@ const MOST_ROWS: usize = 2000;
 const JOINED: usize = 20;
 /// Each measure of a round has so long for its passes over the rows.
 const SECONDS: f64 = 0.7;
-/// S0's Table 2 goes up to so many rows.
+/// The last row of S0's Table 2 has this number of rows.
 const HASHED_ROWS: usize = 30_000;
 const HASH_ROUNDS: usize = 5;
 

@@ -94,7 +94,7 @@ impl Iterator for Ones {
     }
 }
 
-/// For each bin the order in which it asks the others (and itself, in vain).
+/// For each bin the order in which it asks the others (and itself, without effect).
 static ORDERS: [[u8; 64]; 64] = orders();
 /// The place of each bin in these orders.
 static RANKS: [[u8; 64]; 64] = ranks();

@@ -3,7 +3,7 @@
 //!
 //! All races are run at once, as a Poisson process for each feature whose points fall into races at
 //! random (algorithm ProbMinHash1 of Ertl, ProbMinHash, 2020), until a limit by which nearly all
-//! races are decided: in a long text most features are late with their first point.
+//! races are decided. In a long text most features are late with their first point.
 
 use super::{INCREMENT, bits_of, start, time};
 use crate::hash::mix;
@@ -39,7 +39,7 @@ impl Races {
             state = state.wrapping_add(INCREMENT);
             let random = mix(state);
             now += time(random) * scale;
-            // A time that is no number is that of a weight of almost 0.
+            // A time that is not a number is that of a weight of almost 0.
             let early = now < limit;
             if !early {
                 return;

@@ -113,7 +113,7 @@ pub fn row(
         })
         .collect();
     let total: f64 = chosen.iter().map(|(_, column)| column.weight).sum();
-    // A row of which no column counts is no error: it has no feature.
+    // A row of which no column counts is allowed: it has no feature.
     if total == 0.0 && !chosen.is_empty() {
         return Err(Error::NoWeight);
     }

@@ -99,7 +99,7 @@ impl Input {
         rules.tf == Tf::Set
             && rules.terms == Terms::EQUAL
             && [words, pairs, ngrams, whole].into_iter().all(alike)
-            // Below, it is no weight at all.
+            // Below, it does not count as a weight.
             && most * UNIT >= 1.0
     }
 }

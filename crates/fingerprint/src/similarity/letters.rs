@@ -118,7 +118,7 @@ fn simple_letters(text: &str, pause: &mut dyn FnMut()) -> Result<Option<Vec<u32>
     Ok(Some(letters))
 }
 
-/// Returns the normal form of the first character, 0 where that is no letter, and the text after
+/// Returns the normal form of the first character, 0 where that is not a letter, and the text after
 /// it; None where the normal form may depend on the neighbours.
 #[inline(always)]
 fn next_simple(text: &str) -> Option<(u32, &str)> {

@@ -22,7 +22,7 @@ impl PartOfSpeech {
         }
     }
 
-    /// Returns the part of speech of a word that is not Han: numbers are no nouns.
+    /// Returns the part of speech of a word that is not Han: numbers are not nouns.
     pub fn of_foreign(word: &str) -> Self {
         match word.chars().any(char::is_alphabetic) {
             true => PartOfSpeech::Noun,

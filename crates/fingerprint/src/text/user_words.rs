@@ -1,6 +1,6 @@
 //! A user dictionary: words that stay whole, found before the text is cut.
 //!
-//! They are looked up beside jieba's dictionary rather than in a copy of it, which would cost some
+//! They are looked up beside jieba's dictionary rather than in a copy of it, which would cost about
 //! 30 MB and 0.2 s in every call site. The time is linear in the text, with the length
 //! of the longest word and the logarithm of their number as factors at most.
 

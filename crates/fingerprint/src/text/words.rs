@@ -151,7 +151,7 @@ fn han_words(stretch: &str, tagged: bool, word: &mut dyn FnMut(&str, PartOfSpeec
     words.for_each(|token| word(token.word, PartOfSpeech::Other));
 }
 
-/// Common spaces and punctuation that begin no word and, but for an apostrophe after a Hebrew
+/// Common spaces and punctuation that begin no word and, except for an apostrophe after a Hebrew
 /// letter, end none: neither a Unicode one nor one of the dictionary (whose words may have a plus,
 /// a point and the like).
 fn is_gap(c: char) -> bool {

@@ -142,7 +142,7 @@ const NOTHING: IndexedRow = IndexedRow {
 
 /// Sorts the postings of one range.
 fn sort_range<S: SortScope>(postings: &mut [Posting<S>], pause: &mut dyn FnMut()) {
-    /// Fewer postings take some 50 ms, and counting comparisons makes their sort a tenth slower.
+    /// Fewer postings take about 50 ms, and counting comparisons makes their sort a tenth slower.
     const HOT: usize = 1 << 18;
     if postings.len() < HOT {
         postings.sort_unstable_by_key(Posting::key);

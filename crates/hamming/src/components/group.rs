@@ -27,7 +27,7 @@ pub enum ClusterMethod {
     /// one.
     Leader,
     /// In order of keys, a row joins the cluster of the nearest earlier row, or begins a new one:
-    /// the baseline of S0 (docs/sources.md). Clusters never unite.
+    /// the baseline of S0 (docs/decisions.md). Clusters never unite.
     SinglePass,
 }
 

@@ -18,7 +18,7 @@
 //! 4 bytes a posting, and nearly all postings fail it.
 //!
 //! New postings are appended, so that an insert changes (and logs) 16 to 22 bytes. What a build, a
-//! split or a VACUUM wrote is sorted: the slot directory in the special area cuts that sorted
+//! split or a VACUUM wrote is sorted. The slot directory in the special area cuts that sorted
 //! prefix into up to 32 equal ranges, so that a search reads only the slots its ball can touch, and
 //! the unsorted tail.
 

@@ -13,9 +13,9 @@ use crate::Error;
 use crate::key::{Key, separator};
 
 /// Returns where to split. At an end when `incoming` continues a run of equal fingerprints in TID
-/// order, which would otherwise leave every page of the run half empty, or when it is of another
-/// scope than all others, which then keep their short postings. Else in the middle, or where scopes
-/// meet not far from it.
+/// order, which would otherwise leave every page of the run half empty. Also at an end when it is of
+/// another scope than all others, which then keep their short postings. Else in the middle, or where
+/// scopes meet not far from it.
 fn split_position(all: &[Key], incoming: Key) -> Option<usize> {
     let (first, last) = (all.first()?, all.last()?);
     if first.scope == last.scope && incoming.scope != first.scope {
@@ -88,7 +88,7 @@ pub fn keep(page: &mut Page, kind: PageKind, kept: &mut [Key]) {
     });
 }
 
-/// Writes a page anew with `init`, which is given its right sibling, and keeps its mark of an
+/// Writes a page again with `init`, which is given its right sibling, and keeps its mark of an
 /// incomplete split.
 fn rewrite(page: &mut Page, init: impl FnOnce(&mut Page, Option<(u32, Key)>)) {
     let incomplete = special::is_incomplete(page);

@@ -1,6 +1,6 @@
 //! The slot directory of a leaf: cuts its sorted prefix into equal ranges, so that a search reads
-//! only the slots that its ball can touch: ranges of the rotated fingerprint or, where postings
-//! carry their own scope, of the scope and the upper half of the rotated fingerprint.
+//! only the slots that its ball can touch. These are ranges of the rotated fingerprint or, where
+//! postings carry their own scope, of the scope and the upper half of the rotated fingerprint.
 
 #![forbid(unsafe_code)]
 

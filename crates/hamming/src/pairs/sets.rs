@@ -1,7 +1,7 @@
 //! Which rows are connected by near pairs, where the pairs themselves do not matter.
 //!
 //! The search knows the set that each row is in already, so that rows of one set are not compared
-//! ([`super::skip`]): where rows are dense, the pairs within a radius may be a hundred times as
+//! ([`super::skip`]). Where rows are dense, the pairs within a radius may be a hundred times as
 //! many as the rows, and nearly all of them connect nothing new. Rows get numbers for it; a tag is
 //! then a number and, in the upper half, a set.
 

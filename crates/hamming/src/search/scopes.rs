@@ -68,7 +68,7 @@ impl Scopes {
             match next_in_ball(from.rotated, filter.query, filter.within, filter.radius) {
                 Some(rotated) if rotated == from.rotated => return Some(from),
                 Some(rotated) => return Some(Key::at(scope, rotated)),
-                // The ball begins anew in the next scope.
+                // The ball begins again in the next scope.
                 None => from = Key::behind_scope(scope)?,
             }
         }

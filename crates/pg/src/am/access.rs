@@ -1,5 +1,5 @@
-//! Who may look into an index. Only catalogs are read, without a lock: a role without rights is not
-//! to wait for a lock, nor to let others wait behind it.
+//! Checks rights to look into an index. Only catalogs are read, without a lock, so that a role
+//! without rights does not wait for a lock and nobody waits behind it.
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_UNDEFINED_TABLE, ERRCODE_WRONG_OBJECT_TYPE,

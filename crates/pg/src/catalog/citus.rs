@@ -2,7 +2,7 @@
 //! a shard, and how that one is distributed. The extension's module `citus` calls it and decides.
 //!
 //! It reads also rows that other transactions have not committed yet, those of the server's
-//! catalogs that describe the table among them. create_distributed_table fills the shards over
+//! catalogs that describe the table among them. `create_distributed_table` fills the shards over
 //! connections at most one of which sees the table that it has made on their node. Citus hides
 //! shards from queries of pg_class, but not from the system caches.
 

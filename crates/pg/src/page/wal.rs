@@ -72,7 +72,7 @@ unsafe fn check_bounds(header: *const pg_sys::PageHeaderData) {
 }
 
 /// Changes up to four pages as one atomic, logged step, as [`change`] with [`PageImage::Delta`] does,
-/// for callers that know which bytes they change: `apply(i, page)` changes page `i` in place and
+/// for callers that know which bytes they change. `apply(i, page)` changes page `i` in place and
 /// returns the ranges it wrote, pd_lower and pd_upper among them if they moved, of `BYTES` bytes at
 /// most. It must not fail: a panic inside is a PANIC of the server, since a shared page is half
 /// written.

@@ -215,7 +215,7 @@ impl<'p> IndexPath<'p> {
     }
 
     /// Share of a relation's rows that joins with the others keep, on the assumption that foreign
-    /// keys lead to these tables: each keeps the share that the conditions on it keep of its own
+    /// keys lead to these tables. Each keeps the share that the conditions on it keep of its own
     /// rows. 1 where there are outer or semi-joins.
     fn share_that_joins_keep(&self, relation: u32) -> f64 {
         // SAFETY: the planner's own structs. The sizes of all relations are known before any path

@@ -75,7 +75,7 @@ fn convert(bytes: &[u8], from: i32, to: i32) -> Vec<u8> {
 
 /// Text for an error report. pgrx passes it on as it is, without conversion, so in a database of
 /// another encoding than UTF-8, characters beyond ASCII become \u{...}, and bytes of names that are
-/// no UTF-8 \x...
+/// not UTF-8 \x...
 pub(crate) fn reportable(text: String) -> String {
     if database_encoding() == UTF8 || text.is_ascii() {
         return text;

@@ -1,6 +1,6 @@
 //! The CONTEXT lines of error reports, which say through which functions and statements an error
-//! came. The server keeps a list of those that run, each with a callback that writes its line, and
-//! here the callbacks of the extension's own PL/pgSQL functions, and of the statements by which
+//! came. The server keeps a list of those that run, each with a callback that writes its line.
+//! Here the callbacks of the extension's own PL/pgSQL functions, and of the statements by which
 //! they call one another, are replaced by one that writes nothing. Lines of users' functions stay.
 
 use std::ffi::c_void;

@@ -23,7 +23,7 @@ pub fn maintenance_work_mem_bytes() -> usize {
 }
 
 /// Bytes that VACUUM of one index may use (maintenance_work_mem, or autovacuum_work_mem). In a
-/// worker of a parallel VACUUM the server has set the former to the worker's share.
+/// worker of a parallel VACUUM the server has set maintenance_work_mem to the worker's share.
 #[inline]
 pub fn vacuum_memory_bytes() -> usize {
     // SAFETY: plain settings, the memory in kilobytes or -1.
@@ -75,7 +75,7 @@ pub fn give_back_freed() {
 }
 
 /// A memory context of the server: what the server allocates while it is the current one is freed
-/// when it is reset or deleted. After an ERROR the server sets the current context anew, and deletes
+/// when it is reset or deleted. After an ERROR the server sets the current context again, and deletes
 /// a context with its parent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct MemoryContext(pg_sys::MemoryContext);

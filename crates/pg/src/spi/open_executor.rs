@@ -1,6 +1,6 @@
 //! The open executor of a [`super::open_query`]. Only plans of one kind are kept open, `LIMIT 1` over
 //! one index scan: their only state beside the parameters is the scan's, which each run starts
-//! anew, and its snapshot. The server checks the user's rights when the executor starts. So an
+//! again, and its snapshot. The server checks the user's rights when the executor starts. So an
 //! executor that another user has started, or the same user before `row_security` was changed, is
 //! not used.
 
@@ -232,7 +232,7 @@ unsafe fn started(query: &SavedQuery, plan: *const pg_sys::CachedPlan) -> *mut p
 /// Runs `f` with the resource owner as the current one.
 ///
 /// # Safety
-/// `owner` must be live. When `f` raises an ERROR, the server sets the current one anew.
+/// `owner` must be live. When `f` raises an ERROR, the server sets the current one again.
 unsafe fn for_owner<R>(owner: pg_sys::ResourceOwner, f: impl FnOnce() -> R) -> R {
     // SAFETY: guaranteed by the caller.
     unsafe {

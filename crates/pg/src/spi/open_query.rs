@@ -1,5 +1,5 @@
 //! A saved query whose executor stays open between the rows of one statement. To start and end the
-//! executor costs as much as to look a row up by an index, and a trigger looks up rows for every
+//! executor costs as much as looking a row up by an index, and a trigger looks up rows for every
 //! row of a statement.
 //!
 //! A run sees what a run of the saved query sees: it has a snapshot of its own, newer than all that
@@ -87,7 +87,7 @@ impl OpenQuery {
             RunState::Run => {}
         }
         // The server locks what a serializable transaction reads when a scan begins, not when it
-        // starts anew.
+        // starts again.
         let executor = match is_serializable() {
             true => None,
             false => OpenExecutor::start(query),

@@ -199,9 +199,9 @@ impl<'a> Value<'a> {
         self.storage.type_id
     }
 
-    /// Raises an ERROR unless a value of this type is stored as one of `expected` is: it is of that
-    /// type, of a domain over it, or of one that the server relabels without calling a function.
-    /// char(n) is stored as text is, with its padding.
+    /// Raises an ERROR unless a value of this type is stored as one of `expected` is. It may be of
+    /// that type, of a domain over it, or of one that the server relabels without calling a function.
+    /// The type char(n) is stored as text is, with its padding.
     #[inline]
     pub fn require_type(&self, expected: pg_sys::Oid) {
         let type_id = self.type_id();

@@ -5,7 +5,7 @@ use crate::spi::connection::{connected, prepare};
 use pgrx::pg_sys;
 
 /// Returns how many rows the planner expects of a query that it would run as a sequential scan of
-/// this table, which returns the columns of these numbers as they are stored, or an integer as
+/// this table. The query returns the columns of these numbers as they are stored, or an integer as
 /// bigint, with at most a test that the second is not NULL. None when it would run it differently.
 /// In this way rules, children, row security, indexes that hold all columns, and extensions that
 /// put something else in the place of a table or of a column are taken into account. Locks the

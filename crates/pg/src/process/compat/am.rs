@@ -107,7 +107,7 @@ pub unsafe fn test_for_old_snapshot(
 }
 
 /// Releases the pin of the table's page that an index scan has fetched a row from, after the scan
-/// was begun anew. Up to PostgreSQL 18, beginning anew has released it.
+/// was begun again. Up to PostgreSQL 18, beginning again has released it.
 ///
 /// # Safety
 /// `scan` must be null or live, and the memory context and resource owner those that it was begun
