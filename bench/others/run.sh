@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# make bench-others: near-duplicates of a text by this extension, pg_trgm, pgvector, and MinHash LSH in Python, on the same
-# package descriptions, each with the same check of the text. Leaves others.txt and others.csv in OUT. QUESTIONS texts are
-# asked for. What a machine lacks is left out with a line: pgvector from 0.7 on in the server of PG_CONFIG, and the package
-# datasketch of the interpreter PYTHON.
+# make bench-others: near-duplicates of a text by this extension, pg_trgm, bktree, pgvector, and MinHash LSH in Python, on the
+# same package descriptions, each with the same check of the text. Leaves others.txt and others.csv in OUT. QUESTIONS texts are
+# asked for. What a machine lacks is left out with a line: bktree, and pgvector from 0.7 on, in the server of PG_CONFIG, and the
+# package datasketch of the interpreter PYTHON.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/../../pg_test/tools/common.sh"

@@ -13,6 +13,19 @@ CALL ask('simhash_dedup, within 8', $$SELECT array_agg(id) FROM doc
 CALL ask('simhash_dedup, within 10', $$SELECT array_agg(id) FROM doc
 	WHERE fp <~> (SELECT fp FROM doc WHERE id = $1) <= 10 AND id <> $1 AND simhash_jaccard(body, $2) >= 0.8$$);
 
+-- The same column in the SP-GiST index of pg-spgist_hamming; the time to build is that of the index alone.
+SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'bktree') AS bktree \gset
+\if :bktree
+CREATE EXTENSION bktree;
+CALL build('bktree, within 8', ARRAY[$$CREATE INDEX doc_tree ON doc USING spgist (fp bktree_ops)$$]);
+CALL size('bktree, within 8', 'doc_tree');
+CALL ask('bktree, within 8', $$SELECT array_agg(id) FROM doc
+	WHERE fp <@ ROW((SELECT fp FROM doc WHERE id = $1), 8)::bktree_area AND id <> $1 AND simhash_jaccard(body, $2) >= 0.8$$);
+DROP INDEX doc_tree;
+\else
+\echo '   the server has no bktree: left out'
+\endif
+
 -- The fingerprints are the same, and so is the check.
 SELECT EXISTS (SELECT FROM pg_available_extension_versions WHERE name = 'vector' AND version ~ '^0\.([7-9]|[1-9]\d)') AS pgvector \gset
 \if :pgvector
@@ -25,6 +38,11 @@ VACUUM ANALYZE doc;
 CALL size('pgvector, HNSW', 'doc_bits');
 CALL ask('pgvector, HNSW', $$SELECT array_agg(id) FROM (
 	SELECT id, body FROM doc ORDER BY bits OPERATOR(public.<~>) (SELECT bits FROM doc WHERE id = $1) LIMIT 40) near
+	WHERE id <> $1 AND simhash_jaccard(body, $2) >= 0.8$$);
+-- As many neighbours as the index can be asked for.
+SET hnsw.ef_search = 1000;
+CALL ask('pgvector, HNSW, 1000', $$SELECT array_agg(id) FROM (
+	SELECT id, body FROM doc ORDER BY bits OPERATOR(public.<~>) (SELECT bits FROM doc WHERE id = $1) LIMIT 1000) near
 	WHERE id <> $1 AND simhash_jaccard(body, $2) >= 0.8$$);
 \else
 \echo '   the server has no pgvector of 0.7 or newer: left out'
