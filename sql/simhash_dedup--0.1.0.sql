@@ -106,6 +106,14 @@ COMMENT ON FUNCTION simhash_shared_passages(text, text, int) IS
 	'the passages of at least min_length letters that two texts share, by their places in characters, and as they '
 	'stand in the first';
 
+-- ---------------------------------------------------------------- differences
+-- docs/see-why.md
+
+CREATE FUNCTION simhash_diff(a text, b text, context int DEFAULT 3) RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_diff';
+COMMENT ON FUNCTION simhash_diff(text, text, int) IS
+	'the words in which two texts differ, [-marked-]{+so+}, each with up to context words around it';
+
 -- ---------------------------------------------------------------- distance
 -- The planner calls the support functions, and so loads the library with the first query that has
 -- hamming() or <~>. The library then makes an index condition of `fp <~> $1 <= radius`.
