@@ -4,7 +4,7 @@
 //! character n-grams, [`cosine`] and [`minhash`] by other measures, to check candidates; [`diff`]
 //! shows in which words they differ;
 //! [`prefix_index`] finds similar ones of many texts. What must not live here: the features of a
-//! fingerprint.
+//! fingerprint; [`weighted_sets`] takes those of a sketch.
 
 pub mod cosine;
 pub mod diff;
@@ -18,3 +18,4 @@ pub mod passages;
 pub mod prefix;
 pub mod prefix_index;
 pub mod shared_passages;
+pub mod weighted_sets;
