@@ -15,7 +15,7 @@ INSERT INTO petition VALUES
 
 -- Two rows, whose parts are their distance; and two texts.
 SELECT e.*, sum(bits) OVER () AS all_bits, simhash64(a, w, 'words') <~> simhash64(b, w, 'words') AS distance
-FROM petition a, petition b, jsonb '{"subject": 1, "body": 3, "sent": 1}' AS w, simhash_explain(a, b, w, 'words') AS e WHERE (a.id, b.id) = (1, 2);
+FROM petition a, petition b, (SELECT '{"subject": 1, "body": 3, "sent": 1}'::jsonb AS w) AS v, simhash_explain(a, b, w, 'words') AS e WHERE (a.id, b.id) = (1, 2);
 SELECT e.*, simhash64(a.body) <~> simhash64(b.body) AS distance FROM petition a, petition b, simhash_explain(a.body, b.body) AS e WHERE (a.id, b.id) = (1, 2);
 SELECT e.* FROM petition a, petition b, simhash_explain(a, b, '{"subject": 1, "body": 1, "sent": 1}', 'minwise') AS e WHERE (a.id, b.id) = (1, 3);
 SELECT e.* FROM petition a, petition b, simhash_explain(ROW(a.subject, a.body), ROW(b.subject, b.body), '{"$columns": ["subject", "body"]}') AS e WHERE (a.id, b.id) = (1, 4);

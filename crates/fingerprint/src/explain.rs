@@ -3,7 +3,8 @@
 //!
 //! A bit of a SimHash differs because the sum of its columns' sums changes its sign. The columns
 //! whose own sum changes in that direction share the bit in proportion to how much. A drawn bit
-//! counts for the column that it was drawn from, half for each when it is not the same in both rows.
+//! counts for the column that it was drawn from; when that is not the same in both rows, for the one
+//! that a row lacks, or else half for each.
 
 use crate::error::Error;
 use crate::simhash::Sums;
@@ -122,28 +123,44 @@ fn parts(
             std::array::from_fn(|bit| b[bit] - a[bit])
         })
         .collect();
-    let has_drawn = |column: &Option<&ShownColumn>, bit: usize| {
-        let drawn = column.and_then(|column| column.drawn);
-        drawn.is_some_and(|bits| bits >> bit & 1 == 1)
-    };
     for bit in (0..64).filter(|bit| (a ^ b) >> bit & 1 == 1) {
-        let owners = columns.iter().map(|[a, b]| {
-            f64::from(u8::from(has_drawn(a, bit))) + f64::from(u8::from(has_drawn(b, bit)))
+        let shares = drawn_shares(columns, bit).unwrap_or_else(|| {
+            let sign = if b >> bit & 1 == 1 { 1.0 } else { -1.0 };
+            let change = |change: &[f64; 64]| (change[bit] * sign).max(0.0);
+            changes.iter().map(change).collect()
         });
-        let owners: Vec<f64> = owners.collect();
-        let shares = match owners.iter().any(|&owner| owner > 0.0) {
-            true => owners,
-            false => {
-                let sign = if b >> bit & 1 == 1 { 1.0 } else { -1.0 };
-                changes
-                    .iter()
-                    .map(|change| (change[bit] * sign).max(0.0))
-                    .collect()
-            }
-        };
         split(&shares, &mut parts);
     }
     parts
+}
+
+/// From how many of the two rows' columns a bit was drawn: of those from which only one row draws it,
+/// columns that the other row lacks. None of a SimHash.
+fn drawn_shares(columns: &[[Option<&ShownColumn>; 2]], bit: usize) -> Option<Vec<f64>> {
+    let is_drawn = |column: Option<&ShownColumn>| {
+        let drawn = column.and_then(|column| column.drawn);
+        drawn.is_some_and(|bits| bits >> bit & 1 == 1)
+    };
+    let mut shares = Vec::with_capacity(columns.len());
+    shares.extend(
+        columns
+            .iter()
+            .map(|[a, b]| match (is_drawn(*a), is_drawn(*b)) {
+                (true, true) => 2.0,
+                (false, false) => 0.0,
+                _ => 1.0,
+            }),
+    );
+    let is_lone = |[a, b]: &[Option<&ShownColumn>; 2]| {
+        let has_none = |column: Option<&ShownColumn>| column.is_none_or(|c| c.features.is_empty());
+        has_none(*a) != has_none(*b)
+    };
+    let both = || columns.iter().zip(&shares);
+    if both().any(|(column, &share)| share > 0.0 && is_lone(column)) {
+        let lone = |(column, &share)| if is_lone(column) { share } else { 0.0 };
+        shares = both().map(lone).collect();
+    }
+    shares.iter().any(|&share| share > 0.0).then_some(shares)
 }
 
 /// The sums of a SimHash that a column adds to those of the row.
@@ -310,6 +327,20 @@ mod tests {
                 (columns[1].bits, columns[1].similarity),
                 (Some(0.0), Some(1.0))
             );
+        }
+    }
+
+    #[test]
+    fn a_column_that_a_row_lacks_has_the_bits_that_it_loses() {
+        let row = |title: Option<&str>| vec![title.map(str::to_owned), Some("7".to_owned())];
+        for preset in ["shingles", "minwise", "record"] {
+            let (distance, columns) = explained(
+                &plans(preset, "{}", 2),
+                [&row(None), &row(Some("lamp is dark"))],
+            );
+            assert!(distance > Some(0));
+            let bits = [columns[0].bits, columns[1].bits];
+            assert_eq!(bits, [distance.map(f64::from), Some(0.0)], "{preset}");
         }
     }
 
