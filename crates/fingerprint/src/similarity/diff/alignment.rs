@@ -1,6 +1,7 @@
 //! Which words of two texts differ. The crate `similar` compares stretches of words, of a bounded
 //! length; longer ones are cut where four words in a row stand once in each text (patience diff),
-//! and what is too long then is one hunk. So each call of the crate ends soon, whatever the texts.
+//! and what is too long then is one hunk. So each call of the crate ends soon, and all together,
+//! whatever the texts: the limits are numbers of words, not a time.
 
 use super::PAUSE;
 use super::cutting::Words;
@@ -12,8 +13,15 @@ use std::ops::Range;
 /// Words of both texts that are compared in one call, which takes a tenth of a second at worst.
 pub const COMPARED: usize = 1 << 15;
 
+/// Stretches of more words than these share `MOST_COMPARED`: what the crate does for a word grows with
+/// the stretch.
+const SHORT: usize = 1 << 10;
+
+/// Words of all longer stretches that are compared, which take a second at worst.
+pub const MOST_COMPARED: usize = 1 << 18;
+
 /// Bytes that the crate takes for that many words, at most.
-const MEMORY_OF_A_CALL: usize = 1 << 26;
+const MEMORY_OF_A_CALL: usize = 1 << 24;
 
 /// Words in a row that mark the same place of two texts.
 const ANCHOR: usize = 4;
@@ -42,6 +50,7 @@ pub fn align(
     let mut aligned = Alignment {
         a: &in_a,
         b: &in_b,
+        left: MOST_COMPARED,
         hunks: Vec::new(),
     };
     let (mut from_a, mut from_b) = (0, 0);
@@ -81,6 +90,8 @@ fn number<'a>(
 struct Alignment<'a> {
     a: &'a [u32],
     b: &'a [u32],
+    /// Words of long stretches that may still be compared.
+    left: usize,
     hunks: Vec<Hunk>,
 }
 
@@ -99,8 +110,12 @@ impl Alignment<'_> {
         if a.is_empty() || b.is_empty() {
             return self.push(a, b, false);
         }
-        if a.len() + b.len() > COMPARED {
-            return self.push(a, b, true);
+        let words = a.len() + b.len();
+        if words > SHORT {
+            match self.left.checked_sub(words) {
+                Some(left) if words <= COMPARED => self.left = left,
+                _ => return self.push(a, b, true),
+            }
         }
         let (in_a, in_b) = (&self.a[a.clone()], &self.b[b.clone()]);
         for op in capture_diff_slices(Algorithm::Histogram, in_a, in_b) {

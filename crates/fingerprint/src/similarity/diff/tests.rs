@@ -1,4 +1,4 @@
-use super::alignment::COMPARED;
+use super::alignment::{COMPARED, MOST_COMPARED};
 use super::*;
 use proptest::prelude::*;
 
@@ -147,6 +147,28 @@ fn long_texts_that_are_not_alike_are_soon_there() {
         assert!(start.elapsed().as_secs() < 20);
         assert_gives_back(&a, &b);
     }
+}
+
+#[test]
+fn long_stretches_share_a_limit() {
+    let mut random = numbers(3);
+    let mut text = || {
+        let stretch = |n: usize, random: &mut dyn FnMut(usize) -> usize| {
+            let words = (0..COMPARED / 2 - 4).map(|_| format!("{} ", random(5)));
+            words
+                .chain((0..4).map(|i| format!("x{n}{i} ")))
+                .collect::<String>()
+        };
+        let stretches = 0..2 * MOST_COMPARED / COMPARED;
+        stretches
+            .map(|n| stretch(n, &mut random))
+            .collect::<String>()
+    };
+    let (a, b) = (text(), text());
+    let found = marked(&a, &b, 0);
+    let coarse = found.matches("not compared").count();
+    assert_eq!(coarse, MOST_COMPARED / COMPARED);
+    assert_gives_back(&a, &b);
 }
 
 #[test]
