@@ -1,5 +1,5 @@
 //! The SQL function `simhash_diff`, which shows in what words two texts differ. The server calls it;
-//! `simhash_fingerprint` does the work. Bytes that are no UTF-8 come back as they are.
+//! `simhash_fingerprint` does the work. Bytes that are not UTF-8 come back as they are.
 
 use super::similarity::in_range;
 use crate::errors::or_raise;

@@ -279,7 +279,7 @@ impl<const W: usize> Sketch<W> {
         let fingerprint = self.fingerprint().map(|words| words[0]);
         let mut features = self.shown.take().unwrap_or_default();
         let mut columns = Vec::new();
-        // Who owns each bit behind a column, and the bits that columns behind it have won.
+        // The owner of each bit behind a column, and the bits that columns behind it have won.
         let (mut owners, mut lost) = (self.owners, 0);
         while let Some(begun) = self.begun.pop() {
             let mut own = Vec::new();

@@ -42,7 +42,7 @@ impl Words {
         Ok(Some(Self { part, places }))
     }
 
-    /// A part of a text, but for the white space at its ends, as one word.
+    /// A part of a text as one word, without the white space at its ends.
     pub fn one(text: &str, part: Range<usize>) -> Self {
         let inner = &text[part.clone()];
         let start = part.start + (inner.len() - inner.trim_start().len());
