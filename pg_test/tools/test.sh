@@ -37,6 +37,7 @@ pure_checks() {
 	check 'cargo clippy, pure crates' in_root cargo clippy --locked --all-targets "${crates[@]}" -- -D warnings
 	check 'released scripts' in_root released_scripts
 	check 'plain English' in_root perl pg_test/tools/prose.pl
+	check 'one version and description' in_root perl pg_test/tools/one_version.pl
 }
 
 checks() {
