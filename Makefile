@@ -29,7 +29,7 @@
 
 export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR KEEP ROWS SETS SEED COUNT ROUND QUERIES QUESTIONS PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test test-majors test-citus quick mutants soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-docker clean
+.PHONY: all help build install uninstall demo test test-majors test-citus quick mutants soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-docker clean
 .DEFAULT_GOAL := help
 
 help:
@@ -54,17 +54,24 @@ help:
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
+	@echo 'make uninstall      remove it from that server'
 	@echo 'make deb            Debian packages and a tarball for PG_CONFIG and each of PG_CONFIGS, into target/packages'
 	@echo 'make dist           the source archive for PGXN'
 	@echo 'make test-deb       two builds in two folders compared, and the package installed in a bare Debian (SUITE=bookworm)'
 	@echo 'make test-docker    packaging/Dockerfile built with buildah, stand-ins for the official images, and a search in the result'
 	@echo 'make clean          remove what was built'
 
+# The client of PGXN calls all, install and uninstall.
+all: build
+
 build:
 	@pg_test/tools/install.sh build
 
 install:
 	@pg_test/tools/install.sh install
+
+uninstall:
+	@pg_test/tools/install.sh uninstall
 
 demo:
 	@pg_test/tools/demo.sh
