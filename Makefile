@@ -47,7 +47,7 @@ help:
 	@echo 'make bench-text     how fast texts become fingerprints, next to cutting words alone'
 	@echo 'make bench-planner  random queries: the chosen plan against the best of the others (SEED=1, QUERIES=1000)'
 	@echo 'make bench-triggers copies, splits and loads through the triggers, next to rows like no other and to no trigger'
-	@echo 'make bench-others   near-duplicates of a text by this extension, pg_trgm, pgvector, and MinHash in Python'
+	@echo 'make bench-others   near-duplicates of a text by this extension, pg_trgm, bktree, pgvector, and MinHash in Python'
 	@echo 'make bench-tutorial how long writers wait while a large table goes through the tutorial (ROWS=1000000)'
 	@echo 'make bench-citus    pairs, clusters and searches on 1, 2 and 3 workers of Citus, next to one table (ROWS=200000)'
 	@echo 'make bench-fdw      searches and pairs over three servers with postgres_fdw, next to one server (ROWS=1000000)'

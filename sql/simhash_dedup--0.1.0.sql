@@ -558,7 +558,7 @@ CREATE FUNCTION simhash_radius_report(
 LANGUAGE c VOLATILE PARALLEL RESTRICTED COST 100000 ROWS 13 AS 'MODULE_PATHNAME', 'simhash_radius_report';
 COMMENT ON FUNCTION simhash_radius_report(regclass, name, name, name, int, int) IS
 	'for each distance up to max_radius the number of pairs, estimated from a sample of rows, with a 95 % '
-	'interval, and how similar the texts of up to 200 of them are: for the choice of a radius';
+	'interval; and how similar the texts of up to 200 of them are, for the choice of a radius';
 
 CREATE FUNCTION simhash_cluster_number(fingerprint bigint, radius int DEFAULT 3) RETURNS int
 LANGUAGE c IMMUTABLE PARALLEL SAFE WINDOW COST 10000 AS 'MODULE_PATHNAME', 'simhash_cluster_number';
@@ -1581,7 +1581,7 @@ CREATE FUNCTION simhash_made_by(relation regclass, fingerprint name) RETURNS tex
 LANGUAGE sql STABLE STRICT BEGIN ATOMIC SELECT simhash_catalog.made_by($1, $2, ''); END;
 COMMENT ON FUNCTION simhash_made_by(regclass, name) IS
 	'what makes the values of a fingerprint column: the expression of a generated column or of an '
-	'index, what a simhash_flag_duplicate trigger with weights fills in, or what a CHECK constraint '
+	'index; what a simhash_flag_duplicate trigger with weights fills in; what a CHECK constraint '
 	'says that it is not distinct from; then the bodies of the user''s functions in it; else NULL';
 
 CREATE FUNCTION simhash_fingerprint_verify(
@@ -1628,6 +1628,6 @@ BEGIN
 	END LOOP;
 END $$;
 COMMENT ON FUNCTION simhash_fingerprint_verify(regclass, name, int) IS
-	'computes fingerprints again by what made them, for the rows of about a given number of pages of each '
-	'table, of all with NULL, and counts those that differ from the stored ones; reads with the '
-	'rights of the caller';
+	'computes fingerprints again by what made them, and counts those that differ from the stored ones; for '
+	'the rows of about a given number of pages of each table, of all with NULL; reads with the rights of '
+	'the caller';
