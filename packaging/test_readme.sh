@@ -20,7 +20,7 @@ commands() {
 		sed "s/NN/$PG_MAJOR/g; s#/path/to/pg_config#/usr/lib/postgresql/$PG_MAJOR/bin/pg_config#"
 }
 
-typed() { inside env PATH=/usr/local/rust/bin:/root/.cargo/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root bash -ec "cd $source; $1"; }
+typed() { inside env PATH=/usr/local/rust/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root bash -ec "cd $source; $1"; }
 
 # As it is where packages may start a server.
 start_server() {
@@ -32,7 +32,7 @@ bare_with_source() {
 		bare_debian "$SUITE" &&
 		inside apt-get -q update >"$(log_file chroot_apt)" 2>&1 &&
 		PG_MAJOR=$(inside apt-cache depends postgresql | sed -n 's/^ *Depends: postgresql-\([0-9]*\)$/\1/p') &&
-		echo 'APT::Get::Assume-Yes "true"; APT::Install-Recommends "false";' >"$work/root/etc/apt/apt.conf.d/typed" &&
+		echo 'APT::Get::Assume-Yes "true";' >"$work/root/etc/apt/apt.conf.d/typed" &&
 		inside apt-get -q install unzip >>"$(log_file chroot_apt)" 2>&1 &&
 		mv "$work/$NAME-$VERSION.zip" "$work/root/tmp" && inside unzip -q -d /root "/tmp/$NAME-$VERSION.zip" &&
 		copy_rust "$work/root/usr/local/rust" && cargo_certificate "$work/root" /root/.cargo &&
