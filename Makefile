@@ -11,7 +11,7 @@
 #   JOBS        how many majors are tested at a time (2)
 #   SUITES      how many suites of a major run side by side (3 in `make test`, else 2)
 #   DESTDIR     a prefix for `make install`, as packagers use it
-#   SUITE       the Debian release in which `make test-deb` installs the package (bookworm)
+#   SUITE       the Debian release of `make test-deb` and `make test-readme` (bookworm); WITH_TESTS=1: the latter also runs `make test`
 #   KEEP        KEEP=1 leaves the server of `make demo` running
 #   ROWS        rows of `make bench`, or several numbers with commas between them
 #   SETS        sets of `make bench` (A,B), or of records of `make quality`
@@ -27,9 +27,9 @@
 #               splink, recordlinkage, dedupe, rapidfuzz and datasketch for `make quality`, with psycopg, sqlalchemy, alembic and
 #               django for the Python of the pages in `make test`
 
-export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR KEEP ROWS SETS SEED COUNT ROUND QUERIES QUESTIONS PEERS OUT SECONDS_EACH DATA PYTHON
+export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE WITH_TESTS MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR KEEP ROWS SETS SEED COUNT ROUND QUERIES QUESTIONS PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test test-majors test-citus quick mutants soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-docker clean
+.PHONY: all help build install uninstall demo test test-majors test-citus quick mutants soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-readme test-docker clean
 .DEFAULT_GOAL := help
 
 help:
@@ -54,17 +54,25 @@ help:
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
+	@echo 'make uninstall      remove it from that server'
 	@echo 'make deb            Debian packages and a tarball for PG_CONFIG and each of PG_CONFIGS, into target/packages'
 	@echo 'make dist           the source archive for PGXN'
 	@echo 'make test-deb       two builds in two folders compared, and the package installed in a bare Debian (SUITE=bookworm)'
+	@echo 'make test-readme    the source archive in a bare Debian, where the commands of the README are typed (SUITE=bookworm, WITH_TESTS=1)'
 	@echo 'make test-docker    packaging/Dockerfile built with buildah, stand-ins for the official images, and a search in the result'
 	@echo 'make clean          remove what was built'
+
+# The client of PGXN calls all, install and uninstall.
+all: build
 
 build:
 	@pg_test/tools/install.sh build
 
 install:
 	@pg_test/tools/install.sh install
+
+uninstall:
+	@pg_test/tools/install.sh uninstall
 
 demo:
 	@pg_test/tools/demo.sh
@@ -131,6 +139,9 @@ dist:
 
 test-deb:
 	@packaging/test_deb.sh
+
+test-readme:
+	@packaging/test_readme.sh
 
 test-docker:
 	@packaging/test_docker.sh

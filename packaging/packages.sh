@@ -133,7 +133,9 @@ tarball() {
 
 packages() {
 	local config
-	command -v cargo-about >/dev/null ||
+	command -v dpkg-shlibdeps >/dev/null || fail "dpkg-dev is missing; install it with: apt-get install dpkg-dev"
+	# cargo looks for it where it has installed it, too.
+	cargo about --version >/dev/null 2>&1 ||
 		fail "cargo-about is missing; install it with: cargo install --locked cargo-about --features cli"
 	for config in "${PG_CONFIG:-}" ${PG_CONFIGS:-}; do
 		PG_CONFIG=$config

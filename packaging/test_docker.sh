@@ -30,17 +30,11 @@ image() {
 
 # This machine's toolchain where the official image has it.
 copy_toolchain() {
-	local to=$1/usr/local sysroot toolchain
-	toolchain=$to/rustup/toolchains/$(rust_version)-$(uname -m)-unknown-linux-gnu
-	sysroot=$(cd "$ROOT" && rustc --print sysroot) &&
-		mkdir -p "$to/cargo/bin" "$toolchain" &&
+	local to=$1/usr/local
+	mkdir -p "$to/cargo/bin" &&
 		cp -a "${CARGO_HOME:-$HOME/.cargo}/bin/." "$to/cargo/bin" &&
-		tar -C "$sysroot" --exclude=./share/doc -cf - . | tar -C "$toolchain" -xf - || return
-	# Where the network shows a certificate of its own, cargo has to know it.
-	if [ -n "${SSL_CERT_FILE:-}" ]; then
-		cp "$SSL_CERT_FILE" "$to/cargo/certificates.pem" &&
-			printf '[http]\ncainfo = "/usr/local/cargo/certificates.pem"\n' >"$to/cargo/config.toml"
-	fi
+		copy_rust "$to/rustup/toolchains/$(rust_version)-$(uname -m)-unknown-linux-gnu" &&
+		cargo_certificate "$1" /usr/local/cargo
 }
 
 stand_ins() {

@@ -56,6 +56,23 @@ install_server() {
 		inside apt-get -q -y --no-install-recommends install "postgresql-$PG_MAJOR" >>"$(log_file chroot_apt)" 2>&1
 }
 
+# copy_rust FOLDER: this machine's Rust, without its pages.
+copy_rust() {
+	local sysroot
+	sysroot=$(cd "$ROOT" && rustc --print sysroot) &&
+		mkdir -p "$1" &&
+		tar -C "$sysroot" --exclude=./share/doc -cf - . | tar -C "$1" -xf -
+}
+
+# cargo_certificate ROOT HOME: where the network shows a certificate of its own, the cargo whose folder is HOME below ROOT has
+# to know it.
+cargo_certificate() {
+	[ -n "${SSL_CERT_FILE:-}" ] || return 0
+	mkdir -p "$1$2" &&
+		cp "$SSL_CERT_FILE" "$1$2/certificates.pem" &&
+		printf '[http]\ncainfo = "%s/certificates.pem"\n' "$2" >"$1$2/config.toml"
+}
+
 # The SQL of the README up to its first search, and what it prints there.
 readme_search() {
 	awk '/^```sql$/ { inside = 1; next } /^```text$/ { exit } /^```$/ { inside = 0; next } inside' "$ROOT/README.md"

@@ -241,20 +241,30 @@ build_library() {
 	LIBRARY=$(cargo_artifact libsimhash_dedup.so --profile "${PROFILE:-release}" --lib $(cargo_features))
 }
 
-# Copies the three files into the server at hand; through sudo where the user may not write.
-install_files() {
-	local library_dir extension_dir run=''
-	library_dir=${DESTDIR:-}$("$PG_CONFIG" --pkglibdir)
-	extension_dir=${DESTDIR:-}$("$PG_CONFIG" --sharedir)/extension
-	if [ -z "${DESTDIR:-}" ] && [ ! -w "$library_dir" ]; then
-		can_be_root || fail "$library_dir is not writable: run this as root, or set PG_CONFIG or DESTDIR"
-		run='sudo -n'
+# Sets where the files of the extension are in the server at hand, and RUN to what changes them: sudo where the user may not.
+find_folders() {
+	LIBRARY_DIR=${DESTDIR:-}$("$PG_CONFIG" --pkglibdir)
+	EXTENSION_DIR=${DESTDIR:-}$("$PG_CONFIG" --sharedir)/extension
+	RUN=''
+	if [ -z "${DESTDIR:-}" ] && [ ! -w "$LIBRARY_DIR" ]; then
+		can_be_root || fail "$LIBRARY_DIR is not writable: run this as root, or set PG_CONFIG or DESTDIR"
+		RUN='sudo -n'
 	fi
+}
+
+# Copies the three files into the server at hand.
+install_files() {
+	find_folders
 	# A new file and a rename: a running server that has the old library mapped keeps it.
-	$run install -d "$library_dir" "$extension_dir"
-	$run install -m 755 "$LIBRARY" "$library_dir/simhash_dedup.so.new"
-	$run mv "$library_dir/simhash_dedup.so.new" "$library_dir/simhash_dedup.so"
-	$run install -m 644 "$ROOT/simhash_dedup.control" "$ROOT"/sql/simhash_dedup--*.sql "$extension_dir"
+	$RUN install -d "$LIBRARY_DIR" "$EXTENSION_DIR"
+	$RUN install -m 755 "$LIBRARY" "$LIBRARY_DIR/simhash_dedup.so.new"
+	$RUN mv "$LIBRARY_DIR/simhash_dedup.so.new" "$LIBRARY_DIR/simhash_dedup.so"
+	$RUN install -m 644 "$ROOT/simhash_dedup.control" "$ROOT"/sql/simhash_dedup--*.sql "$EXTENSION_DIR"
+}
+
+remove_files() {
+	find_folders
+	$RUN rm -f "$LIBRARY_DIR/simhash_dedup.so" "$EXTENSION_DIR/simhash_dedup.control" "$EXTENSION_DIR"/simhash_dedup--*.sql
 }
 
 # ---------------------------------------------------------------- a throw-away cluster

@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
-# make build, make install: compile for the server of PG_CONFIG and copy three files into it.
+# make build, make install: compile for the server of PG_CONFIG and copy three files into it. make uninstall removes them.
 # Nothing is installed by apt here: this is for a machine that has its server already.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/common.sh"
 
+if [ "${1:-build}" = uninstall ]; then
+	require_postgres build
+	remove_files
+	say "removed from PostgreSQL $PG_MAJOR"
+	exit 0
+fi
 require_rust
 require_build_tools
 require_postgres build

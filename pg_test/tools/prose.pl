@@ -27,7 +27,7 @@ exit($found ? 1 : 0);
 # What is checked when no file is named: pages, and the code with its comments and messages, but not that of tests.
 sub files
 {
-	my @all = grep { -e } qw(README.md CONTRIBUTING.md);
+	my @all = grep { -e } qw(README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md .github/PULL_REQUEST_TEMPLATE.md);
 	my $wanted = sub {
 		return if m{/(?:tests|target)(?:/|$)};
 		push @all, $_ if /\.(?:rs|md)$/ && !m{/bench/.*\.rs$} && !m{/(?:tables|moved_.*)\.md$};
@@ -145,7 +145,7 @@ sub judge
 	$text =~ s/\]\([^)]*\)/]/g;
 	$text =~ s/[\[\]*]//g;
 	my $line = $first;
-	my $most = $file =~ m{(?:^|/)(?:docs/|README\.md$)} && $file !~ m{(?:crates|src|bench|pg_test)/} ? $OF_PAGES : $OF_CODE;
+	my $most = $file =~ m{(?:^|/)(?:docs/|(?:README|SECURITY|CHANGELOG)\.md$)} && $file !~ m{(?:crates|src|bench|pg_test)/} ? $OF_PAGES : $OF_CODE;
 	# A sentence ends with a mark and what closes it, before a capital letter, a number, a name, code or a quotation.
 	my $next = qr/\s+(?:[A-Z\d`"(]|[a-z]+_)/;
 	for my $sentence (split /(?<=[.!?])(?=$next)|(?<=[.!?][)"'])(?=$next)/, $text)

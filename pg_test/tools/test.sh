@@ -37,6 +37,11 @@ pure_checks() {
 	check 'cargo clippy, pure crates' in_root cargo clippy --locked --all-targets "${crates[@]}" -- -D warnings
 	check 'released scripts' in_root released_scripts
 	check 'plain English' in_root perl pg_test/tools/prose.pl
+	check 'one version and description' in_root perl pg_test/tools/one_version.pl
+	if command -v shellcheck >/dev/null; then
+		check 'shellcheck' in_root shellcheck -x .ci/run pg_test/tools/*.sh bench/*/*.sh fuzz/*.sh packaging/*.sh
+	fi
+	! command -v actionlint >/dev/null || check 'actionlint' in_root actionlint
 }
 
 checks() {
@@ -47,9 +52,6 @@ checks() {
 	# The speed benchmark links libpq, which nothing else needs.
 	! pkg-config --exists libpq 2>/dev/null || benches+=(-p speed)
 	check 'cargo clippy, benchmarks' in_root cargo clippy --locked --all-targets "${benches[@]}" -- -D warnings
-	if command -v shellcheck >/dev/null; then
-		check 'shellcheck' in_root shellcheck -x pg_test/tools/*.sh bench/*/*.sh fuzz/*.sh packaging/*.sh
-	fi
 	check 'make install, elsewhere' in_root pg_test/tools/test_install.sh
 }
 

@@ -96,6 +96,10 @@ server 15
 on_path "$work/usr/15/bin/pg_config"
 repository
 installs 15 'nothing is set'
+left=0
+env PATH="$work/path:$PATH" PG_PLACES="$work/usr/*/bin" "$repo/pg_test/tools/install.sh" uninstall >"$work/out" 2>&1 || left=1
+[ -z "$(find "$DESTDIR" -type f)" ] || left=1
+result "$left" 'uninstall removes all that was installed'
 repository
 installs 15 'CARGO_TARGET_DIR' CARGO_TARGET_DIR="$work/elsewhere"
 repository
