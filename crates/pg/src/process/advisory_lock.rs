@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use pgrx::pg_sys;
 
 use super::compat::local_transaction;
+use super::unguarded;
 
 /// The class (`objsubid` in pg_locks) of our locks. PostgreSQL's own advisory lock functions use 1
 /// and 2, so ours never collide with a user's.
@@ -44,7 +45,7 @@ struct OwnLocks {
 pub fn lock_all_until_commit(table: pg_sys::Oid, numbers: impl Iterator<Item = u32>) {
     // SAFETY: reads a variable of the backend.
     let by = (local_transaction(), unsafe {
-        pg_sys::GetCurrentSubTransactionId()
+        unguarded::GetCurrentSubTransactionId()
     });
     for number in numbers {
         let lock = (table.to_u32(), number);
