@@ -251,6 +251,11 @@ pub fn next_in_ball(x: u64, query: u64, within: i32, radius: u32) -> Option<u64>
     if within < 0 {
         return None;
     }
+    if within == 0 && (x ^ query) & KEY_MASK != 0 {
+        // So most searches within 3 bits ask: the ball has one key, all of which x is below or above.
+        let lowest = query & KEY_MASK | without_highest(query & !KEY_MASK, radius);
+        return (x < query).then_some(lowest);
+    }
     let (within, differing) = (within as u32, x ^ query);
     let mut above = differing.count_ones();
     let mut above_in_key = (differing >> KEY_SHIFT).count_ones();
