@@ -272,6 +272,12 @@ impl LeafWalk {
         let right = special::right(&page);
         let matches = self.scan(&page, from, visit);
         view.note_matches(space, &page, matches);
+        if let Some(scope) = self.scopes.one() {
+            let query = Key::at(scope, self.filter.query);
+            if from <= query && right.is_none_or(|(_, high)| query < high) {
+                view.note_searched(space, query, &page);
+            }
+        }
         if let (Some(large), Some((_, high))) = (&mut self.large, right)
             && !high.starts_scope()
         {
