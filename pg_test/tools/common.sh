@@ -241,7 +241,7 @@ build_library() {
 	LIBRARY=$(cargo_artifact libsimhash_dedup.so --profile "${PROFILE:-release}" --lib $(cargo_features))
 }
 
-# Copies the three files into the server at hand; through sudo where the user may not write.
+# Copies the library, the control file and the SQL files into the server at hand; through sudo where the user may not write.
 install_files() {
 	local library_dir extension_dir run=''
 	library_dir=${DESTDIR:-}$("$PG_CONFIG" --pkglibdir)
@@ -254,7 +254,7 @@ install_files() {
 	$run install -d "$library_dir" "$extension_dir"
 	$run install -m 755 "$LIBRARY" "$library_dir/simhash_dedup.so.new"
 	$run mv "$library_dir/simhash_dedup.so.new" "$library_dir/simhash_dedup.so"
-	$run install -m 644 "$ROOT/simhash_dedup.control" "$ROOT"/sql/simhash_dedup--*.sql "$extension_dir"
+	$run install -m 644 "$ROOT/simhash_dedup.control" "$ROOT"/sql/simhash_dedup--*.sql "$ROOT/sql/simhash_review.sql" "$extension_dir"
 }
 
 # ---------------------------------------------------------------- a throw-away cluster
