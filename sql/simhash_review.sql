@@ -26,7 +26,7 @@ DO $$ BEGIN
 	RAISE EXCEPTION 'a variable is missing: relation, key, fp and text have to be given' USING ERRCODE = 'invalid_parameter_value',
 		HINT = 'Usage: psql -X -q -f simhash_review.sql -v relation=TABLE -v key=COLUMN -v fp=COLUMN -v text=COLUMN '
 			'[-v radius=3] [-v jaccard=0.8] [-v keep=COLUMN] [-v method=leader] [-v seed=1] [-v max_pairs=1000000] '
-			'[-v compared=20000] [-v examples=8] [-v clusters=10] > review.html';
+			'[-v compared=20000] [-v examples=8] [-v clusters=10] [-v steps=on] > review.html';
 END $$;
 \endif
 \if :{?radius} \else \set radius 3 \endif
@@ -114,8 +114,6 @@ SELECT (SELECT count(*) FROM pair) AS pairs,
 	(SELECT coalesce(jsonb_agg(jsonb_build_object('distance', distance, 'bin', bin, 'alike', alike, 'pairs', n)), '[]')
 		FROM (SELECT distance, least(floor(jaccard * 20 + 1e-9), 19)::int AS bin, alike, count(*) AS n
 			FROM compared GROUP BY 1, 2, 3) d) AS by_jaccard,
-	(SELECT jsonb_agg(jsonb_build_object('step', step, 'alike', (SELECT count(*) FROM compared WHERE jaccard >= :'jaccard'::float8 + step)))
-		FROM unnest('{-0.05,0.05}'::numeric[]) AS step) AS by_step,
 	(SELECT coalesce(jsonb_agg(to_jsonb(border)), '[]') FROM border WHERE place <= :'examples') AS border
 \gset
 
@@ -140,12 +138,16 @@ SELECT count(*) FILTER (WHERE place = 1) AS groups, count(*) AS members,
 		FROM ranked JOIN largest USING (cluster) WHERE place <= 20 GROUP BY grp) k) AS keys
 FROM ranked \gset
 
-SELECT coalesce(jsonb_agg(jsonb_build_object('radius', r, 'jaccard', j, 'groups', groups, 'members', members)), '[]') AS steps
+-- Four times the work: for few pairs, or when asked.
+\if :{?steps} \else
+SELECT :pairs <= 100000 AS steps \gset
+\endif
+SELECT coalesce(jsonb_agg(jsonb_build_object('radius', r, 'jaccard', j, 'groups', groups, 'members', members)), '[]') AS step_rows
 FROM (VALUES (:'radius'::int - 1, :'jaccard'::numeric), (:'radius'::int + 1, :'jaccard'::numeric),
 		(:'radius'::int, :'jaccard'::numeric - 0.05), (:'radius'::int, :'jaccard'::numeric + 0.05)) AS step (r, j),
 	LATERAL (SELECT count(DISTINCT cluster_id::text) AS groups, count(*) AS members
 		FROM :"ext".simhash_clusters_keyed(CAST(NULL AS :key_type), :relation_oid::regclass, :'key', :'fp', r, :'method', :'text', j)) c
-WHERE r BETWEEN 0 AND 64 AND j BETWEEN 0 AND 1 \gset
+WHERE :'steps'::boolean AND r BETWEEN 0 AND 64 AND j BETWEEN 0 AND 1 \gset
 
 -- ---------------------------------------------------------------- differing words of all pairs that are shown
 
@@ -176,12 +178,8 @@ FROM short \gset
 
 -- ---------------------------------------------------------------- safe for HTML
 
-SELECT jsonb_build_object('relation', :'rel', 'key', :'key', 'fp', :'fp', 'text', :'text', 'keep', :'keep', 'method', :'method',
-	'radius', :'radius'::int, 'jaccard', :'jaccard'::numeric, 'rows', :rows, 'fingerprints', :fingerprints, 'all_pairs', :'all_pairs'::boolean,
-	'pairs', :pairs, 'compared', :texts_compared, 'groups', :groups, 'members', :members, 'report', :'report'::jsonb,
-	'by_distance', CASE WHEN :'all_pairs'::boolean THEN :'by_distance'::jsonb END, 'by_jaccard', :'by_jaccard'::jsonb,
-	'by_step', :'by_step'::jsonb, 'steps', :'steps'::jsonb, 'shown', :'shown'::jsonb,
-	'keys', :'keys'::jsonb,
+SELECT jsonb_build_object('relation', :'rel', 'key', :'key', 'fp', :'fp', 'text', :'text', 'keep', :'keep',
+	'radius', :'radius'::int, 'jaccard', :'jaccard'::numeric, 'shown', :'shown'::jsonb, 'keys', :'keys'::jsonb,
 	'select', format('SELECT * FROM %s WHERE %I IN', :'rel', :'key'),
 	'delete', format(E'BEGIN;\nLOCK TABLE %1$s IN SHARE ROW EXCLUSIVE MODE;\nDELETE FROM %1$s WHERE %2$I IN (\n    SELECT key FROM (\n        '
 		'SELECT c.key, row_number() OVER (PARTITION BY c.cluster_id ORDER BY t.%3$I, t.%2$I) AS place\n        '
@@ -215,7 +213,7 @@ SELECT $$<!DOCTYPE html>
 body { margin: 0 auto; padding: 1rem; max-width: 62rem; background: var(--page); color: var(--text); font: 16px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; } h3 { font-size: 1rem; margin: 1.25rem 0 .25rem; }
 h1, h2, h3, p, dd, pre { overflow-wrap: anywhere; } .quiet, figcaption { color: var(--quiet); font-size: .9rem; }
-dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr)); gap: .5rem; margin: 1rem 0; }
+dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(7.5rem, 1fr)); gap: .5rem; margin: 1rem 0; }
 dl div { background: var(--box); border-radius: .5rem; padding: .5rem .75rem; } dt { color: var(--quiet); font-size: .85rem; }
 dd { margin: 0; font-size: 1.3rem; font-variant-numeric: tabular-nums; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(19rem, 100%), 1fr)); gap: 1.5rem; }
@@ -242,7 +240,7 @@ FROM (SELECT :'page'::jsonb) AS page (p);
 
 SELECT '<dl>' || string_agg(format('<div><dt>%s</dt><dd id="%s">%s</dd></div>', label, id, to_char(n, 'FM999,999,999,999,990')), E'\n' ORDER BY place) || '</dl>'
 FROM (VALUES (1, 'rows', 'rows', :rows), (2, 'with a fingerprint', 'fingerprints', :fingerprints),
-	(3, CASE WHEN :'all_pairs'::boolean THEN '' ELSE 'about so many ' END || 'pairs within the radius', 'pairs', CASE WHEN :'all_pairs'::boolean THEN :pairs ELSE :estimate END),
+	(3, 'pairs within the radius' || CASE WHEN :'all_pairs'::boolean THEN '' ELSE ', about' END, 'pairs', CASE WHEN :'all_pairs'::boolean THEN :pairs ELSE :estimate END),
 	(4, 'pairs whose texts were compared', 'compared', :texts_compared), (5, 'clusters', 'clusters', :groups),
 	(6, 'rows in clusters', 'members', :members), (7, 'rows go if one of each cluster stays', 'going', :members - :groups)) AS tile (place, label, id, n);
 
@@ -279,7 +277,7 @@ WITH bar AS (
 		string_agg(format('<g><title>%s: %s pairs</title><rect class="no" x="%s" y="%s" width="%s" height="%s"/><rect class="yes" x="%3$s" y="%7$s" '
 			'width="%5$s" height="%8$s"/></g>%9$s', label, round(n), round(5 + place * width, 1), round(165 - height, 1), round(width - 2, 1), round(height, 1),
 			round(165 - height * alike, 1), round(height * alike, 1),
-			format('<text x="%s" y="180">%s</text>', round(4 + (place + CASE chart WHEN 'distance' THEN 0.5 ELSE 0 END) * width, 1), tick)), E'\n' ORDER BY place) AS bars,
+			format('<text x="%s" y="180">%s</text>', round(((place + CASE chart WHEN 'distance' THEN 0.5 ELSE 0 END) * width + 8)::numeric, 1), tick)), E'\n' ORDER BY place) AS bars,
 		string_agg(format('<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>', label, to_char(n, 'FM999,999,999,999,990'),
 			CASE WHEN low < high THEN low || ' to ' || high END, CASE WHEN n > 0 AND (chart = 'similarity' OR place <= :'radius'::int) THEN round(100 * alike) || ' %' END), E'\n' ORDER BY place) AS cells
 	FROM bar GROUP BY chart
@@ -299,11 +297,11 @@ FROM chart, LATERAL (SELECT CASE chart WHEN 'distance' THEN 4 + 390.0 / places *
 			ELSE format('The %s pairs whose texts were compared, of %s within the radius, on a logarithmic scale.', :texts_compared,
 				CASE WHEN :'all_pairs'::boolean THEN :pairs::text ELSE format('about %s; all are pairs of rows that were drawn, so that there are %s', :estimate, :pairs) END) END) AS t (title, axis, limit_is, caption);
 
-SELECT '<h2>What one step changes</h2><div class="scroll"><table><tr><th>radius</th><th>similarity</th><th>clusters</th><th>rows that go</th><th></th></tr>' || string_agg(
+SELECT '<h2>What one step changes</h2>' || CASE WHEN :'steps'::boolean THEN '' ELSE '<p>Not computed: add -v steps=on.</p>' END || '<div class="scroll"><table><tr><th>radius</th><th>similarity</th><th>clusters</th><th>rows that go</th><th></th></tr>' || string_agg(
 	format('<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>', radius, jaccard, groups, members - groups,
 		CASE WHEN radius = :'radius'::int AND jaccard = :'jaccard'::numeric THEN 'this page' ELSE to_char(members - groups - (:members - :groups), 'FMSG999,999,999,990') END),
 	E'\n' ORDER BY radius, jaccard DESC) || '</table></div>'
-FROM (SELECT radius, jaccard, groups, members FROM jsonb_to_recordset(:'steps') AS s (radius int, jaccard numeric, groups bigint, members bigint)
+FROM (SELECT radius, jaccard, groups, members FROM jsonb_to_recordset(:'step_rows') AS s (radius int, jaccard numeric, groups bigint, members bigint)
 	UNION ALL SELECT :'radius'::int, :'jaccard'::numeric, :groups, :members) s;
 
 -- ---- rows
