@@ -81,12 +81,16 @@ FROM :"ext".simhash_radius_report(:relation_oid::regclass, :'key', :'fp', :'text
 \if :all_pairs
 \set pairs_found ':"ext".simhash_pairs_keyed(CAST(NULL AS :key_type), :relation_oid::regclass, :''key'', :''fp'', :''radius'')'
 \else
-\set pairs_found '(SELECT x.key AS a, y.key AS b, distance FROM (SELECT array_agg(number) AS keys, array_agg(fp) AS fps FROM row_drawn) d, LATERAL :"ext".simhash_group_pairs(keys, fps, :''radius'') p JOIN row_drawn x ON x.number = p.a JOIN row_drawn y ON y.number = p.b) f'
+\set pairs_found pair_drawn
 \endif
 WITH row_drawn AS MATERIALIZED (
 	SELECT row_number() OVER () AS number, (t.:"key")::text AS key, t.:"fp" AS fp FROM :rel t
 	WHERE t.:"fp" IS NOT NULL AND (hashtextextended((t.:"key")::text, :'seed') & :largest)
 		<= sqrt(:'max_pairs' / greatest(:estimate, 1)::float8) * :largest
+), pair_drawn AS (
+	SELECT x.key AS a, y.key AS b, distance
+	FROM (SELECT array_agg(number) AS keys, array_agg(fp) AS fps FROM row_drawn) d, :"ext".simhash_group_pairs(keys, fps, :'radius') p
+		JOIN row_drawn x ON x.number = p.a JOIN row_drawn y ON y.number = p.b
 ), pair AS MATERIALIZED (
 	SELECT a::text AS a, b::text AS b, distance FROM :pairs_found
 ), numbered AS (
@@ -181,11 +185,13 @@ FROM short \gset
 SELECT jsonb_build_object('relation', :'rel', 'key', :'key', 'fp', :'fp', 'text', :'text', 'keep', :'keep',
 	'radius', :'radius'::int, 'jaccard', :'jaccard'::numeric, 'shown', :'shown'::jsonb, 'keys', :'keys'::jsonb,
 	'select', format('SELECT * FROM %s WHERE %I IN', :'rel', :'key'),
-	'delete', format(E'BEGIN;\nLOCK TABLE %1$s IN SHARE ROW EXCLUSIVE MODE;\nDELETE FROM %1$s WHERE %2$I IN (\n    SELECT key FROM (\n        '
+	'delete', format(E'BEGIN;\nLOCK TABLE %1$s IN SHARE ROW EXCLUSIVE MODE;\nDELETE FROM %1$s WHERE %2$I IN (\n    '
+		'SELECT key FROM (\n        '
 		'SELECT c.key, row_number() OVER (PARTITION BY c.cluster_id ORDER BY t.%3$I, t.%2$I) AS place\n        '
 		'FROM %4$I.simhash_clusters_keyed(NULL::%5$s, %6$L, %2$L, %7$L, %8$s, %9$L, %10$L, %11$s) c\n        '
 		'JOIN %1$s t ON t.%2$I = c.key) ranked\n    WHERE place > 1);\n-- COMMIT; or ROLLBACK;',
-		:'rel', :'key', :'keep', :'ext', :'key_type', :'rel', :'fp', :'radius'::int, :'method', :'text', :'jaccard'::numeric))::text AS page \gset
+		:'rel', :'key', :'keep', :'ext', :'key_type', :'rel', :'fp', :'radius'::int, :'method', :'text',
+		:'jaccard'::numeric))::text AS page \gset
 
 -- Texts are changed as they stand in JSON, in which a backslash begins an escape. Characters that cannot be seen, or that turn
 -- what follows around, are shown as such.
@@ -210,22 +216,27 @@ SELECT $$<!DOCTYPE html>
 @media (prefers-color-scheme: dark) { :root { --page: #14181f; --text: #e4e8ee; --quiet: #9aa4b2; --line: #323a46; --box: #1d232c;
   --yes: #6ea4f5; --no: #566072; --mark: #fb923c; --ins: #1c4a2b; --del: #5a2424; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1rem; max-width: 62rem; background: var(--page); color: var(--text); font: 16px/1.5 system-ui, sans-serif; }
+body { margin: 0 auto; padding: 1rem; max-width: 62rem; background: var(--page);
+  color: var(--text); font: 16px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; } h3 { font-size: 1rem; margin: 1.25rem 0 .25rem; }
 h1, h2, h3, p, dd, pre { overflow-wrap: anywhere; } .quiet, figcaption { color: var(--quiet); font-size: .9rem; }
 dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(7.5rem, 1fr)); gap: .5rem; margin: 1rem 0; }
 dl div { background: var(--box); border-radius: .5rem; padding: .5rem .75rem; } dt { color: var(--quiet); font-size: .85rem; }
 dd { margin: 0; font-size: 1.3rem; font-variant-numeric: tabular-nums; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(19rem, 100%), 1fr)); gap: 1.5rem; }
-figure { margin: 0; } svg { width: 100%; height: auto; display: block; } svg text { font-size: 11px; fill: var(--quiet); text-anchor: middle; }
+figure { margin: 0; } svg { width: 100%; height: auto; display: block; }
+svg text { font-size: 11px; fill: var(--quiet); text-anchor: middle; }
 svg .yes { fill: var(--yes); } svg .no { fill: var(--no); } svg line { stroke: var(--line); }
 svg line.limit { stroke: var(--mark); stroke-width: 2; stroke-dasharray: 4 3; } svg text.limit { fill: var(--mark); }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .95rem; }
-th, td { padding: .25rem .9rem .25rem 0; text-align: right; border-bottom: 1px solid var(--line); } th { font-weight: 600; vertical-align: bottom; }
+th, td { padding: .25rem .9rem .25rem 0; text-align: right; border-bottom: 1px solid var(--line); }
+th { font-weight: 600; vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; } .scroll { overflow-x: auto; }
-.row { background: var(--box); border-radius: .5rem; padding: .5rem .75rem; margin: .5rem 0; } .kept { border-inline-start: 4px solid var(--yes); }
+.row { background: var(--box); border-radius: .5rem; padding: .5rem .75rem; margin: .5rem 0; }
+.kept { border-inline-start: 4px solid var(--yes); }
 .row p { margin: 0; white-space: pre-line; } ins, del { border-radius: .2rem; padding: 0 .15em; }
-ins { background: var(--ins); } del { background: var(--del); } i { font-size: .75em; border: 1px solid var(--mark); color: var(--mark); padding: 0 .2em; }
+ins { background: var(--ins); } del { background: var(--del); }
+i { font-size: .75em; border: 1px solid var(--mark); color: var(--mark); padding: 0 .2em; }
 code, pre { font-family: ui-monospace, monospace; font-size: .85rem; unicode-bidi: isolate; user-select: all; }
 pre { background: var(--box); border-radius: .5rem; padding: .75rem; white-space: pre-wrap; }
 </style>
@@ -233,100 +244,132 @@ pre { background: var(--box); border-radius: .5rem; padding: .75rem; white-space
 <body>$$;
 
 SELECT format('<h1>Near-duplicates of <bdi>%s</bdi></h1>
-<p class="quiet">Two rows are near-duplicates here if their fingerprints, <bdi>%s</bdi>, differ in at most %s bits and their texts, <bdi>%s</bdi>, '
-	'have a similarity of %s or more. Read on %s.</p>',
+<p class="quiet">Two rows are near-duplicates here if their fingerprints, <bdi>%s</bdi>, differ in at most %s bits and their texts, '
+	'<bdi>%s</bdi>, have a similarity of %s or more. Read on %s.</p>',
 	p->>'relation', p->>'fp', p->>'radius', p->>'text', p->>'jaccard', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'))
 FROM (SELECT :'page'::jsonb) AS page (p);
 
-SELECT '<dl>' || string_agg(format('<div><dt>%s</dt><dd id="%s">%s</dd></div>', label, id, to_char(n, 'FM999,999,999,999,990')), E'\n' ORDER BY place) || '</dl>'
+SELECT '<dl>' || string_agg(format('<div><dt>%s</dt><dd id="%s">%s</dd></div>', label, id, to_char(n, 'FM999,999,999,999,990')),
+	E'\n' ORDER BY place) || '</dl>'
 FROM (VALUES (1, 'rows', 'rows', :rows), (2, 'with a fingerprint', 'fingerprints', :fingerprints),
-	(3, 'pairs within the radius' || CASE WHEN :'all_pairs'::boolean THEN '' ELSE ', about' END, 'pairs', CASE WHEN :'all_pairs'::boolean THEN :pairs ELSE :estimate END),
+	(3, 'pairs within the radius' || CASE WHEN :'all_pairs'::boolean THEN '' ELSE ', about' END, 'pairs',
+		CASE WHEN :'all_pairs'::boolean THEN :pairs ELSE :estimate END),
 	(4, 'pairs whose texts were compared', 'compared', :texts_compared), (5, 'clusters', 'clusters', :groups),
-	(6, 'rows in clusters', 'members', :members), (7, 'rows go if one of each cluster stays', 'going', :members - :groups)) AS tile (place, label, id, n);
+	(6, 'rows in clusters', 'members', :members),
+	(7, 'rows go if one of each cluster stays', 'going', :members - :groups)) AS tile (place, label, id, n);
 
--- ---- charts: a bar is a count of pairs, drawn by its logarithm, since equal rows are often many; its blue part counts.
+-- ---- charts: a bar is a count of pairs, drawn by its logarithm, since equal rows are often many; its blue part is the share
+-- that counts. What comes from JSON here are numbers alone.
 
-WITH counted AS (
-	SELECT * FROM jsonb_to_recordset(:'by_jaccard') AS c (distance int, bin int, alike boolean, pairs bigint)
-), share AS (
+WITH share AS (
 	SELECT distance, bin, sum(pairs) AS n, coalesce(sum(pairs) FILTER (WHERE alike), 0) / sum(pairs) AS alike
-	FROM counted GROUP BY GROUPING SETS (distance, bin)
+	FROM jsonb_to_recordset(:'by_jaccard') AS c (distance int, bin int, alike boolean, pairs bigint)
+	GROUP BY GROUPING SETS (distance, bin)
 ), found AS (
-	SELECT r.distance, r.pairs, r.low, r.high FROM jsonb_to_recordset(:'report') AS r (distance int, pairs bigint, low bigint, high bigint)
+	SELECT distance, pairs, low, high FROM jsonb_to_recordset(:'report') AS r (distance int, pairs bigint, low bigint, high bigint)
 	WHERE distance > :'radius'::int OR NOT :'all_pairs'::boolean
 	UNION ALL
-	SELECT r.distance, coalesce(e.pairs, 0), coalesce(e.pairs, 0), coalesce(e.pairs, 0) FROM generate_series(0, :'radius'::int) AS r (distance)
-	LEFT JOIN jsonb_to_recordset(:'by_distance') AS e (distance int, pairs bigint) ON e.distance = r.distance WHERE :'all_pairs'::boolean
+	SELECT d, coalesce(pairs, 0), NULL, NULL FROM generate_series(0, :'radius'::int) AS d
+	LEFT JOIN jsonb_to_recordset(:'by_distance') AS e (distance int, pairs bigint) ON distance = d
+	WHERE :'all_pairs'::boolean
 ), bar AS (
-	SELECT 'distance' AS chart, f.distance AS place, f.pairs::numeric AS n, low, high, coalesce(alike, 0) AS alike, f.distance || ' bits' AS label,
-		CASE WHEN f.distance % (1 + :'radius'::int / 20) = 0 THEN f.distance::text END AS tick
+	SELECT 'distance' AS chart, f.distance AS place, pairs::numeric AS n, CASE WHEN low < high THEN low || ' to ' || high END AS interval,
+		alike, f.distance::text AS label, CASE WHEN f.distance % (1 + :'radius'::int / 20) = 0 THEN f.distance END::text AS tick
 	FROM found f LEFT JOIN share s ON s.distance = f.distance
 	UNION ALL
-	SELECT 'similarity', b, coalesce(n, 0), n::bigint, n::bigint, coalesce(alike, 0), to_char(b / 20.0, 'FM0.00') || ' to ' || to_char((b + 1) / 20.0, 'FM0.00'),
-		CASE WHEN b % 4 = 0 THEN to_char(b / 20.0, 'FM0.0') END
-	FROM generate_series(0, 19) AS b LEFT JOIN share s ON s.bin = b
+	SELECT 'similarity', b, coalesce(n, 0), NULL, alike,
+		to_char(b / 20.0, 'FM0.00') || ' to ' || to_char((b + 1) / 20.0, 'FM0.00'), CASE WHEN b % 4 = 0 THEN to_char(b / 20.0, 'FM0.0') END
+	FROM generate_series(0, 19) AS b LEFT JOIN share s ON bin = b
 )
 SELECT jsonb_agg(to_jsonb(bar)) AS bars FROM bar \gset
 
 WITH bar AS (
 	SELECT *, 390.0 / count(*) OVER c AS width, ln(1 + n) / greatest(max(ln(1 + n)) OVER c, 1) * 130 AS height
-	FROM jsonb_to_recordset(:'bars') AS b (chart text, place int, n numeric, low bigint, high bigint, alike numeric, label text, tick text)
+	FROM jsonb_to_recordset(:'bars')
+		AS b (chart text, place int, n numeric, interval text, alike numeric, label text, tick text)
 	WINDOW c AS (PARTITION BY chart)
+), drawn AS (
+	SELECT *, round(5 + place * width, 1) AS x, round(width - 2, 1) AS w, round(height, 1) AS h,
+		round(height * coalesce(alike, 0), 1) AS blue,
+		-- Distances stand below their bars, similarities at the edges of theirs.
+		round(8 + (place + CASE chart WHEN 'distance' THEN 0.5 ELSE 0 END) * width, 1) AS tick_x
+	FROM bar
 ), chart AS (
 	SELECT chart, count(*) AS places,
-		string_agg(format('<g><title>%s: %s pairs</title><rect class="no" x="%s" y="%s" width="%s" height="%s"/><rect class="yes" x="%3$s" y="%7$s" '
-			'width="%5$s" height="%8$s"/></g>%9$s', label, round(n), round(5 + place * width, 1), round(165 - height, 1), round(width - 2, 1), round(height, 1),
-			round(165 - height * alike, 1), round(height * alike, 1),
-			format('<text x="%s" y="180">%s</text>', round(((place + CASE chart WHEN 'distance' THEN 0.5 ELSE 0 END) * width + 8)::numeric, 1), tick)), E'\n' ORDER BY place) AS bars,
-		string_agg(format('<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>', label, to_char(n, 'FM999,999,999,999,990'),
-			CASE WHEN low < high THEN low || ' to ' || high END, CASE WHEN n > 0 AND (chart = 'similarity' OR place <= :'radius'::int) THEN round(100 * alike) || ' %' END), E'\n' ORDER BY place) AS cells
-	FROM bar GROUP BY chart
+		string_agg(format('<g><title>%s %s: %s pairs</title><rect class="no" x="%s" y="%s" width="%s" height="%s"/>',
+				chart, label, round(n), x, 165 - h, w, h)
+			|| format('<rect class="yes" x="%s" y="%s" width="%s" height="%s"/></g>', x, 165 - blue, w, blue)
+			|| CASE WHEN tick IS NULL THEN '' ELSE format('<text x="%s" y="180">%s</text>', tick_x, tick) END, E'\n' ORDER BY place) AS bars,
+		string_agg(format('<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>', label, to_char(n, 'FM999,999,999,999,990'), interval,
+			round(100 * alike) || ' %'), E'\n' ORDER BY place) AS cells
+	FROM drawn GROUP BY chart
+), labelled AS (
+	SELECT chart, bars, cells, 'How far apart' AS title, 'bits that differ' AS axis, 'radius ' || :'radius' AS limit_is,
+		4 + 390.0 / places * (:'radius'::int + 1) AS limit_x,
+		'Pairs by distance, on a logarithmic scale. Blue is the share whose texts are alike enough. '
+			|| CASE WHEN :'all_pairs'::boolean THEN 'Right of the line' ELSE 'All numbers are' END
+			|| ' estimated from a sample of rows.' AS caption
+	FROM chart WHERE chart = 'distance'
+	UNION ALL
+	SELECT chart, bars, cells, 'How alike', 'similarity of the texts', 'at least ' || :'jaccard', 4 + 390 * :'jaccard'::numeric,
+		format('The %s pairs whose texts were compared%s, on a logarithmic scale.', to_char(:texts_compared, 'FM999,999,999,990'),
+			CASE WHEN NOT :'all_pairs'::boolean THEN ', among rows drawn at random' END)
+	FROM chart WHERE chart = 'similarity'
 )
 SELECT '<div class="charts">' || string_agg(format('<figure><h2>%s</h2>
 <svg viewBox="0 0 400 200" role="img" aria-label="%s"><line x1="5" y1="165.5" x2="395" y2="165.5"/>
 %s
-<line class="limit" x1="%s" y1="22" x2="%4$s" y2="165"/><text class="limit" x="%5$s" y="14">%6$s</text><text x="200" y="197">%7$s</text></svg>
-<figcaption>%8$s</figcaption><details><summary>The numbers</summary><div class="scroll"><table><tr><th>%7$s</th><th>pairs</th><th>95 %% interval</th><th>alike enough</th></tr>
-%9$s</table></div></details></figure>',
-	title, title || ': ' || axis, bars, round(x, 1), round(least(greatest(x, 40), 350), 1), limit_is, axis, caption, cells), E'\n' ORDER BY chart) || '</div>'
-FROM chart, LATERAL (SELECT CASE chart WHEN 'distance' THEN 4 + 390.0 / places * (:'radius'::int + 1) ELSE 4 + 390 * :'jaccard'::numeric END) AS c (x),
-	LATERAL (SELECT CASE chart WHEN 'distance' THEN 'How far apart' ELSE 'How alike' END, CASE chart WHEN 'distance' THEN 'bits that differ' ELSE 'similarity of the texts' END,
-		CASE chart WHEN 'distance' THEN 'radius ' || :'radius' ELSE 'at least ' || :'jaccard' END,
-		CASE chart WHEN 'distance' THEN 'Pairs by distance, on a logarithmic scale; blue: the texts are alike enough.'
-				|| CASE WHEN :'all_pairs'::boolean THEN ' Right of the line' ELSE ' All numbers' END || ' estimated from a sample of rows.'
-			ELSE format('The %s pairs whose texts were compared, of %s within the radius, on a logarithmic scale.', :texts_compared,
-				CASE WHEN :'all_pairs'::boolean THEN :pairs::text ELSE format('about %s; all are pairs of rows that were drawn, so that there are %s', :estimate, :pairs) END) END) AS t (title, axis, limit_is, caption);
+<line class="limit" x1="%s" y1="22" x2="%4$s" y2="165"/><text class="limit" x="%5$s" y="14">%6$s</text>
+<text x="200" y="197">%7$s</text></svg>
+<figcaption>%8$s</figcaption>
+<details><summary>The numbers</summary><div class="scroll"><table>
+<tr><th>%7$s</th><th>pairs</th><th>95 %% interval</th><th>alike enough</th></tr>
+%9$s</table></div></details></figure>', title, title || ': ' || axis, bars, round(limit_x, 1),
+	round(least(greatest(limit_x, 40), 350), 1), limit_is, axis, caption, cells), E'\n' ORDER BY chart) || '</div>'
+FROM labelled;
 
-SELECT '<h2>What one step changes</h2>' || CASE WHEN :'steps'::boolean THEN '' ELSE '<p>Not computed: add -v steps=on.</p>' END || '<div class="scroll"><table><tr><th>radius</th><th>similarity</th><th>clusters</th><th>rows that go</th><th></th></tr>' || string_agg(
-	format('<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>', radius, jaccard, groups, members - groups,
-		CASE WHEN radius = :'radius'::int AND jaccard = :'jaccard'::numeric THEN 'this page' ELSE to_char(members - groups - (:members - :groups), 'FMSG999,999,999,990') END),
-	E'\n' ORDER BY radius, jaccard DESC) || '</table></div>'
-FROM (SELECT radius, jaccard, groups, members FROM jsonb_to_recordset(:'step_rows') AS s (radius int, jaccard numeric, groups bigint, members bigint)
-	UNION ALL SELECT :'radius'::int, :'jaccard'::numeric, :groups, :members) s;
+SELECT '<h2>What one step changes</h2>' || CASE WHEN :'steps'::boolean THEN '' ELSE '<p>Not computed: add -v steps=on.</p>' END
+	|| '<div class="scroll"><table><tr><th>radius</th><th>similarity</th><th>clusters</th><th>rows that go</th><th></th></tr>'
+	|| string_agg(format('<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>', radius, jaccard, groups, members - groups,
+		coalesce(this, to_char(members - groups - (:members - :groups), 'FMSG999,999,999,990'))), E'\n' ORDER BY radius, jaccard DESC)
+	|| '</table></div>'
+FROM (SELECT *, NULL AS this FROM jsonb_to_recordset(:'step_rows') AS s (radius int, jaccard numeric, groups bigint, members bigint)
+	UNION ALL SELECT :'radius', :'jaccard', :groups, :members, 'this page') s;
 
 -- ---- rows
 
-SELECT '<h2>Pairs at the border</h2><p class="quiet">Drawn at random, the same each time with one seed (' || :'seed'::bigint || '). <del>Only the first row</del> has these words, '
-	'<ins>only the second</ins> those; longer texts are shortened.</p>' || coalesce(string_agg(
-	CASE WHEN place = 1 THEN '<h3>' || CASE kind WHEN 'under' THEN 'Not alike enough, by 0.05 or less' WHEN 'over' THEN 'Alike enough, by less than 0.05'
-		ELSE 'Alike enough, at the last bit' END || '</h3>' ELSE '' END
-	|| format('<div class="row"><p class="quiet"><bdi><code>%s</code></bdi> and <bdi><code>%s</code></bdi>: %s bits, similarity %s</p><p dir="auto">%s</p></div>',
-		a, b, distance, round(jaccard::numeric, 2), words), E'\n' ORDER BY kind DESC, place), '<p>There are none.</p>')
-FROM (SELECT :'page'::jsonb) AS page (p), jsonb_to_recordset(p->'shown') AS s (kind text, place int, a text, b text, distance int, jaccard float8, words text)
+SELECT format('<h2>Pairs at the border</h2><p class="quiet">Drawn at random, the same each time with one seed (%s). '
+	'<del>Only the first row</del> has these words, <ins>only the second</ins> those; longer texts are shortened.</p>', :'seed'::bigint)
+	|| coalesce(string_agg(CASE WHEN place = 1 THEN format('<h3>%s</h3>', CASE kind WHEN 'under' THEN 'Not alike enough, by 0.05 or less'
+			WHEN 'over' THEN 'Alike enough, by less than 0.05' ELSE 'Alike enough, at the last bit' END) ELSE '' END
+		|| format('<div class="row"><p class="quiet"><bdi><code>%s</code></bdi> and <bdi><code>%s</code></bdi>: %s bits, similarity %s</p>'
+			'<p dir="auto">%s</p></div>', a, b, distance, trunc(jaccard::numeric, 2), words), E'\n' ORDER BY kind DESC, place),
+		'<p>There are none.</p>')
+FROM (SELECT :'page'::jsonb) AS page (p), jsonb_to_recordset(p->'shown')
+	AS s (kind text, place int, a text, b text, distance int, jaccard float8, words text)
 WHERE kind <> 'member';
 
-SELECT format('<h2>The largest clusters</h2><p class="quiet">Of each cluster the row with the smallest <bdi>%s</bdi> would stay; it comes first. Of the others the words are '
-	'marked that differ from it.</p>', p->>'keep') || coalesce(string_agg(
-	CASE WHEN place = 1 THEN format('<h3>%s rows</h3><pre>%s (%s)</pre>', to_char(size, 'FM999,999,999,990'), p->>'select', keys)
-		|| CASE WHEN size > 20 THEN '<p class="quiet">The first 20 keys.</p>' ELSE '' END ELSE '' END
-	|| format('<div class="row%s"><p class="quiet"><bdi><code>%s</code></bdi>%s%s</p><p dir="auto">%s</p></div>', CASE WHEN place = 1 THEN ' kept' END, b,
-		CASE WHEN p->>'keep' <> p->>'key' THEN ' <bdi>' || coalesce(keep, 'NULL') || '</bdi>' END,
-		CASE WHEN place = 1 THEN ' stays' ELSE format(': %s bits, similarity %s', distance, round(jaccard::numeric, 2)) END, words), E'\n' ORDER BY s.grp, place), '<p>There are none.</p>')
-FROM (SELECT :'page'::jsonb) AS page (p) LEFT JOIN LATERAL jsonb_to_recordset(p->'shown') AS s (kind text, grp int, place int, size bigint, b text, keep text, distance int, jaccard float8, words text)
-	ON kind = 'member' LEFT JOIN LATERAL jsonb_to_recordset(p->'keys') AS k (grp int, keys text) ON k.grp = s.grp
-GROUP BY p;
+WITH page AS (SELECT :'page'::jsonb AS p), member AS (
+	SELECT s.*, CASE WHEN place = 1 THEN format('<h3>%s rows</h3><pre>%s (%s)</pre>%s', to_char(size, 'FM999,999,999,990'),
+			p->>'select', keys,
+			CASE WHEN size > 20 THEN '<p class="quiet">The first 20 keys.</p>' END) ELSE '' END AS heading,
+		CASE WHEN p->>'keep' <> p->>'key' THEN format(' <bdi>%s</bdi>', coalesce(keep, 'NULL')) END AS kept_by
+	FROM page, jsonb_to_recordset(p->'shown')
+			AS s (kind text, grp int, place int, size bigint, b text, keep text, distance int, jaccard float8, words text),
+		jsonb_to_recordset(p->'keys') AS k (grp int, keys text)
+	WHERE kind = 'member' AND k.grp = s.grp
+)
+SELECT format('<h2>The largest clusters</h2><p class="quiet">Of each cluster the row with the smallest <bdi>%s</bdi> would stay; '
+	'it comes first. Of the others the words are marked that differ from it.</p>', (SELECT p->>'keep' FROM page))
+	|| coalesce(string_agg(heading || format('<div class="row%s"><p class="quiet"><bdi><code>%s</code></bdi>%s%s</p>'
+		'<p dir="auto">%s</p></div>',
+		CASE WHEN place = 1 THEN ' kept' END, b, kept_by, CASE WHEN place = 1 THEN ' stays'
+			ELSE format(': %s bits, similarity %s', distance, trunc(jaccard::numeric, 2)) END, words), E'\n' ORDER BY grp, place),
+		'<p>There are none.</p>')
+FROM member;
 
-SELECT format('<h2>What would delete the others</h2><p class="quiet">Nothing has been changed. This keeps the row with the smallest <bdi>%s</bdi> of each cluster.</p><pre>%s</pre>
+SELECT format('<h2>What would delete the others</h2><p class="quiet">Nothing has been changed. This keeps the row with the smallest '
+	'<bdi>%s</bdi> of each cluster.</p><pre>%s</pre>
 </body>
 </html>', p->>'keep', p->>'delete')
 FROM (SELECT :'page'::jsonb) AS page (p);

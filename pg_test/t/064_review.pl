@@ -95,7 +95,7 @@ SELECT (SELECT count(*) FROM $t), (SELECT count($f) FROM $t), (SELECT count(*) F
 END
 is_deeply(counts($page), \%direct, 'counts are those of the functions');
 cmp_ok($direct{going}, '>', 50, 'there is something to show');
-for my $by ([ 'distance', "SELECT distance || ' bits', count(*) FROM $pairs GROUP BY distance" ],
+for my $by ([ 'distance', "SELECT distance, count(*) FROM $pairs GROUP BY distance" ],
 	[ 'similarity', "SELECT to_char(bin / 20.0, 'FM0.00') || ' to ' || to_char((bin + 1) / 20.0, 'FM0.00'), count(*) FROM $pairs p JOIN $t x ON x.$k = a JOIN $t y ON y.$k = b,
 		LATERAL (SELECT least(floor(simhash_jaccard(x.$b, y.$b) * 20 + 1e-9), 19)::int) s (bin) GROUP BY bin" ])
 {
