@@ -360,7 +360,7 @@ WITH page AS (SELECT :'page'::jsonb AS p), member AS (
 	WHERE kind = 'member' AND k.grp = s.grp
 )
 SELECT format('<h2>The largest clusters</h2><p class="quiet">Of each cluster the row with the smallest <bdi>%s</bdi> would stay; '
-	'it comes first. Of the others the words are marked that differ from it.</p>', (SELECT p->>'keep' FROM page))
+	'it comes first. In the others, the words that differ from it are marked.</p>', (SELECT p->>'keep' FROM page))
 	|| coalesce(string_agg(heading || format('<div class="row%s"><p class="quiet"><bdi><code>%s</code></bdi>%s%s</p>'
 		'<p dir="auto">%s</p></div>',
 		CASE WHEN place = 1 THEN ' kept' END, b, kept_by, CASE WHEN place = 1 THEN ' stays'

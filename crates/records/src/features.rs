@@ -52,7 +52,7 @@ pub fn features(
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Vec<u64> {
+    fn features_of(text: &str) -> Vec<u64> {
         let mut found = Vec::new();
         features(text, 3, &mut found, &mut || {}).unwrap();
         found
@@ -61,17 +61,17 @@ mod tests {
     #[test]
     fn words_and_ngrams_count_once() {
         // Words ab, cab; n-grams abc, bca, cab.
-        assert_eq!(of("Ab cab").len(), 5);
-        assert_eq!(of("ab cab, AB"), of("ab, cab ab"));
-        assert!(of("abc").contains(&city64(b"abc")));
+        assert_eq!(features_of("Ab cab").len(), 5);
+        assert_eq!(features_of("ab cab, AB"), features_of("ab, cab ab"));
+        assert!(features_of("abc").contains(&city64(b"abc")));
         // Fewer letters than an n-gram has are one.
-        assert_eq!(of("a").len(), 2);
-        assert!(of(" -,").is_empty());
+        assert_eq!(features_of("a").len(), 2);
+        assert!(features_of(" -,").is_empty());
     }
 
     #[test]
     fn ngrams_cross_words() {
-        let (joined, apart) = (of("kx-1034"), of("kx1034"));
+        let (joined, apart) = (features_of("kx-1034"), features_of("kx1034"));
         let shared = joined.iter().filter(|f| apart.contains(f)).count();
         assert_eq!(shared, 4, "kx1, x10, 103, 034");
     }
@@ -79,8 +79,8 @@ mod tests {
     #[test]
     fn han_characters_are_words_and_ngrams() {
         let (a, b) = (
-            of("关于解决办证问题的建议"),
-            of("关于尽快解决办证问题的建议"),
+            features_of("关于解决办证问题的建议"),
+            features_of("关于尽快解决办证问题的建议"),
         );
         let shared = a.iter().filter(|f| b.contains(f)).count();
         assert!(shared >= 10, "{shared} of {} and {}", a.len(), b.len());

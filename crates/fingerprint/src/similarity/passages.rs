@@ -53,7 +53,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashSet;
 
-    fn of(text: &str, n: usize, least: usize) -> Vec<u64> {
+    fn passages_of(text: &str, n: usize, least: usize) -> Vec<u64> {
         let letters = Letters::new(text, &mut || {}).unwrap();
         let mut chosen = Vec::new();
         passages(&letters, n, least, &mut chosen, &mut || {}).unwrap();
@@ -80,7 +80,7 @@ mod tests {
     proptest! {
         #[test]
         fn minima_of_all_windows_are_chosen(text in "[ab中, ]{0,120}", n in 1usize..9, more in 0usize..30) {
-            prop_assert_eq!(of(&text, n, n + more), expected(&text, n, n + more));
+            prop_assert_eq!(passages_of(&text, n, n + more), expected(&text, n, n + more));
         }
 
         #[test]
@@ -88,7 +88,7 @@ mod tests {
             a in "[a-z ]{0,80}", b in "[a-z ]{0,80}", c in "[a-z]{0,80}", d in "[a-z中]{0,80}",
             passage in "[a-d中]{40,60}", n in 1usize..20,
         ) {
-            let (one, other) = (of(&format!("{a}{passage}{b}"), n, 40), of(&format!("{c} {passage} {d}"), n, 40));
+            let (one, other) = (passages_of(&format!("{a}{passage}{b}"), n, 40), passages_of(&format!("{c} {passage} {d}"), n, 40));
             prop_assert!(one.iter().any(|hash| other.contains(hash)));
         }
     }
@@ -101,7 +101,7 @@ mod tests {
             char::from(b'a' + (x >> 33) as u8 % 26)
         };
         let text: String = (0..100_000).map(letter).collect();
-        let count = of(&text, 12, 40).len();
+        let count = passages_of(&text, 12, 40).len();
         assert!(
             (6_300..7_000).contains(&count),
             "{count} of 100,000, with windows of 29"
@@ -110,8 +110,8 @@ mod tests {
 
     #[test]
     fn a_repeated_text_has_few() {
-        assert_eq!(of(&"a".repeat(10_000), 12, 40).len(), 1);
-        assert!(of(" , ", 12, 40).is_empty());
-        assert_eq!(of("ab", 12, 40), of("AB.", 12, 12));
+        assert_eq!(passages_of(&"a".repeat(10_000), 12, 40).len(), 1);
+        assert!(passages_of(" , ", 12, 40).is_empty());
+        assert_eq!(passages_of("ab", 12, 40), passages_of("AB.", 12, 12));
     }
 }

@@ -81,7 +81,7 @@ pub(super) fn init_for(
     set_flag(page, WIDE, format.wide);
     put_u32(page, SCOPE_AT, scope.unwrap_or(0));
     set_upper(page, SCOPE_AT);
-    let layout = Layout::of(page);
+    let layout = Layout::read(page);
     for (i, key) in postings.iter().enumerate() {
         layout.put(page, i, *key);
     }
@@ -192,7 +192,7 @@ pub fn check(page: &Page) -> Result<(), Error> {
 /// All postings, in the order of the page.
 #[inline]
 pub fn postings(page: &Page) -> impl Iterator<Item = Key> + '_ {
-    let layout = Layout::of(page);
+    let layout = Layout::read(page);
     (0..count(page)).map(move |i| layout.get(page, i))
 }
 
@@ -204,7 +204,7 @@ pub const APPENDED: usize = BOUNDS.end - BOUNDS.start + LO + MOST_AUX;
 #[inline]
 pub fn append(page: &mut Page, key: Key) -> [ops::Range<usize>; 3] {
     debug_assert!(has_room(page, key));
-    let (n, layout) = (count(page), Layout::of(page));
+    let (n, layout) = (count(page), Layout::read(page));
     let size = layout.aux_size();
     let (lo_at, aux_at) = (HEADER + LO * n, layout.aux_at(n));
     layout.put(page, n, key);

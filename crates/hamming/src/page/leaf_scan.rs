@@ -28,7 +28,7 @@ pub fn scan(
     candidates.clear();
     kernel::find(page, filter, from, candidates);
     let mut matches = 0;
-    let layout = Layout::of(page);
+    let layout = Layout::read(page);
     // The rest of a posting stands far from its low word, in a line of its own that the processor's
     // cache seldom holds: all are fetched together, not one after the other.
     for &i in candidates.positions() {

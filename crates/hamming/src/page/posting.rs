@@ -33,7 +33,7 @@ pub(super) struct Layout {
 
 impl Layout {
     #[inline]
-    pub(super) fn of(page: &Page) -> Layout {
+    pub(super) fn read(page: &Page) -> Layout {
         let (low, one_scope) = (leaf::low(page), get_u32(page, SCOPE_AT));
         Layout {
             format: Format::new(has_own_scopes(page), has_flag(page, WIDE)),

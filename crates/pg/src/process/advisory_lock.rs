@@ -53,7 +53,7 @@ const RANGE: u32 = 4096;
 
 impl OwnLocks {
     /// Forgets the locks of another subtransaction.
-    fn of(&mut self, by: (u32, pg_sys::SubTransactionId)) -> &mut Self {
+    fn taken_by(&mut self, by: (u32, pg_sys::SubTransactionId)) -> &mut Self {
         if self.by != by {
             self.taken.clear();
             self.by = by;
@@ -84,13 +84,13 @@ pub fn lock_all_until_commit(table: pg_sys::Oid, numbers: impl Iterator<Item = u
     });
     for number in numbers {
         let has = OWN_LOCKS.with_borrow_mut(|own| {
-            let (word, bit) = own.of(by).bit(table, number);
+            let (word, bit) = own.taken_by(by).bit(table, number);
             *word & bit != 0
         });
         if !has {
             lock_until_commit(table, number);
             OWN_LOCKS.with_borrow_mut(|own| {
-                let (word, bit) = own.of(by).bit(table, number);
+                let (word, bit) = own.taken_by(by).bit(table, number);
                 *word |= bit;
             });
         }
