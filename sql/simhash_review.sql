@@ -273,7 +273,7 @@ WITH share AS (
 	LEFT JOIN jsonb_to_recordset(:'by_distance') AS e (distance int, pairs bigint) ON distance = d
 	WHERE :'all_pairs'::boolean
 ), bar AS (
-	SELECT 'distance' AS chart, f.distance AS place, pairs::numeric AS n, CASE WHEN low < high THEN low || ' to ' || high END AS interval,
+	SELECT 'distance' AS chart, f.distance AS place, pairs::numeric AS n, CASE WHEN low < high THEN low || ' to ' || high END AS bounds,
 		alike, f.distance::text AS label, CASE WHEN f.distance % (1 + :'radius'::int / 20) = 0 THEN f.distance END::text AS tick
 	FROM found f LEFT JOIN share s ON s.distance = f.distance
 	UNION ALL
@@ -286,7 +286,7 @@ SELECT jsonb_agg(to_jsonb(bar)) AS bars FROM bar \gset
 WITH bar AS (
 	SELECT *, 390.0 / count(*) OVER c AS width, ln(1 + n) / greatest(max(ln(1 + n)) OVER c, 1) * 130 AS height
 	FROM jsonb_to_recordset(:'bars')
-		AS b (chart text, place int, n numeric, interval text, alike numeric, label text, tick text)
+		AS b (chart text, place int, n numeric, bounds text, alike numeric, label text, tick text)
 	WINDOW c AS (PARTITION BY chart)
 ), drawn AS (
 	SELECT *, round(5 + place * width, 1) AS x, round(width - 2, 1) AS w, round(height, 1) AS h,
@@ -300,7 +300,7 @@ WITH bar AS (
 				chart, label, round(n), x, 165 - h, w, h)
 			|| format('<rect class="yes" x="%s" y="%s" width="%s" height="%s"/></g>', x, 165 - blue, w, blue)
 			|| CASE WHEN tick IS NULL THEN '' ELSE format('<text x="%s" y="180">%s</text>', tick_x, tick) END, E'\n' ORDER BY place) AS bars,
-		string_agg(format('<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>', label, to_char(n, 'FM999,999,999,999,990'), interval,
+		string_agg(format('<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>', label, to_char(n, 'FM999,999,999,999,990'), bounds,
 			round(100 * alike) || ' %'), E'\n' ORDER BY place) AS cells
 	FROM drawn GROUP BY chart
 ), labelled AS (
@@ -330,7 +330,8 @@ FROM labelled;
 
 SELECT '<h2>What one step changes</h2>' || CASE WHEN :'steps'::boolean THEN '' ELSE '<p>Not computed: add -v steps=on.</p>' END
 	|| '<div class="scroll"><table><tr><th>radius</th><th>similarity</th><th>clusters</th><th>rows that go</th><th></th></tr>'
-	|| string_agg(format('<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>', radius, jaccard, groups, members - groups,
+	|| string_agg(format('<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>', radius, jaccard,
+		to_char(groups, 'FM999,999,999,990'), to_char(members - groups, 'FM999,999,999,990'),
 		coalesce(this, to_char(members - groups - (:members - :groups), 'FMSG999,999,999,990'))), E'\n' ORDER BY radius, jaccard DESC)
 	|| '</table></div>'
 FROM (SELECT *, NULL AS this FROM jsonb_to_recordset(:'step_rows') AS s (radius int, jaccard numeric, groups bigint, members bigint)
