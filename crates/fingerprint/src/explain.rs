@@ -7,7 +7,7 @@
 //! that a row lacks, or else half for each.
 
 use crate::error::Error;
-use crate::simhash::Sums;
+use crate::simhash::{Sums, UNIT};
 use crate::similarity::weighted_sets::{by_hash, cosine_of, probability_jaccard, side_by_side};
 use crate::sketch::{Feature, ShownColumn, ShownRow};
 
@@ -16,9 +16,6 @@ const SHOWN: usize = 3;
 
 /// Characters of a feature that are shown.
 const SHOWN_CHARACTERS: usize = 80;
-
-/// Parts of a bit are multiples of 1 / UNIT, so that their sum is exact.
-const UNIT: f64 = 4_294_967_296.0;
 
 /// What one column has to do with the distance.
 #[derive(Debug)]
@@ -80,17 +77,10 @@ fn explain_column(
         pause();
         match pair {
             [Some(_), Some(_)] => shared += 1,
-            [a, b] => [a, b]
-                .into_iter()
-                .zip(&mut only)
-                .for_each(|(feature, most)| {
-                    most.extend(feature);
-                    most.sort_by(|a, b| {
-                        let weights = b.weight.total_cmp(&a.weight);
-                        weights.then_with(|| a.feature.cmp(&b.feature))
-                    });
-                    most.truncate(SHOWN);
-                }),
+            [a, b] => {
+                keep_heaviest(&mut only[0], a);
+                keep_heaviest(&mut only[1], b);
+            }
         }
     }
     Ok(ColumnExplained {
@@ -100,6 +90,16 @@ fn explain_column(
         bits,
         only: only.map(|features| features.iter().map(|f| readable(&f.feature)).collect()),
     })
+}
+
+/// Adds a feature, and drops the lightest if there are too many.
+fn keep_heaviest<'a>(heaviest: &mut Vec<&'a Feature>, feature: Option<&'a Feature>) {
+    heaviest.extend(feature);
+    heaviest.sort_by(|a, b| {
+        let weights = b.weight.total_cmp(&a.weight);
+        weights.then_with(|| a.feature.cmp(&b.feature))
+    });
+    heaviest.truncate(SHOWN);
 }
 
 /// A feature, shortened if it is very long.
@@ -134,23 +134,16 @@ fn parts(
     parts
 }
 
-/// From how many of the two rows' columns a bit was drawn: of those from which only one row draws it,
-/// columns that the other row lacks. None of a SimHash.
+/// In how many of the two rows a bit was drawn from each column; columns that one row lacks leave
+/// nothing to others. None of a SimHash.
 fn drawn_shares(columns: &[[Option<&ShownColumn>; 2]], bit: usize) -> Option<Vec<f64>> {
     let is_drawn = |column: Option<&ShownColumn>| {
         let drawn = column.and_then(|column| column.drawn);
         drawn.is_some_and(|bits| bits >> bit & 1 == 1)
     };
-    let mut shares = Vec::with_capacity(columns.len());
-    shares.extend(
-        columns
-            .iter()
-            .map(|[a, b]| match (is_drawn(*a), is_drawn(*b)) {
-                (true, true) => 2.0,
-                (false, false) => 0.0,
-                _ => 1.0,
-            }),
-    );
+    let rows =
+        |[a, b]: &[Option<&ShownColumn>; 2]| f64::from(is_drawn(*a)) + f64::from(is_drawn(*b));
+    let mut shares: Vec<f64> = columns.iter().map(rows).collect();
     let is_lone = |[a, b]: &[Option<&ShownColumn>; 2]| {
         let has_none = |column: Option<&ShownColumn>| column.is_none_or(|c| c.features.is_empty());
         has_none(*a) != has_none(*b)
@@ -177,7 +170,8 @@ fn sums(column: Option<&ShownColumn>, pause: &mut dyn FnMut()) -> [f64; 64] {
     *sums.low()
 }
 
-/// Adds 1 to `parts`, split in proportion to `shares`. The largest takes what rounding leaves.
+/// Adds 1 to `parts`, split in proportion to `shares`: in multiples of 1 / UNIT, so that sums are exact.
+/// The largest takes what rounding leaves.
 fn split(shares: &[f64], parts: &mut [f64]) {
     let largest = shares.iter().copied().fold(0.0, f64::max);
     let taker = shares.iter().position(|&share| share == largest);
