@@ -100,7 +100,7 @@ deb() {
 	dir=$stage/$name
 	mkdir -p "$dir/DEBIAN"
 	install -Dm 644 "$LIBRARY" "$dir/usr/lib/postgresql/$PG_MAJOR/lib/$NAME.so"
-	install -Dm 644 -t "$dir/usr/share/postgresql/$PG_MAJOR/extension" "$ROOT/$NAME.control" "$ROOT"/sql/"$NAME"--*.sql
+	install -Dm 644 -t "$dir/usr/share/postgresql/$PG_MAJOR/extension" "$ROOT/$NAME.control" "$ROOT"/sql/{"$NAME"--*,simhash_review}.sql
 	mkdir -p "$dir/usr/share/doc/$name"
 	copyright >"$dir/usr/share/doc/$name/copyright"
 	gzip -9n <"$ROOT/CHANGELOG.md" >"$dir/usr/share/doc/$name/changelog.gz"
@@ -123,7 +123,7 @@ tarball() {
 	name=$NAME-$VERSION-pg$PG_MAJOR-linux-$(uname -m)
 	mkdir -p "$stage/$name/lib" "$stage/$name/extension"
 	cp "$LIBRARY" "$stage/$name/lib"
-	cp "$ROOT/$NAME.control" "$ROOT"/sql/"$NAME"--*.sql "$stage/$name/extension"
+	cp "$ROOT/$NAME.control" "$ROOT"/sql/{"$NAME"--*,simhash_review}.sql "$stage/$name/extension"
 	cp "$ROOT/LICENSE" "$ROOT/README.md" "$ROOT/CHANGELOG.md" "$NOTICES" "$stage/$name"
 	sed "s/@MAJOR@/$PG_MAJOR/g; s/@NAME@/$NAME/g" "$ROOT/packaging/tarball_install.sh" >"$stage/$name/install.sh"
 	chmod +x "$stage/$name/install.sh"

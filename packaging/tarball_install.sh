@@ -20,7 +20,7 @@ library=${DESTDIR:-}$("$PG_CONFIG" --pkglibdir)
 extension=${DESTDIR:-}$("$PG_CONFIG" --sharedir)/extension
 
 if [ "${1:-install}" = uninstall ]; then
-	rm -f "$library/@NAME@.so" "$extension/@NAME@.control" "$extension/@NAME@"--*.sql
+	rm -f "$library/@NAME@.so" "$extension/@NAME@.control" "$extension/@NAME@"--*.sql "$extension/simhash_review.sql"
 	exit 0
 fi
 install -d "$library" "$extension" || fail "run this as a user who may write to $library"

@@ -106,6 +106,33 @@ COMMENT ON FUNCTION simhash_shared_passages(text, text, int) IS
 	'the passages of at least min_length letters that two texts share, by their places in characters, and as they '
 	'stand in the first';
 
+-- ---------------------------------------------------------------- differences
+-- docs/see-why.md
+
+CREATE FUNCTION simhash_diff(a text, b text, context int DEFAULT 3) RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_diff';
+COMMENT ON FUNCTION simhash_diff(text, text, int) IS
+	'the words in which two texts differ, [-marked-]{+so+}, each with up to context words around it';
+
+CREATE FUNCTION simhash_explain(
+	a record, b record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL,
+	OUT column_name text, OUT features_a int, OUT features_b int, OUT shared int, OUT similarity float8, OUT bits float8,
+	OUT only_a text[], OUT only_b text[]
+) RETURNS SETOF record
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 2000 ROWS 5 AS 'MODULE_PATHNAME', 'simhash_explain_row';
+COMMENT ON FUNCTION simhash_explain(record, record, jsonb, text) IS
+	'what each column of two rows adds to the distance of their fingerprints, and the heaviest features that only one has';
+
+CREATE FUNCTION simhash_explain(
+	a text, b text, options jsonb DEFAULT NULL, preset text DEFAULT NULL,
+	OUT column_name text, OUT features_a int, OUT features_b int, OUT shared int, OUT similarity float8, OUT bits float8,
+	OUT only_a text[], OUT only_b text[]
+) RETURNS SETOF record
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 2000 ROWS 1 AS 'MODULE_PATHNAME', 'simhash_explain_text';
+COMMENT ON FUNCTION simhash_explain(text, text, jsonb, text) IS
+	'the features of two texts, the distance of their fingerprints, and the heaviest features that only one has; '
+	'column_name is NULL';
+
 -- ---------------------------------------------------------------- distance
 -- The planner calls the support functions, and so loads the library with the first query that has
 -- hamming() or <~>. The library then makes an index condition of `fp <~> $1 <= radius`.

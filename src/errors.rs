@@ -37,6 +37,7 @@ impl ToError for simhash_fingerprint::Error {
             Class::OutOfMemory => ERRCODE_OUT_OF_MEMORY,
             Class::OutOfRange => ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
             Class::DataLength => ERRCODE_STRING_DATA_LENGTH_MISMATCH,
+            Class::ProgramLimit => ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             Class::ArrayElement => ERRCODE_ARRAY_ELEMENT_ERROR,
         };
         Error {

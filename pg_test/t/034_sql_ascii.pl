@@ -110,7 +110,12 @@ SQL
 	is($node->safe_psql($db, "SELECT simhash_made_by('weighed', 'f$letter')"),
 		qq[public.simhash64(new.*, '{"b$letter": 1}'::jsonb, 'shingles'::text)], "$db: what made the fingerprints");
 	is($node->safe_psql($db, "SELECT checked, differing FROM simhash_fingerprint_verify('weighed', 'f$letter', NULL)"), '3|0', "$db: computed again");
+	is($node->safe_psql($db, "SELECT simhash_diff('a $letter b', 'a $letter$letter b')"), "a [-$letter-]{+$letter$letter+} b",
+		"$db: the bytes of texts that differ") unless $db eq 'ascii';
 }
+
+# Bytes that are no character come back, and do not equal others.
+is(run_named(q{SELECT simhash_diff('~c ~d x', '~c2 ~d x')}), named('c[-') . "\xe9-]{+\xe8+} d\xe9 x", 'the bytes of texts that differ');
 
 # A name in a message has each byte that is no UTF-8 as \x..
 like(asked(q{SELECT * FROM simhash_pairs('<s>.<t>', '~k', '~x2', 1)}), qr/ERROR:  column "x\\xe8" of relation "t\\xe9" does not exist/, 'a column that is not there');

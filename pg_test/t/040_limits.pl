@@ -57,7 +57,8 @@ for my $what ('words', 'one letter')
 # Every other function of text, with 10 MB of one letter.
 for my $call (
 	q{simhash128(t)}, q{simhash64_margin(t, preset => 'words')}, q{simhash64(t, '{"features": ["ngrams", "pairs", "whole"]}')},
-	q{simhash64(t, preset => 's2')}, q{simhash64(t, preset => 's3')}, q{simhash_jaccard(t, t)}, q{simhash_cosine(t, t)},
+	q{simhash64(t, preset => 's2')}, q{simhash64(t, preset => 's3')}, q{simhash_jaccard(t, t)}, q{simhash_diff(t, 'y ' || t || 'z')},
+	q{(SELECT sum(bits) FROM simhash_explain(t, 'y' || t))}, q{simhash_cosine(t, t)},
 	q{(SELECT count(*) FROM simhash_terms(t))}, q{(SELECT count(*) FROM simhash_features(ROW(t)))}, q{(SELECT count(*) FROM simhash_features(t))},
 	q{simhash64(t, '{"markup": "html"}')}, q{simhash64('a<title></' || t, '{"markup": "html"}')}, q{simhash64('a<' || t, '{"markup": "html"}')})
 {
@@ -72,7 +73,8 @@ for my $call (
 $node->safe_psql('postgres', q{CREATE TABLE long AS SELECT repeat('数据库中的重复记录 of a long text, ', 3000000) AS t});
 for my $call (
 	'simhash64(t)', 'simhash128(t)', 'simhash64(ROW(t))', q{simhash64(t, preset => 's3')}, q{simhash64(ROW(t, t), '{"f1": {"title": "f2"}}', 'words')},
-	'simhash_jaccard(t, t)', 'simhash_cosine(t, t)', '(SELECT count(*) FROM simhash_terms(t))', q{simhash64(repeat('a^1 ', 25000000), preset => 's1')},
+	'simhash_jaccard(t, t)', 'simhash_cosine(t, t)', '(SELECT count(*) FROM simhash_terms(t))', q{simhash_diff(t || ' y', 'x ' || t)},
+	q{(SELECT count(*) FROM simhash_explain(t, 'x' || t, preset => 'words'))}, q{simhash64(repeat('a^1 ', 25000000), preset => 's1')},
 	q{simhash64(ROW(convert_to(repeat('x', 100000000), 'UTF8')))},
 	q{simhash64(repeat('<p a="&amp;">', 40000000), '{"markup": "html"}')})
 {

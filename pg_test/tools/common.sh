@@ -252,19 +252,20 @@ find_folders() {
 	fi
 }
 
-# Copies the three files into the server at hand.
+# Copies the library, the control file and the SQL files into the server at hand.
 install_files() {
 	find_folders
 	# A new file and a rename: a running server that has the old library mapped keeps it.
 	$RUN install -d "$LIBRARY_DIR" "$EXTENSION_DIR"
 	$RUN install -m 755 "$LIBRARY" "$LIBRARY_DIR/simhash_dedup.so.new"
 	$RUN mv "$LIBRARY_DIR/simhash_dedup.so.new" "$LIBRARY_DIR/simhash_dedup.so"
-	$RUN install -m 644 "$ROOT/simhash_dedup.control" "$ROOT"/sql/simhash_dedup--*.sql "$EXTENSION_DIR"
+	$RUN install -m 644 "$ROOT/simhash_dedup.control" "$ROOT"/sql/simhash_dedup--*.sql "$ROOT/sql/simhash_review.sql" "$EXTENSION_DIR"
 }
 
 remove_files() {
 	find_folders
-	$RUN rm -f "$LIBRARY_DIR/simhash_dedup.so" "$EXTENSION_DIR/simhash_dedup.control" "$EXTENSION_DIR"/simhash_dedup--*.sql
+	$RUN rm -f "$LIBRARY_DIR/simhash_dedup.so" "$EXTENSION_DIR/simhash_dedup.control" "$EXTENSION_DIR"/simhash_dedup--*.sql \
+		"$EXTENSION_DIR/simhash_review.sql"
 }
 
 # ---------------------------------------------------------------- a throw-away cluster

@@ -79,4 +79,8 @@ sql -At -f - <"$ROOT/pg_test/tools/demo_fingerprint.sql" 2>&1 | progress_bar
 sql -At -c "SELECT 'a row is left without a fingerprint' FROM package WHERE fp IS NULL AND coalesce(body, subject) ~ '\w' LIMIT 1"
 
 sql -f - <"$ROOT/pg_test/tools/demo_show.sql"
+
+page=$ROOT/target/demo_review.html
+sql -f "$("$PG_CONFIG" --sharedir)/extension/simhash_review.sql" -v relation=package -v key=id -v fp=fp -v text=body -v radius=8 >"$page"
+say "a page to look at before anything is deleted (docs/review.md): $page"
 say "done in $((SECONDS - started)) s"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# make build, make install: compile for the server of PG_CONFIG and copy three files into it. make uninstall removes them.
+# make build, make install: compile for the server of PG_CONFIG and copy the library, the control file and the SQL files into
+# it. make uninstall removes them.
 # Nothing is installed by apt here: this is for a machine that has its server already.
 
 # shellcheck source=pg_test/tools/common.sh

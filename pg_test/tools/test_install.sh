@@ -28,7 +28,7 @@ repository() {
 		for major in $majors; do echo "pg$major = []"; done
 	} >"$repo/Cargo.toml"
 	printf '%s\n' '#[unsafe(no_mangle)]' 'pub static CONTENT: [u8; 5] = *b"fresh";' >"$repo/src/lib.rs"
-	touch "$repo/simhash_dedup.control" "$repo/sql/simhash_dedup--0.1.0.sql"
+	touch "$repo/simhash_dedup.control" "$repo/sql/"{simhash_dedup--0.1.0,simhash_review}.sql
 	(cd "$repo" && cargo generate-lockfile --offline --quiet)
 	# Left by an earlier build, where cargo builds unless told otherwise.
 	echo old >"$repo/target/release/libsimhash_dedup.so"

@@ -216,7 +216,7 @@ pg_function! {
     fn simhash_features, pg_finfo_simhash_features (args) {
         show(args, pg_sys::RECORDOID, &|sketch, row| {
             let new = |memory| RowSite::new(memory, Width::W64);
-            call_site::with(args, new, |site| site.add_to(sketch, args, row));
+            call_site::with(args, new, |site| site.add_to(sketch, args, 1, row));
         })
     }
 }
@@ -226,7 +226,7 @@ pg_function! {
     fn simhash_text_features, pg_finfo_simhash_text_features (args) {
         show(args, pg_sys::TEXTOID, &|sketch, text| {
             let new = |memory| TextSite::new(memory, Width::W64);
-            call_site::with(args, new, |site| site.add_to(sketch, args, text));
+            call_site::with(args, new, |site| site.add_to(sketch, args, 1, text));
         })
     }
 }

@@ -5,12 +5,16 @@
 //! [`record`] and [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL
 //! sees), [`stored`] (configurations under a name), [`lists`] (the check of their words),
 //! [`config_writer`] (rights and locks for writing them), [`jaccard`] and [`similarity`] (checks of
-//! candidates), [`passages`] (parts of texts), [`margin`] (bits of least margin). What must not live here: anything that decides a
-//! bit of a fingerprint; that is `simhash_fingerprint`.
+//! candidates), [`passages`] (parts of texts), [`diff`] (words in which texts differ), [`explain`]
+//! (columns that make rows differ), [`margin`] (bits of least
+//! margin). What must not live here: anything that decides a bit of a fingerprint; that is
+//! `simhash_fingerprint`.
 
 mod arguments;
 mod canonical;
 mod config_writer;
+mod diff;
+mod explain;
 pub mod functions;
 pub mod jaccard;
 mod lexemes;

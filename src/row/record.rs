@@ -66,7 +66,7 @@ impl<const W: usize> RowSite<W> {
 
     /// Returns the fingerprint of a row; its weights and preset are arguments 1 and 2.
     pub fn fingerprint(&mut self, args: &Args, row: Value<'_>) -> Option<[u64; W]> {
-        let settings = settings(&mut self.arguments, args, self.memory)?;
+        let settings = settings(&mut self.arguments, args, 1, self.memory)?;
         self.work.add(&mut self.sketch, &settings, row);
         self.sketch.fingerprint()
     }
@@ -89,11 +89,18 @@ impl<const W: usize> RowSite<W> {
         or_raise(self.sketch.margin(n)).map(|mask| mask as i64)
     }
 
-    /// Adds the row to a sketch of the caller.
-    pub fn add_to(&mut self, sketch: &mut Sketch<W>, args: &Args, row: Value<'_>) {
-        if let Some(settings) = settings(&mut self.arguments, args, self.memory) {
+    /// Adds the row to a sketch of the caller; its weights are argument `options`, and the preset the
+    /// next one.
+    pub fn add_to(&mut self, sketch: &mut Sketch<W>, args: &Args, options: usize, row: Value<'_>) {
+        if let Some(settings) = settings(&mut self.arguments, args, options, self.memory) {
             self.work.add(sketch, &settings, row);
         }
+    }
+
+    /// The fields of the last row that count, and their names.
+    pub fn counted(&self) -> impl Iterator<Item = (usize, &str)> {
+        let plans = self.work.columns.iter().map(|column| &column.plan);
+        plans.map(|plan| (plan.field, plan.name.as_str()))
     }
 }
 
@@ -107,9 +114,10 @@ struct Settings<'a> {
 fn settings<'a>(
     arguments: &'a mut Option<ParsedArguments<RowOptions>>,
     args: &Args,
+    i: usize,
     memory: MemoryContext,
 ) -> Option<Settings<'a>> {
-    let changed = refresh(arguments, args, 1, memory, parse_row);
+    let changed = refresh(arguments, args, i, memory, parse_row);
     let arguments = arguments.as_ref()?;
     Some(Settings {
         options: &arguments.options,

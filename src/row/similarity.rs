@@ -13,6 +13,7 @@ use simhash_fingerprint::options::text_options::TextOptions;
 use simhash_fingerprint::similarity::cosine::cosine;
 use simhash_fingerprint::similarity::distance::blend;
 use simhash_fingerprint::similarity::minhash::Signature;
+use simhash_fingerprint::similarity::weighted_sets::{by_hash, cosine_of};
 use simhash_fingerprint::sketch::{Feature, Sketch};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
@@ -51,41 +52,17 @@ impl CosineSite {
         refresh(&mut self.arguments, args, 2, self.memory, parse_text);
         let arguments = self.arguments.as_ref()?;
         let plan = or_raise(plan::text(arguments.preset, &arguments.options));
-        cosine_by_hash(&vector(&plan, a), &vector(&plan, b))
+        cosine_of(&vector(&plan, a), &vector(&plan, b))
     }
 }
 
-/// Returns the features of a text by hash; those of equal hash (tokens given twice) are side by
-/// side.
+/// Returns the features of a text by hash.
 fn vector(plan: &ColumnPlan, text: Value<'_>) -> Vec<Feature> {
     let mut sketch = Sketch::<1>::showing(Width::W64);
     add(&mut sketch, plan, text);
     let mut features = sketch.into_features();
-    features.sort_unstable_by(|a, b| {
-        check_for_interrupts();
-        a.hash.cmp(&b.hash)
-    });
-    features.dedup_by(|next, kept| {
-        let same = next.hash == kept.hash;
-        kept.weight += if same { next.weight } else { 0.0 };
-        same
-    });
+    by_hash(&mut features, &mut check_for_interrupts);
     features
-}
-
-fn cosine_by_hash(a: &[Feature], b: &[Feature]) -> Option<f64> {
-    let in_b = |hash| {
-        let found = b.binary_search_by_key(&hash, |f| f.hash).ok();
-        found.map_or(0.0, |i| b[i].weight)
-    };
-    let only_b = b
-        .iter()
-        .filter(|f| a.binary_search_by_key(&f.hash, |f| f.hash).is_err());
-    cosine(
-        a.iter()
-            .map(|f| (f.weight, in_b(f.hash)))
-            .chain(only_b.map(|f| (0.0, f.weight))),
-    )
 }
 
 pg_function! {

@@ -46,7 +46,7 @@ impl<const W: usize> TextSite<W> {
     /// Calls `term` with the distinct words of a text, except those left out by its options and
     /// preset, which are arguments 1 and 2.
     pub fn terms(&mut self, args: &Args, text: Value<'_>, term: &mut dyn FnMut(&str)) {
-        self.prepare(args, parse_text, plan::terms);
+        self.prepare(args, 1, parse_text, plan::terms);
         if let Some(plan) = &self.plan {
             let text = to_utf8(text.bytes());
             or_raise(for_each_term(plan, &text, &mut check_for_interrupts, term));
@@ -56,10 +56,11 @@ impl<const W: usize> TextSite<W> {
     fn prepare(
         &mut self,
         args: &Args,
+        i: usize,
         parse: fn(&str, &mut dyn FnMut()) -> Result<TextOptions, Error>,
         plan: fn(&'static Preset, &TextOptions) -> Result<ColumnPlan, Error>,
     ) {
-        if refresh(&mut self.arguments, args, 1, self.memory, parse) {
+        if refresh(&mut self.arguments, args, i, self.memory, parse) {
             let plan = |a: &ParsedArguments<_>| or_raise(plan(a.preset, &a.options));
             self.plan = self.arguments.as_ref().map(plan);
         }
@@ -67,7 +68,7 @@ impl<const W: usize> TextSite<W> {
 
     /// Returns the fingerprint of a text; its options and preset are arguments 1 and 2.
     pub fn fingerprint(&mut self, args: &Args, text: Value<'_>) -> Option<[u64; W]> {
-        self.prepare(args, parse_text_or_hint_row, plan::text);
+        self.prepare(args, 1, parse_text_or_hint_row, plan::text);
         self.fingerprint_by_plan(text)
     }
 
@@ -86,9 +87,10 @@ impl<const W: usize> TextSite<W> {
         self.sketch.fingerprint()
     }
 
-    /// Adds a text to a sketch of the caller.
-    pub fn add_to(&mut self, sketch: &mut Sketch<W>, args: &Args, text: Value<'_>) {
-        self.prepare(args, parse_text_or_hint_row, plan::text);
+    /// Adds a text to a sketch of the caller; its options are argument `options`, and the preset the
+    /// next one.
+    pub fn add_to(&mut self, sketch: &mut Sketch<W>, args: &Args, options: usize, text: Value<'_>) {
+        self.prepare(args, options, parse_text_or_hint_row, plan::text);
         if let Some(plan) = &self.plan {
             add(sketch, plan, text);
         }

@@ -16,6 +16,7 @@ pub enum Class {
     DataLength,
     OutOfRange,
     OutOfMemory,
+    ProgramLimit,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -120,6 +121,10 @@ pub enum Error {
     /// Bits of least margin of a minwise fingerprint.
     NoMargin,
     OutOfMemory,
+    /// A text that has more bytes than this.
+    ResultTooLong {
+        most: usize,
+    },
     Width(i32),
     /// Numbers of bits of the two arguments of a distance.
     BitLengths {
@@ -178,6 +183,7 @@ impl Error {
                 Class::DataLength
             }
             Error::OutOfMemory => Class::OutOfMemory,
+            Error::ResultTooLong { .. } => Class::ProgramLimit,
             _ => Class::InvalidValue,
         }
     }
@@ -265,6 +271,9 @@ impl fmt::Display for Error {
             }
             Error::NoMargin => write!(f, "a minwise fingerprint has no bits of least margin"),
             Error::OutOfMemory => write!(f, "out of memory"),
+            Error::ResultTooLong { most } => {
+                write!(f, "the result would have more than {most} bytes")
+            }
             Error::BitLengths { first, second } => {
                 write!(
                     f,

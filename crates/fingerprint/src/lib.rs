@@ -4,8 +4,8 @@
 //! what they make each column do), [`text`] (words), [`lexeme`] (of a tsvector), [`terms`] (what
 //! words weigh), [`counter`], [`bag`] and [`sketch`] (features and their weights), [`hash`] and
 //! [`shingle_hashes`] (their hashes), [`simhash`] and [`minwise`] (bits). [`log`] has logarithms
-//! that are the same everywhere. [`margin`] tells which bits are in doubt; [`similarity`] compares
-//! fingerprints and texts. [`scalar`] writes scalar values as text that no setting alters. What
+//! that are the same everywhere. [`margin`] tells which bits are in doubt, [`explain`] where two
+//! fingerprints come apart; [`similarity`] compares fingerprints and texts. [`scalar`] writes scalar values as text that no setting alters. What
 //! must not live here: anything that needs a server, a file or a clock; a fingerprint depends on
 //! its arguments alone.
 
@@ -14,6 +14,7 @@
 pub mod bag;
 pub mod counter;
 pub mod error;
+pub mod explain;
 pub mod hash;
 pub mod hashes;
 pub mod lexeme;

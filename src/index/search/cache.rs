@@ -10,7 +10,7 @@ use crate::errors::raise_in_index;
 use crate::index::tree::Tree;
 use pgrx::pg_sys;
 use simhash_hamming::Error;
-use simhash_hamming::key::{BLOCKS, Key, Space};
+use simhash_hamming::key::{BLOCKS, Key, SPACES, Space};
 use simhash_hamming::page::meta::Meta;
 use simhash_hamming::search::directory::{Directory, Parent, Parents, Recent};
 use simhash_hamming::search::key_counts::{KeyCounter, ScopeCounts};
@@ -48,9 +48,24 @@ pub struct CachedIndex {
     counts: RefCell<Vec<(u32, Rc<ScopeCounts>)>>,
     /// Number of pages above leaves when the oldest counts could be made.
     counted_at: usize,
+    /// For each key space the position of the last search's query, and the leaf that held it.
+    searched: [Cell<Option<(Key, u32)>>; SPACES],
 }
 
 impl CachedIndex {
+    /// Notes which leaf holds the position of a search's query.
+    pub fn note_searched(&self, space: Space, position: Key, leaf: u32) {
+        self.searched[space.index()].set(Some((position, leaf)));
+    }
+
+    /// Returns the leaf that held a fingerprint's position when it was searched for, if that was the
+    /// last search: a row whose near-duplicates were looked up is inserted next. The leaf of the key
+    /// is this one, or right of it: rows of a fingerprint may fill several, and leaves are split.
+    pub fn searched_leaf(&self, space: Space, key: Key) -> Option<u32> {
+        let (position, leaf) = self.searched[space.index()].get()?;
+        (position == Key::at(key.scope, key.rotated)).then_some(leaf)
+    }
+
     pub fn note_moves_right(&self, count: u64) {
         self.moves_right.set(self.moves_right.get() + count);
     }
@@ -194,6 +209,7 @@ impl IndexCache {
             moves_right: Cell::new(0),
             visits: Cell::new(0),
             counts: RefCell::default(),
+            searched: Default::default(),
         };
         if let Some(CacheEntry {
             cached: Some(earlier),

@@ -13,7 +13,14 @@ use simhash_hamming::search::probe::WALK;
 use simhash_hamming::search::scopes::Scopes;
 use simhash_pg::page::buffer::Shared;
 use simhash_pg::process::backend::check_for_interrupts;
+use std::cell::RefCell;
 use std::collections::VecDeque;
+
+thread_local! {
+    /// Room for the work on one leaf. All walks of the session share it: a search within 3 bits has
+    /// four, each of which reads one leaf.
+    static CANDIDATES: RefCell<Candidates> = const { RefCell::new(Candidates::none()) };
+}
 
 /// A walk over one key space.
 pub struct LeafWalk {
@@ -37,8 +44,6 @@ pub struct LeafWalk {
     prefetched_above: usize,
     /// What is known of the large scopes of a list where these are left to other searches.
     large: Option<Large>,
-    /// Room for the work on one leaf.
-    candidates: Box<Candidates>,
 }
 
 /// The scopes of a list whose rows fill some leaves, and that are large enough for probing them to
@@ -79,7 +84,6 @@ impl LeafWalk {
             above: None,
             prefetched_above: 0,
             large: None,
-            candidates: Box::new(Candidates::none()),
         };
         walk.next = walk.skip(Key::MIN);
         walk.frontier = walk.next;
@@ -268,6 +272,12 @@ impl LeafWalk {
         let right = special::right(&page);
         let matches = self.scan(&page, from, visit);
         view.note_matches(space, &page, matches);
+        if let Some(scope) = self.scopes.one() {
+            let query = Key::at(scope, self.filter.query);
+            if from <= query && right.is_none_or(|(_, high)| query < high) {
+                view.note_searched(space, query, &page);
+            }
+        }
         if let (Some(large), Some((_, high))) = (&mut self.large, right)
             && !high.starts_scope()
         {
@@ -292,9 +302,9 @@ impl LeafWalk {
 
     /// Calls `visit` with the matches of a leaf at or after `from`: earlier ones were returned
     /// already. Returns how many there were; in a list of scopes, also those between them.
-    fn scan(&mut self, page: &Page, from: Key, mut visit: impl FnMut(Key, u32)) -> usize {
+    fn scan(&self, page: &Page, from: Key, mut visit: impl FnMut(Key, u32)) -> usize {
         let Scopes::Among(among) = &self.scopes else {
-            return leaf_scan::scan(page, &self.filter, from, &mut self.candidates, visit);
+            return matches(page, &self.filter, from, visit);
         };
         let high = special::high_key(page).map_or(u32::MAX, |high| high.scope);
         let Some(part) = among.part(from.scope, high) else {
@@ -310,6 +320,11 @@ impl LeafWalk {
                 visit(key, distance);
             }
         };
-        leaf_scan::scan(page, &filter, from, &mut self.candidates, visit)
+        matches(page, &filter, from, visit)
     }
+}
+
+/// Calls `visit`, which scans no leaf itself, with the matches of a leaf; returns their number.
+fn matches(page: &Page, filter: &Filter, from: Key, visit: impl FnMut(Key, u32)) -> usize {
+    CANDIDATES.with_borrow_mut(|room| leaf_scan::scan(page, filter, from, room, visit))
 }

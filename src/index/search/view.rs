@@ -110,6 +110,13 @@ impl<'r, 's> View<'r, 's> {
         }
     }
 
+    /// Notes which leaf holds the position of a search's query.
+    pub fn note_searched(&self, space: Space, position: Key, leaf: &Shared) {
+        if let Some(cached) = self.cached() {
+            cached.note_searched(space, position, leaf.block());
+        }
+    }
+
     /// Raises an ERROR if the reader's snapshot is too old for a leaf.
     pub fn check_age(&self, leaf: &Shared) {
         if let Some(reader) = self.reader {
@@ -275,16 +282,24 @@ impl<'r, 's> View<'r, 's> {
     }
 
     /// Returns the leaves of an insert, and starts to fetch what it reads of them first. The
-    /// accesses overlap: those to the pages above, then those to the leaves.
+    /// accesses overlap: those to the pages above, then those to the leaves. A trigger may just have
+    /// searched for the same fingerprint.
     pub fn expect_insert<const N: usize>(&self, places: &[(Space, Key); N]) -> [u32; N] {
-        let parents = places.map(|(space, key)| {
-            let (parent, end) = self.cached_parent(space, key)?;
+        let searched = places.map(|(space, key)| self.cached()?.searched_leaf(space, key));
+        let parents: [_; N] = std::array::from_fn(|i| {
+            let (space, key) = places[i];
+            let (parent, end) = match searched[i] {
+                Some(_) => None,
+                None => self.cached_parent(space, key),
+            }?;
             self.fetch_share(parent, key.share_between(parent.low, end));
             Some(parent)
         });
         let blocks: [u32; N] = std::array::from_fn(|i| {
             let (space, key) = places[i];
-            self.leaf_below(self.read_parent(space, key, parents[i]), space, key)
+            searched[i].unwrap_or_else(|| {
+                self.leaf_below(self.read_parent(space, key, parents[i]), space, key)
+            })
         });
         if self.read_ahead(0) > 0 {
             // Each is read later, with those before it locked.

@@ -131,6 +131,14 @@ impl<const W: usize> Owners<W> {
         }
     }
 
+    /// The bits that have another owner than they had earlier.
+    pub fn won_since(&self, earlier: &Self) -> [u64; W] {
+        std::array::from_fn(|word| {
+            let times = self.times[word].iter().zip(&earlier.times[word]).rev();
+            times.fold(0, |won, (now, then)| won << 1 | u64::from(now < then))
+        })
+    }
+
     /// The bits of the row; None without a column.
     pub fn bits(&self) -> Option<[u64; W]> {
         self.times[0][0].is_finite().then_some(self.bits)

@@ -51,6 +51,25 @@ pub struct Feature {
     pub hash: u64,
 }
 
+/// A column of a row, for showing.
+#[derive(Clone, Debug)]
+pub struct ShownColumn {
+    /// Its position among the fields.
+    pub field: usize,
+    pub features: Vec<Feature>,
+    /// The bits of the fingerprint's low word that were drawn from it; None of a SimHash.
+    pub drawn: Option<u64>,
+}
+
+/// A row whose features are shown.
+#[derive(Clone, Debug, Default)]
+pub struct ShownRow {
+    /// The low word of its fingerprint.
+    pub fingerprint: Option<u64>,
+    /// The columns that were added, in their order.
+    pub columns: Vec<ShownColumn>,
+}
+
 /// Bytes of text that a sketch keeps room for.
 const KEPT_BYTES: usize = 1 << 20;
 
@@ -71,6 +90,15 @@ pub struct Sketch<const W: usize = 1> {
     /// The words of the next column's title.
     title: WordHashes,
     shown: Option<Vec<Feature>>,
+    /// Of the columns whose features are shown: where these begin, and the owners before.
+    begun: Vec<Begun<W>>,
+}
+
+struct Begun<const W: usize> {
+    field: usize,
+    drawn: bool,
+    first: usize,
+    owners: Owners<W>,
 }
 
 impl<const W: usize> Sketch<W> {
@@ -97,6 +125,7 @@ impl<const W: usize> Sketch<W> {
             text: String::new(),
             title: WordHashes::default(),
             shown,
+            begun: Vec::new(),
         }
     }
 
@@ -147,6 +176,14 @@ impl<const W: usize> Sketch<W> {
         content: Content<'_>,
         pause: &mut dyn FnMut(),
     ) -> Result<(), Error> {
+        if let Some(shown) = &self.shown {
+            self.begun.push(Begun {
+                field: plan.field,
+                drawn: plan.minwise.is_some(),
+                first: shown.len(),
+                owners: self.owners,
+            });
+        }
         self.add_column(plan, content, pause)?;
         self.forget_title();
         Ok(())
@@ -235,6 +272,33 @@ impl<const W: usize> Sketch<W> {
     /// The features in the order of the columns; of a column of words the heaviest first.
     pub fn into_features(self) -> Vec<Feature> {
         self.shown.unwrap_or_default()
+    }
+
+    /// The same by columns, with the fingerprint and what each column has of it.
+    pub fn into_row(mut self) -> Result<ShownRow, Error> {
+        let fingerprint = self.fingerprint().map(|words| words[0]);
+        let mut features = self.shown.take().unwrap_or_default();
+        let mut columns = Vec::new();
+        // The owner of each bit behind a column, and the bits that columns behind it have won.
+        let (mut owners, mut lost) = (self.owners, 0);
+        while let Some(begun) = self.begun.pop() {
+            let mut own = Vec::new();
+            own.try_reserve_exact(features.len() - begun.first)
+                .map_err(|_| Error::OutOfMemory)?;
+            own.extend(features.drain(begun.first..));
+            let won = owners.won_since(&begun.owners)[0] & !lost;
+            columns.push(ShownColumn {
+                field: begun.field,
+                features: own,
+                drawn: begun.drawn.then_some(won),
+            });
+            (owners, lost) = (begun.owners, lost | won);
+        }
+        columns.reverse();
+        Ok(ShownRow {
+            fingerprint,
+            columns,
+        })
     }
 }
 

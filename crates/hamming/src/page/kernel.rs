@@ -25,7 +25,7 @@ pub struct Candidates {
 impl Candidates {
     /// Work space without any candidates.
     #[inline]
-    pub fn none() -> Candidates {
+    pub const fn none() -> Candidates {
         Candidates {
             positions: [0; CAPACITY],
             count: 0,

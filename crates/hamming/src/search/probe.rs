@@ -130,18 +130,11 @@ pub fn choose(query: u64, k: u32, counts: &impl KeyCounts) -> Radii {
     let most = MAX_CHOSEN.min(k as usize / BLOCKS + 1);
     let mut shells = Shells::new(query, counts, most);
     let mut best = (walk_cost(counts), WALK);
-    let mut weigh = |radii: Radii| {
-        // The rows are counted only where the visits alone do not rule the choice out.
-        if shells.least_cost(&radii) < best.0 {
-            let cost = shells.cost(&radii);
-            if cost < best.0 {
-                best = (cost, radii);
-            }
-        }
-    };
     // The even choice first: it is seldom far from the best, and rules out most others.
-    weigh(radii(k));
-    for_each_share(k, most, weigh);
+    shells.weigh(radii(k), &mut best);
+    if shells.least_uneven_cost(k) < best.0 {
+        for_each_share(k, most, |radii| shells.weigh(radii, &mut best));
+    }
     best.1
 }
 
@@ -184,6 +177,32 @@ impl<'c, C: KeyCounts> Shells<'c, C> {
             counts,
             known: [[None; MAX_CHOSEN + 1]; BLOCKS],
             least,
+        }
+    }
+
+    /// Makes these radii the best ones if they cost less.
+    fn weigh(&mut self, radii: Radii, best: &mut (u64, Radii)) {
+        // The rows are counted only where the visits alone do not rule the choice out.
+        if self.least_cost(&radii) < best.0 {
+            let cost = self.cost(&radii);
+            if cost < best.0 {
+                *best = (cost, radii);
+            }
+        }
+    }
+
+    /// Returns what every choice but the even one costs at least: the visits of a block that goes
+    /// farther than the even share; 0 where the blocks cannot share `k` evenly. Within 3 bits, the
+    /// radius of most searches, this rules out all others without weighing each of them.
+    fn least_uneven_cost(&self, k: u32) -> u64 {
+        let pigeons = k as usize + 1;
+        let farther = pigeons / BLOCKS + 1;
+        let least = |of_block: &[u64; MAX_CHOSEN + 2]| of_block.get(farther).copied();
+        match (self.least.iter().filter_map(least).min(), pigeons % BLOCKS) {
+            (Some(cost), 0) => cost,
+            // No block may go farther.
+            (None, 0) => u64::MAX,
+            _ => 0,
         }
     }
 
@@ -231,6 +250,11 @@ pub fn neighbours(t: i32) -> u64 {
 pub fn next_in_ball(x: u64, query: u64, within: i32, radius: u32) -> Option<u64> {
     if within < 0 {
         return None;
+    }
+    if within == 0 && (x ^ query) & KEY_MASK != 0 {
+        // So most searches within 3 bits ask: the ball has one key, all of which x is below or above.
+        let lowest = query & KEY_MASK | without_highest(query & !KEY_MASK, radius);
+        return (x < query).then_some(lowest);
     }
     let (within, differing) = (within as u32, x ^ query);
     let mut above = differing.count_ones();
@@ -408,6 +432,27 @@ mod tests {
             let sum: i32 = radii.iter().map(|t| t + 1).sum();
             prop_assert!(radii == WALK || sum == k as i32 + 1, "{radii:?}");
             prop_assert!(radii.iter().all(|t| *t >= -1));
+        }
+
+        /// The oracle weighs each choice on its own.
+        #[test]
+        fn the_chosen_radii_cost_least(
+            query: u64, k in 0u32..=MAX_PROBED_RADIUS, leaves in 1u64..200_000, hot: u64, often: bool,
+        ) {
+            let hot = if often { u64::from(Space::of_block(0).key_of(query)) } else { hot };
+            fn check(query: u64, k: u32, counts: &impl KeyCounts) -> (u64, u64) {
+                let most = MAX_CHOSEN.min(k as usize / BLOCKS + 1);
+                let weighed = |radii: &Radii| match *radii {
+                    WALK => walk_cost(counts),
+                    _ => Shells::new(query, counts, most).cost(radii),
+                };
+                let mut least = weighed(&WALK).min(weighed(&radii(k)));
+                for_each_share(k, most, |radii| least = least.min(weighed(&radii)));
+                (weighed(&choose(query, k, counts)), least)
+            }
+            for (chosen, least) in [check(query, k, &Even { leaves }), check(query, k, &Hot(hot))] {
+                prop_assert_eq!(chosen, least);
+            }
         }
 
         /// The oracle: y is in the ball, and no value in between is (checked on the low bits).

@@ -209,7 +209,7 @@ impl<'r> Pinned<'r> {
 
     fn page(&self) -> *mut Page {
         // SAFETY: the buffer is pinned, so its block is in memory and BLCKSZ long.
-        unsafe { pg_sys::BufferGetPage(self.buffer) }.cast()
+        unsafe { block_of(self.buffer) }
     }
 
     /// Gives the pin to the caller as a buffer number, for a scan that keeps it between two calls.
@@ -358,11 +358,27 @@ pub fn prefetch<const N: usize>(buffer: pg_sys::Buffer, ranges: [Range<usize>; N
     }
     // SAFETY: the header and the block of a shared buffer lie in shared memory.
     unsafe {
-        let page = pg_sys::BufferGetPage(buffer).cast::<u8>();
+        let page = block_of(buffer).cast::<u8>();
         prefetch_line(pg_sys::BufferDescriptors.add(buffer as usize - 1).cast());
         prefetch_line(page);
         for at in ranges.into_iter().flat_map(|range| range.step_by(LINE)) {
             prefetch_line(page.wrapping_add(at));
+        }
+    }
+}
+
+/// The macro BufferGetPage, which every visit of a page calls several times: pgrx would set up a guard
+/// around each call.
+///
+/// # Safety
+/// `buffer` must be the number of a shared buffer, or of a local one that is pinned.
+#[inline]
+unsafe fn block_of(buffer: pg_sys::Buffer) -> *mut Page {
+    // SAFETY: guaranteed by the caller; the server sets both addresses before it reads a page.
+    unsafe {
+        match usize::try_from(buffer) {
+            Ok(shared) => pg_sys::BufferBlocks.cast::<Page>().add(shared - 1),
+            Err(_) => (*pg_sys::LocalBufferBlockPointers.offset(-1 - buffer as isize)).cast(),
         }
     }
 }

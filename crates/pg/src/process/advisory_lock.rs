@@ -3,11 +3,11 @@
 //! has.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
 
 use pgrx::pg_sys;
 
 use super::compat::local_transaction;
+use super::unguarded;
 
 /// The class (`objsubid` in pg_locks) of our locks. PostgreSQL's own advisory lock functions use 1
 /// and 2, so ours never collide with a user's.
@@ -29,14 +29,50 @@ thread_local! {
     static OWN_LOCKS: RefCell<OwnLocks> = RefCell::default();
 }
 
-/// Locks that this subtransaction has taken, by table and number. It holds all of them to its end,
-/// and the number of a subtransaction is never used again in its transaction. So a lock that an
-/// aborted subtransaction took, which is released, is not among them.
+/// Locks that this subtransaction has taken. It holds all of them to its end, and the number of a
+/// subtransaction is never used again in its transaction. So a lock that an aborted subtransaction
+/// took, which is released, is not among them.
 #[derive(Default)]
 struct OwnLocks {
     /// Numbers of the transaction and of the subtransaction.
     by: (u32, pg_sys::SubTransactionId),
-    locks: HashSet<(u32, u32)>,
+    taken: Vec<TakenLocks>,
+}
+
+/// Those of [`RANGE`] neighbouring numbers of a table that were taken.
+struct TakenLocks {
+    table: pg_sys::Oid,
+    /// The first of the numbers, divided by [`RANGE`].
+    range: u32,
+    bits: [u64; (RANGE / u64::BITS) as usize],
+}
+
+/// A trigger takes locks with neighbouring numbers, a few for each row: looking them up in a hash table
+/// would take longer.
+const RANGE: u32 = 4096;
+
+impl OwnLocks {
+    /// Forgets the locks of another subtransaction.
+    fn of(&mut self, by: (u32, pg_sys::SubTransactionId)) -> &mut Self {
+        if self.by != by {
+            self.taken.clear();
+            self.by = by;
+        }
+        self
+    }
+
+    /// Returns the word that tells whether a lock was taken, and the lock's bit in it.
+    fn bit(&mut self, table: pg_sys::Oid, number: u32) -> (&mut u64, u64) {
+        let (range, i) = (number / RANGE, number % RANGE);
+        let is_of = |taken: &TakenLocks| taken.table == table && taken.range == range;
+        let place = self.taken.iter().rposition(is_of).unwrap_or_else(|| {
+            let bits = [0; (RANGE / u64::BITS) as usize];
+            self.taken.push(TakenLocks { table, range, bits });
+            self.taken.len() - 1
+        });
+        let word = &mut self.taken[place].bits[(i / u64::BITS) as usize];
+        (word, 1 << (i % u64::BITS))
+    }
 }
 
 /// As [`lock_until_commit`], of several locks in this order, for a caller that takes the same ones
@@ -44,20 +80,19 @@ struct OwnLocks {
 pub fn lock_all_until_commit(table: pg_sys::Oid, numbers: impl Iterator<Item = u32>) {
     // SAFETY: reads a variable of the backend.
     let by = (local_transaction(), unsafe {
-        pg_sys::GetCurrentSubTransactionId()
+        unguarded::GetCurrentSubTransactionId()
     });
     for number in numbers {
-        let lock = (table.to_u32(), number);
         let has = OWN_LOCKS.with_borrow_mut(|own| {
-            if own.by != by {
-                *own = OwnLocks::default();
-                own.by = by;
-            }
-            own.locks.contains(&lock)
+            let (word, bit) = own.of(by).bit(table, number);
+            *word & bit != 0
         });
         if !has {
             lock_until_commit(table, number);
-            OWN_LOCKS.with_borrow_mut(|own| own.locks.insert(lock));
+            OWN_LOCKS.with_borrow_mut(|own| {
+                let (word, bit) = own.of(by).bit(table, number);
+                *word |= bit;
+            });
         }
     }
 }

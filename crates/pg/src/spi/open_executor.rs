@@ -10,6 +10,7 @@ use super::connection::{connected, parameter_list};
 use super::saved_query::{SavedQuery, Sees};
 use crate::process::compat::{self, attribute};
 use crate::process::memory::MemoryContext;
+use crate::process::unguarded;
 use crate::sql::value::{Storage, Value};
 
 /// An executor that is open. Dropping this does not end it: see [`OpenExecutor::end`].
@@ -70,7 +71,7 @@ impl OpenExecutor {
         unsafe {
             (*self.plan).is_valid
                 && (*query.source()).is_valid
-                && self.subtransaction == pg_sys::GetCurrentSubTransactionId()
+                && self.subtransaction == unguarded::GetCurrentSubTransactionId()
                 && self.rights == Rights::now()
         }
     }
@@ -83,33 +84,40 @@ impl OpenExecutor {
     ) -> Option<[Option<Value<'a>>; N]> {
         // SAFETY: usable; the values are of the parameters' types, and live until the run's end.
         // After an ERROR the subtransaction ends, and this with it. Nothing that is read is kept:
-        // the row's page is let go before the snapshot.
+        // the row's page is let go before the snapshot. One guard for all that finds the row: no
+        // frame between it and the server's has a destructor, and none panics.
         unsafe {
             let (state, estate) = ((*self.desc).planstate, (*self.desc).estate);
             self.set(parameters);
-            pg_sys::CommandCounterIncrement();
-            pg_sys::PushActiveSnapshot(match sees {
-                Sees::Usual => pg_sys::GetTransactionSnapshot(),
-                Sees::Latest => pg_sys::GetLatestSnapshot(),
-                Sees::Active => pg_sys::GetActiveSnapshot(),
+            let registered = (*estate).es_snapshot;
+            let slot = pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                unguarded::CommandCounterIncrement();
+                unguarded::PushActiveSnapshot(match sees {
+                    Sees::Usual => unguarded::GetTransactionSnapshot(),
+                    Sees::Latest => unguarded::GetLatestSnapshot(),
+                    Sees::Active => unguarded::GetActiveSnapshot(),
+                });
+                let snapshot = unguarded::GetActiveSnapshot();
+                (*estate).es_snapshot = snapshot;
+                self.show(snapshot);
+                for_owner(self.owner, || {
+                    self.in_its_memory(|| {
+                        unguarded::ExecReScan(state);
+                        (*state).ExecProcNode.map(|run| run(state))
+                    })
+                })
             });
-            let snapshot = pg_sys::GetActiveSnapshot();
-            let registered = std::mem::replace(&mut (*estate).es_snapshot, snapshot);
-            self.show(snapshot);
-            let row = for_owner(self.owner, || {
-                let slot = self.in_its_memory(|| {
-                    pg_sys::ExecReScan(state);
-                    let run = (*state).ExecProcNode;
-                    pg_sys::ffi::pg_guard_ffi_boundary(|| run.map(|run| run(state)))
-                });
-                let slot = slot.filter(|slot| !slot.is_null() && !is_empty(*slot))?;
-                let row = copied(slot);
-                // Releases the pin of the row's page.
-                self.in_its_memory(|| {
-                    pg_sys::ExecReScan(state);
-                    compat::release_fetched_page((*self.scan).iss_ScanDesc);
-                });
-                Some(row)
+            let slot = slot.filter(|slot| !slot.is_null() && !is_empty(*slot));
+            let row = slot.map(|slot| {
+                for_owner(self.owner, || {
+                    let row = copied(slot);
+                    // Releases the pin of the row's page.
+                    self.in_its_memory(|| {
+                        pg_sys::ExecReScan(state);
+                        compat::release_fetched_page((*self.scan).iss_ScanDesc);
+                    });
+                    row
+                })
             });
             (*estate).es_snapshot = registered;
             self.show(registered);
@@ -173,7 +181,7 @@ impl Rights {
         let (mut user, mut context) = (pg_sys::Oid::INVALID, 0);
         // SAFETY: reads variables of the backend.
         unsafe {
-            pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
+            unguarded::GetUserIdAndSecContext(&mut user, &mut context);
             Self {
                 user,
                 context,

@@ -1,0 +1,232 @@
+//! Which words of two texts differ. The crate `similar` compares stretches of words, of a bounded
+//! length; longer ones are cut where four words in a row stand once in each text (patience diff),
+//! and what is too long then is one hunk. So each call of the crate ends soon, and all together,
+//! whatever the texts: the limits are numbers of words, not a time.
+
+use super::PAUSE;
+use super::cutting::Words;
+use crate::error::{Error, check_memory};
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Words of both texts that are compared in one call, which takes a tenth of a second at worst.
+pub const COMPARED: usize = 1 << 15;
+
+/// Stretches of more words than these share `MOST_COMPARED`: what the crate does for a word grows with
+/// the stretch.
+const SHORT: usize = 1 << 10;
+
+/// Words of all longer stretches that are compared, which take a second at worst.
+pub const MOST_COMPARED: usize = 1 << 18;
+
+/// Bytes that the crate takes for that many words, at most.
+const MEMORY_OF_A_CALL: usize = 1 << 24;
+
+/// Words in a row that mark the same place of two texts.
+const ANCHOR: usize = 4;
+
+/// Words of each text that differ.
+#[derive(Debug, PartialEq)]
+pub struct Hunk {
+    pub a: Range<usize>,
+    pub b: Range<usize>,
+    /// Too long to be compared by words.
+    pub coarse: bool,
+}
+
+/// Finds the words that differ.
+pub fn align(
+    a: &str,
+    words_of_a: &Words,
+    b: &str,
+    words_of_b: &Words,
+    pause: &mut dyn FnMut(),
+) -> Result<Vec<Hunk>, Error> {
+    let mut numbers = HashMap::new();
+    let in_a = number(words_of_a.iter(a), words_of_a.len(), &mut numbers, pause)?;
+    let in_b = number(words_of_b.iter(b), words_of_b.len(), &mut numbers, pause)?;
+    drop(numbers);
+    let mut aligned = Alignment {
+        a: &in_a,
+        b: &in_b,
+        left: MOST_COMPARED,
+        hunks: Vec::new(),
+    };
+    let (mut from_a, mut from_b) = (0, 0);
+    if in_a.len() + in_b.len() > COMPARED {
+        check_memory(MEMORY_OF_A_CALL)?;
+        for (at_a, at_b) in anchors(&in_a, &in_b, pause)? {
+            pause();
+            aligned.stretch(from_a..at_a, from_b..at_b)?;
+            (from_a, from_b) = (at_a + 1, at_b + 1);
+        }
+    }
+    aligned.stretch(from_a..in_a.len(), from_b..in_b.len())?;
+    Ok(aligned.hunks)
+}
+
+/// Gives each different word a number.
+fn number<'a>(
+    words: impl Iterator<Item = &'a str>,
+    count: usize,
+    numbers: &mut HashMap<&'a str, u32>,
+    pause: &mut dyn FnMut(),
+) -> Result<Vec<u32>, Error> {
+    let full = |_| Error::OutOfMemory;
+    let mut numbered = Vec::new();
+    numbered.try_reserve_exact(count).map_err(full)?;
+    for (n, word) in words.enumerate() {
+        if n.is_multiple_of(PAUSE) {
+            pause();
+        }
+        numbers.try_reserve(1).map_err(full)?;
+        let next = numbers.len() as u32;
+        numbered.push(*numbers.entry(word).or_insert(next));
+    }
+    Ok(numbered)
+}
+
+struct Alignment<'a> {
+    a: &'a [u32],
+    b: &'a [u32],
+    /// Words of long stretches that may still be compared.
+    left: usize,
+    hunks: Vec<Hunk>,
+}
+
+impl Alignment<'_> {
+    /// Compares the words between two places where the texts agree.
+    fn stretch(&mut self, mut a: Range<usize>, mut b: Range<usize>) -> Result<(), Error> {
+        let pairs = self.a[a.clone()].iter().zip(&self.b[b.clone()]);
+        let front = pairs.take_while(|(a, b)| a == b).count();
+        (a.start, b.start) = (a.start + front, b.start + front);
+        let pairs = self.a[a.clone()]
+            .iter()
+            .rev()
+            .zip(self.b[b.clone()].iter().rev());
+        let back = pairs.take_while(|(a, b)| a == b).count();
+        (a.end, b.end) = (a.end - back, b.end - back);
+        if a.is_empty() || b.is_empty() {
+            return self.push(a, b, false);
+        }
+        let words = a.len() + b.len();
+        if words > SHORT {
+            match self.left.checked_sub(words) {
+                Some(left) if words <= COMPARED => self.left = left,
+                _ => return self.push(a, b, true),
+            }
+        }
+        let (in_a, in_b) = (&self.a[a.clone()], &self.b[b.clone()]);
+        for op in capture_diff_slices(Algorithm::Histogram, in_a, in_b) {
+            if let DiffOp::Equal { .. } = op {
+                continue;
+            }
+            let moved = |words: Range<usize>, by: usize| words.start + by..words.end + by;
+            self.push(
+                moved(op.old_range(), a.start),
+                moved(op.new_range(), b.start),
+                false,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Adds a hunk, to the one in front when they touch.
+    fn push(&mut self, a: Range<usize>, b: Range<usize>, coarse: bool) -> Result<(), Error> {
+        if a.is_empty() && b.is_empty() {
+            return Ok(());
+        }
+        if let Some(last) = self.hunks.last_mut()
+            && last.a.end == a.start
+            && last.b.end == b.start
+        {
+            (last.a.end, last.b.end) = (a.end, b.end);
+            last.coarse |= coarse;
+            return Ok(());
+        }
+        self.hunks.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+        self.hunks.push(Hunk { a, b, coarse });
+        Ok(())
+    }
+}
+
+/// Where words in a row stand in a text.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Nowhere,
+    Once(u32),
+    Often,
+}
+
+impl Place {
+    fn and(self, at: usize) -> Self {
+        match self {
+            Place::Nowhere => Place::Once(at as u32),
+            _ => Place::Often,
+        }
+    }
+}
+
+/// Returns pairs of equal words of two texts, each behind the one before in both, as many as can be:
+/// each begins words in a row that stand once in each text.
+fn anchors(a: &[u32], b: &[u32], pause: &mut dyn FnMut()) -> Result<Vec<(usize, usize)>, Error> {
+    let full = |_| Error::OutOfMemory;
+    let mut places: HashMap<[u32; ANCHOR], [Place; 2]> = HashMap::new();
+    for (text, words) in [a, b].into_iter().enumerate() {
+        for (at, row) in words.array_windows::<ANCHOR>().enumerate() {
+            if at.is_multiple_of(PAUSE) {
+                pause();
+            }
+            places.try_reserve(1).map_err(full)?;
+            let place = places.entry(*row).or_insert([Place::Nowhere; 2]);
+            place[text] = place[text].and(at);
+        }
+    }
+    let mut common = Vec::new();
+    for (at, row) in a.array_windows::<ANCHOR>().enumerate() {
+        if let Some([Place::Once(_), Place::Once(at_b)]) = places.get(row) {
+            common.try_reserve(1).map_err(full)?;
+            common.push((at, *at_b as usize));
+        }
+    }
+    drop(places);
+    longest_rising(&common, pause)
+}
+
+/// The longest subsequence whose second numbers rise (Fredman 1975).
+fn longest_rising(
+    pairs: &[(usize, usize)],
+    pause: &mut dyn FnMut(),
+) -> Result<Vec<(usize, usize)>, Error> {
+    const NONE: u32 = u32::MAX;
+    let full = |_| Error::OutOfMemory;
+    // For each length the pair that ends such a subsequence with the least number.
+    let mut ends: Vec<u32> = Vec::new();
+    // The pair in front of each.
+    let mut before = Vec::new();
+    before.try_reserve_exact(pairs.len()).map_err(full)?;
+    for (i, pair) in pairs.iter().enumerate() {
+        if i.is_multiple_of(PAUSE) {
+            pause();
+        }
+        let length = ends.partition_point(|&end| pairs[end as usize].1 < pair.1);
+        before.push(length.checked_sub(1).map_or(NONE, |shorter| ends[shorter]));
+        match ends.get_mut(length) {
+            Some(end) => *end = i as u32,
+            None => {
+                ends.try_reserve(1).map_err(full)?;
+                ends.push(i as u32);
+            }
+        }
+    }
+    let mut rising = Vec::new();
+    rising.try_reserve_exact(ends.len()).map_err(full)?;
+    let mut at = ends.last().copied().unwrap_or(NONE);
+    while at != NONE {
+        rising.push(pairs[at as usize]);
+        at = before[at as usize];
+    }
+    rising.reverse();
+    Ok(rising)
+}

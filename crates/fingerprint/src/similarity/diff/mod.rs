@@ -1,0 +1,89 @@
+//! The words in which two texts differ, marked as `git diff --word-diff=plain` marks them.
+//! `simhash_diff` returns them. The answer depends on the texts alone, and its time is linear in
+//! their length: what differs for too long is not compared by words, and the answer says so.
+//!
+//! A word is a Unicode word (UAX #29), so a Chinese character is one, and any other character but
+//! white space. `cutting` finds words, `alignment` those that differ, `marking` writes them down.
+
+mod alignment;
+mod cutting;
+mod marking;
+#[cfg(test)]
+mod tests;
+
+use crate::error::Error;
+use alignment::{Hunk, align};
+use cutting::{Words, common_ends};
+use marking::Marked;
+use std::ops::Range;
+
+/// Words of both texts that are kept at once. What lies between the common ends of longer texts is
+/// not compared.
+const MOST_WORDS: usize = 1 << 22;
+
+/// Rounds of a loop between two pauses.
+const PAUSE: usize = 4096;
+
+/// Longest answer, in bytes: what a value of the server may have.
+pub const MOST_BYTES: usize = 0x3fff_ffff - 4;
+
+/// Returns what differs between two texts, each stretch of equal words shortened to `context` words
+/// at both ends. `pause` is called now and then and may unwind.
+pub fn diff(a: &str, b: &str, context: usize, pause: &mut dyn FnMut()) -> Result<String, Error> {
+    let mut marked = Marked::new(b, context);
+    for change in changes(a, b, pause)? {
+        marked.change(a, &change, pause)?;
+    }
+    marked.finish(pause)
+}
+
+/// Bytes of each text that differ, from the first word to the last; empty behind the word in front
+/// when there is none.
+#[derive(Debug)]
+struct Change {
+    a: Range<usize>,
+    b: Range<usize>,
+    /// The white space of the first text in front and behind.
+    gaps_of_a: [Range<usize>; 2],
+    /// Too long to be compared by words.
+    coarse: bool,
+}
+
+/// Returns the changes from one text to the other, in order.
+fn changes(a: &str, b: &str, pause: &mut dyn FnMut()) -> Result<Vec<Change>, Error> {
+    let (front, back) = common_ends(a, b, pause);
+    let (in_a, in_b) = (front..a.len() - back, front..b.len() - back);
+    let words_of_a = Words::cut(a, in_a.clone(), MOST_WORDS, pause)?;
+    let words_of_b = Words::cut(b, in_b.clone(), MOST_WORDS, pause)?;
+    let (Some(words_of_a), Some(words_of_b)) = (words_of_a, words_of_b) else {
+        let whole = [Words::one(a, in_a), Words::one(b, in_b)];
+        let hunk = Hunk {
+            a: 0..1,
+            b: 0..1,
+            coarse: true,
+        };
+        return Ok(vec![hunk.in_bytes(&whole[0], &whole[1])]);
+    };
+    let hunks = align(a, &words_of_a, b, &words_of_b, pause)?;
+    let mut changes = Vec::new();
+    changes
+        .try_reserve_exact(hunks.len())
+        .map_err(|_| Error::OutOfMemory)?;
+    changes.extend(
+        hunks
+            .iter()
+            .map(|hunk| hunk.in_bytes(&words_of_a, &words_of_b)),
+    );
+    Ok(changes)
+}
+
+impl Hunk {
+    fn in_bytes(&self, a: &Words, b: &Words) -> Change {
+        Change {
+            a: a.bytes(&self.a),
+            b: b.bytes(&self.b),
+            gaps_of_a: a.gaps(&self.a),
+            coarse: self.coarse,
+        }
+    }
+}

@@ -1,0 +1,209 @@
+# simhash_review.sql: its page is well-formed whatever texts and names hold, its counts are those of the functions, and it changes
+# nothing: a standby can print it. It shows a caller no row that row security hides, and runs nobody's function in place of one.
+use strict;
+use warnings;
+use SimhashTest;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_node('review', init => [ allows_streaming => 1 ]);
+my $script = $node->config_data('--sharedir') . '/extension/simhash_review.sql';
+ok(-e $script, 'it is installed');
+
+# Runs the script and returns its status, page and messages.
+sub review
+{
+	my ($server, $database, @variables) = @_;
+	my ($page, $errors) = ('', '');
+	IPC::Run::run([ 'psql', '-X', '-q', '-h', $server->host, '-p', $server->port, '-d', $database, '-f', $script, map { ('-v', $_) } @variables ],
+		'>', \$page, '2>', \$errors);
+	return ($? >> 8, $page, $errors);
+}
+
+# The first fault of a page, or nothing: tags are known and nested, no character stands outside of one that begins a tag or an
+# entity, none is invisible or turns what follows around.
+sub fault
+{
+	my ($page) = @_;
+	my %known = map { $_ => 1 } qw(html head meta title style body h1 h2 h3 p bdi dl div dt dd figure svg line g rect text
+		figcaption details summary table tr th td del ins i code pre);
+	my %empty = map { $_ => 1 } qw(meta line rect);
+	my @open;
+	$page =~ s/^<!DOCTYPE html>\n// or return 'no DOCTYPE';
+	while ($page =~ /\G([^<]*)(?:<(\/?)(\w+)((?: [\w:-]+="[^"<]*")*)\/?>|\z|(.{1,40}))/gs)
+	{
+		my ($text, $close, $tag, $rest) = ($1, $2, $3, $5);
+		return "not a tag: $rest" if defined $rest;
+		return "not an entity: $1" if $text =~ /(&(?!amp;|lt;|gt;|#92;|#xFFFD;).{0,20})/s;
+		return "a bare > in: $text" if $text =~ />/ && (!@open || $open[-1] ne 'style');
+		return 'a control character' if $text =~ /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]|\xc2[\x80-\x9f]/;
+		last unless defined $tag;
+		return "<$tag>" unless $known{$tag};
+		if ($close) { my $last = pop @open; return "</$tag> closes <$last>" if $last ne $tag; }
+		elsif (!$empty{$tag}) { push @open, $tag; }
+	}
+	return "open: @open" if @open;
+	return '';
+}
+sub counts { my ($page) = @_; return { map { tr/,//dr } $page =~ /<dd id="(\w+)">([\d,]+)</g } }
+sub text_of { my ($page) = @_; return $page =~ s/<[^>]*>//gr =~ s/&lt;/</gr =~ s/&gt;/>/gr =~ s/&#92;/\\/gr =~ s/&amp;/&/gr }
+
+# ---- texts of four scripts, each with small changes; names and texts that would be tags, quotes and marks
+my ($table, $key, $fp, $text) = (q(pet<b>"'ition), q(k<script>ey), q(f:'p"), q(te<xt>{));
+my @names = map { '"' . s/"/""/gr . '"' } ($table, $key, $fp, $text);
+my ($t, $k, $f, $b) = @names;
+my @given = ("relation=$t", "key=$key", "fp=$fp", "text=$text", 'radius=16', 'jaccard=0.6');
+$node->safe_psql('postgres', <<"END");
+CREATE TABLE $t ($k text PRIMARY KEY, $f bigint, $b text, created_at timestamptz, clerk text DEFAULT 'a');
+INSERT INTO $t SELECT i || '<script>alert(1)</script>''"', simhash64(body), body, timestamptz '2026-01-01' - i * interval '1 day',
+	CASE WHEN i % 2 = 0 THEN 'even' ELSE 'odd' END
+FROM (SELECT i, (ARRAY[
+	'The street lamp in front of number %s has been dark for two weeks, please <script>alert("x")</script> have it repaired before winter & frost.',
+	'十二号门前的路灯坏了两个星期,请在冬天之前修好,谢谢大家的帮助和支持。%s 号居民敬上',
+	'مصباح الشارع أمام المنزل رقم %s مظلم منذ أسبوعين، يرجى إصلاحه قبل الشتاء، شكرا لكم جميعا على المساعدة',
+	'פנס הרחוב מול בית מספר %s חשוך כבר שבועיים, אנא תקנו אותו לפני החורף, תודה לכולם על העזרה',
+	E'Marks [-of the-] {+others+} ]} {[ and \\x01\\x02\\x03\\x04\\x07\\x1b\\x7f\\u0085\\u202E\\u2066 \\\\u0001 \\\\\\\\ stay what they are in the text of row %s as it was sent to us.'])[1 + i % 5] AS form
+	FROM generate_series(1, 200) AS i) r, format(form, CASE WHEN i % 3 = 0 THEN 'twelve' ELSE repeat('w' || i % 40 || ' ', i % 7) END) AS body;
+INSERT INTO $t VALUES ('null', NULL, NULL), ('empty', simhash64('a lonely text'), NULL);
+CREATE ROLE clerk LOGIN; GRANT SELECT ON $t TO clerk;
+CREATE TABLE plain (id int, fp bigint, body text);
+END
+
+sub state_of
+{
+	return $node->safe_psql('postgres', "SELECT (SELECT count(*) FROM pg_class), (SELECT count(*) FROM pg_proc), (SELECT count(*) FROM pg_type),
+		(SELECT md5(string_agg(t::text, ' ' ORDER BY $k)) FROM $t t)");
+}
+my $before = state_of();
+my ($status, $page, $errors) = review($node, 'postgres', @given, 'keep=created_at');
+is("$status$errors", '0', 'it prints a page');
+is(fault($page), '', 'a well-formed one');
+cmp_ok(length $page, '<', 2_000_000, 'of less than 2 MB');
+is(state_of(), $before, 'nothing has changed');
+my $text_of = text_of($page);
+like($text_of, qr/\Q$_\E/, "it shows $_") for q(pet<b>""'ition), $key, $text, q(1<script>alert(1)</script>''"), '<script>alert("x")</script>', '十二号门前的路灯坏了', 'مصباح الشارع', 'פנס הרחוב', '[-of the-] {+others+} ]} {[', '\u0001 \\\\';
+like($page, qr/<del>[^<]+<\/del><ins>[^<]+<\/ins>/, 'it marks words');
+
+my $pairs = "simhash_pairs_keyed(NULL::text, '\"pet<b>\"\"''ition\"', '$key', 'f:''p\"', 16)";
+my $clusters = "simhash_clusters_keyed(NULL::text, '\"pet<b>\"\"''ition\"', '$key', 'f:''p\"', 16, 'leader', '$text', 0.6)";
+my %direct;
+@direct{qw(rows fingerprints pairs compared clusters members going)} = split /\|/, $node->safe_psql('postgres', <<"END");
+SELECT (SELECT count(*) FROM $t), (SELECT count($f) FROM $t), (SELECT count(*) FROM $pairs), (SELECT count(*) FROM $pairs),
+	count(DISTINCT cluster_id), count(*), count(*) - count(DISTINCT cluster_id) FROM $clusters
+END
+is_deeply(counts($page), \%direct, 'counts are those of the functions');
+cmp_ok($direct{going}, '>', 50, 'there is something to show');
+for my $by ([ 'distance', "SELECT distance, count(*) FROM $pairs GROUP BY distance" ],
+	[ 'similarity', "SELECT to_char(bin / 20.0, 'FM0.00') || ' to ' || to_char((bin + 1) / 20.0, 'FM0.00'), count(*) FROM $pairs p JOIN $t x ON x.$k = a JOIN $t y ON y.$k = b,
+		LATERAL (SELECT least(floor(simhash_jaccard(x.$b, y.$b) * 20 + 1e-9), 19)::int) s (bin) GROUP BY bin" ])
+{
+	my ($what, $query) = @$by;
+	my %shown = $page =~ /<tr><td>([^<]*)<\/td><td>([1-9][\d,]*)<\/td>/g;
+	my %wanted = map { split /\|/ } split /\n/, $node->safe_psql('postgres', $query);
+	is_deeply({ map { $_ => $shown{$_} =~ tr/,//dr } grep { exists $wanted{$_} } keys %shown }, \%wanted, "pairs by $what");
+}
+# One step: each row of the table is what the function answers.
+for my $step ([ 15, 0.6 ], [ 17, 0.6 ], [ 16, 0.55 ], [ 16, 0.65 ])
+{
+	my ($radius, $jaccard) = @$step;
+	my ($groups, $going) = $page =~ /<td>$radius<\/td><td>$jaccard<\/td><td>(\d+)<\/td><td>(\d+)</;
+	is("$groups|$going", $node->safe_psql('postgres', "SELECT count(DISTINCT cluster_id), count(*) - count(DISTINCT cluster_id) FROM " . $clusters =~ s/16, 'leader'/$radius, 'leader'/r =~ s/0\.6\)/$jaccard)/r), "radius $radius, similarity $jaccard");
+}
+# What the page would have deleted.
+my ($delete) = $page =~ /<pre>(BEGIN;.*?)-- COMMIT/s;
+$delete = text_of($delete) . "SELECT count(*) FROM $t; SELECT min(created_at) FROM $t; ROLLBACK;";
+is($node->safe_psql('postgres', $delete), $direct{rows} - $direct{going} . "\n2025-06-15 00:00:00+00", 'the statement deletes as many rows, not the oldest');
+my ($select) = $page =~ /<pre>(SELECT .*?)<\/pre>/;
+my ($size) = $page =~ /<h3>(\d+) rows<\/h3>/;
+is($node->safe_psql('postgres', 'SELECT count(*) FROM (' . text_of($select) . ') s'), $size > 20 ? 20 : $size, 'keys can be copied');
+
+# ---- again, on a standby, by another seed
+sub timeless { return $_[0] =~ s/Read on [\d :-]+ UTC//r }
+(undef, my $again) = review($node, 'postgres', @given, 'keep=created_at');
+is(timeless($again), timeless($page), 'the same rows are drawn again');
+(undef, my $other) = review($node, 'postgres', @given, 'keep=created_at', 'seed=7');
+isnt(timeless($other) =~ s/seed \(7\)/seed (1)/r, timeless($page), 'another seed draws others');
+$node->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('review_standby');
+$standby->init_from_backup($node, 'base', has_streaming => 1);
+$standby->start;
+$node->wait_for_catchup($standby);
+($status, $again, $errors) = review($standby, 'postgres', @given, 'keep=created_at');
+is("$status$errors" . timeless($again), '0' . timeless($page), 'a standby prints the same');
+$standby->stop;
+
+# ---- more pairs than it looks at
+($status, my $drawn, $errors) = review($node, 'postgres', @given, 'max_pairs=300', 'compared=50');
+is("$status$errors" . fault($drawn), '0', 'with more pairs than max_pairs it draws rows');
+like($drawn, qr/pairs within the radius, about</, 'the number of pairs is estimated');
+is(counts($drawn)->{pairs}, $direct{pairs}, 'exactly, where the sample is the table');
+cmp_ok(counts($drawn)->{compared}, '<', 150, 'few texts are compared');
+is(counts($drawn)->{going}, $direct{going}, 'clusters are those of all rows');
+
+# ---- other rows and keys
+$node->safe_psql('postgres', 'CREATE DOMAIN number AS int; CREATE TABLE other (id uuid, n number, fp bigint, body text)');
+for my $rows ('no rows', 'no fingerprint', 'one pair')
+{
+	$node->safe_psql('postgres', "INSERT INTO plain VALUES (1, NULL, NULL)") if $rows eq 'no fingerprint';
+	$node->safe_psql('postgres', "INSERT INTO plain VALUES (2, 5, 'one and the same text'), (3, 5, 'one and the same text');
+		INSERT INTO other SELECT md5(id::text)::uuid, id, fp, body FROM plain") if $rows eq 'one pair';
+	($status, my $few, $errors) = review($node, 'postgres', 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'steps=off');
+	is("$status$errors" . fault($few), '0', "$rows: a page");
+	is(counts($few)->{going}, $rows eq 'one pair' ? 1 : 0, "$rows: what goes");
+}
+for my $column (qw(id n))
+{
+	($status, my $few, $errors) = review($node, 'postgres', 'relation=other', "key=$column", 'fp=fp', 'text=body', 'radius=64', 'jaccard=1');
+	is("$status$errors" . fault($few) . counts($few)->{going}, '01', "other keys: $column");
+}
+# Keys and texts as large and hostile as may be.
+$node->safe_psql('postgres', q(CREATE TABLE large (id text, fp bigint, body text);
+	INSERT INTO large SELECT repeat('<', 300) || c * 100 + i, c, repeat(E'\u202E&', 5000) || ' text ' || repeat('<x> ', i % 3) FROM generate_series(1, 40) i, generate_series(1, 12) c));
+($status, my $large, $errors) = review($node, 'postgres', 'relation=large', 'key=id', 'fp=fp', 'text=body', 'jaccard=0.1');
+is("$status$errors" . fault($large), '0', 'large keys and texts: a page');
+cmp_ok(length $large, '<', 2_000_000, 'of less than 2 MB');
+
+# ---- others' functions and rows
+{
+	local $ENV{PGOPTIONS} = '-c search_path=public,pg_catalog';
+	$node->safe_psql('postgres', <<'END');
+CREATE FUNCTION public.planted() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$;
+CREATE FUNCTION public.replace(text, text, text) RETURNS text LANGUAGE sql RETURN public.planted();
+CREATE FUNCTION public.translate(text, text, text) RETURNS text LANGUAGE sql RETURN public.planted();
+CREATE FUNCTION public.format(text, VARIADIC text[]) RETURNS text LANGUAGE sql RETURN public.planted();
+CREATE FUNCTION public.eq(text, name) RETURNS boolean LANGUAGE sql RETURN public.planted()::boolean;
+CREATE OPERATOR public.= (LEFTARG = text, RIGHTARG = name, FUNCTION = public.eq);
+CREATE FUNCTION public.joined(text, text) RETURNS text LANGUAGE sql RETURN public.planted();
+CREATE OPERATOR public.|| (LEFTARG = text, RIGHTARG = text, FUNCTION = public.joined);
+END
+	($status, $again, $errors) = review($node, 'postgres', @given, 'keep=created_at');
+	is("$status$errors" . timeless($again), '0' . timeless($page), 'planted functions and operators are not called');
+	$node->safe_psql('postgres', 'DROP FUNCTION public.planted CASCADE');
+}
+$node->safe_psql('postgres', "ALTER TABLE $t ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON $t TO clerk USING (clerk = 'even')");
+{
+	local $ENV{PGUSER} = 'clerk';
+	($status, my $own, $errors) = review($node, 'postgres', @given);
+	is("$status$errors" . fault($own), '0', 'a page under row security');
+	is(counts($own)->{rows}, 100, 'of the caller\'s rows');
+	is_deeply([ grep { $_ % 2 } text_of($own) =~ /\b(\d+)<script>alert\(1\)/g ], [], 'and no others');
+	($status, my $none, $errors) = review($node, 'postgres', 'relation=plain', 'key=id', 'fp=fp', 'text=body');
+	like("$status$none$errors", qr/^3psql.*permission denied for table plain/, 'no page without the right to read');
+}
+
+# ---- errors: a message, a status, and no part of a page
+$node->safe_psql('postgres', 'CREATE DATABASE bare');
+for my $case ([ 'postgres', qr/a variable is missing.*Usage: psql -X/s, 'relation=plain' ], [ 'bare', qr/extension "simhash_dedup" is not in this database/, 'relation=pg_class', 'key=oid', 'fp=x', 'text=y' ],
+	[ 'postgres', qr/relation "nothing" does not exist/, 'relation=nothing', 'key=id', 'fp=fp', 'text=body' ],
+	[ 'postgres', qr/column "nothing"/, 'relation=plain', 'key=nothing', 'fp=fp', 'text=body' ],
+	[ 'postgres', qr/radius.*65/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'radius=65' ])
+{
+	my ($database, $message, @variables) = @$case;
+	($status, my $none, $errors) = review($node, $database, @variables);
+	is("$status$none", '3', "no page: @variables");
+	like($errors, $message, 'and a message');
+}
+$node->stop;
+done_testing();

@@ -1,0 +1,376 @@
+-- A page of HTML to look at before near-duplicates are deleted: docs/review.md. psql runs it on a table, view or foreign table:
+--
+--   psql -X -q -f simhash_review.sql -v relation=petition -v key=id -v fp=fp -v text=body > review.html
+--
+-- It reads with the caller's rights, in one read-only transaction, and makes no object. First it gathers all that the page
+-- shows as JSON; then one statement makes that safe for HTML; only what is safe is printed. So a new value needs no care of
+-- its own, as long as it comes from `page` and stands between tags, not in one.
+
+\set ON_ERROR_STOP on
+\set QUIET on
+\set ECHO none
+\set AUTOCOMMIT on
+\timing off
+\pset pager off
+\pset format unaligned
+\pset tuples_only on
+\pset null ''
+
+\set missing off
+\if :{?relation} \else \set missing on \endif
+\if :{?key} \else \set missing on \endif
+\if :{?fp} \else \set missing on \endif
+\if :{?text} \else \set missing on \endif
+\if :missing
+DO $$ BEGIN
+	RAISE EXCEPTION 'a variable is missing: relation, key, fp and text have to be given' USING ERRCODE = 'invalid_parameter_value',
+		HINT = 'Usage: psql -X -q -f simhash_review.sql -v relation=TABLE -v key=COLUMN -v fp=COLUMN -v text=COLUMN '
+			'[-v radius=3] [-v jaccard=0.8] [-v keep=COLUMN] [-v method=leader] [-v seed=1] [-v max_pairs=1000000] '
+			'[-v compared=20000] [-v examples=8] [-v clusters=10] [-v steps=on] > review.html';
+END $$;
+\endif
+\if :{?radius} \else \set radius 3 \endif
+\if :{?jaccard} \else \set jaccard 0.8 \endif
+\if :{?keep} \else \set keep :key \endif
+\if :{?method} \else \set method leader \endif
+\if :{?seed} \else \set seed 1 \endif
+\if :{?max_pairs} \else \set max_pairs 1000000 \endif
+\if :{?compared} \else \set compared 20000 \endif
+\if :{?examples} \else \set examples 8 \endif
+\if :{?clusters} \else \set clusters 10 \endif
+
+-- ---------------------------------------------------------------- what is asked
+
+SET client_encoding = 'UTF8';
+BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
+-- The relation is the caller's search_path's. All other names are the server's, or carry their schema: nobody's function or
+-- operator runs in place of one.
+SELECT :'relation'::pg_catalog.regclass::pg_catalog.oid AS relation_oid \gset
+SET LOCAL search_path = pg_catalog, pg_temp;
+SET LOCAL standard_conforming_strings = on;
+-- Rows come in the same order each time, and so the same are drawn.
+SET LOCAL synchronize_seqscans = off;
+
+SELECT (SELECT nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'simhash_dedup') AS ext \gset
+\if :{?ext} \else
+DO $$ BEGIN
+	RAISE EXCEPTION 'extension "simhash_dedup" is not in this database' USING ERRCODE = 'undefined_object',
+		HINT = 'CREATE EXTENSION simhash_dedup;';
+END $$;
+\endif
+-- A key that does not exist is an error of the first function that gets it.
+SELECT format('%I.%I', nspname, relname) AS rel, coalesce((SELECT format_type(atttypid, NULL) FROM pg_attribute
+		WHERE attrelid = c.oid AND attname = :'key' AND attnum > 0 AND NOT attisdropped), 'text') AS key_type,
+	-- No text contains it: it stands for tags until the text is safe.
+	replace(gen_random_uuid()::text, '-', '') AS tag,
+	CASE getdatabaseencoding() WHEN 'UTF8' THEN '[\x7f\u0080-\u009f]' ELSE '[\x7f]' END AS invisible,
+	CASE getdatabaseencoding() WHEN 'UTF8' THEN '[\u202a-\u202e\u2066-\u2069]' ELSE '[\x7f]' END AS turning,
+	9223372036854775807 AS largest
+FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = :relation_oid \gset
+SELECT count(*) AS rows, count(:"fp") AS fingerprints FROM :rel \gset
+
+-- ---------------------------------------------------------------- pairs
+
+SELECT setseed(:'seed'::bigint % 1000 / 1000.0) AS ignored \gset
+SELECT jsonb_agg(jsonb_build_object('distance', distance, 'pairs', pairs, 'low', pairs_low, 'high', pairs_high)) AS report,
+	sum(pairs) FILTER (WHERE distance <= :'radius'::int) AS estimate,
+	sum(pairs) FILTER (WHERE distance <= :'radius'::int) <= :'max_pairs'::bigint AS all_pairs
+FROM :"ext".simhash_radius_report(:relation_oid::regclass, :'key', :'fp', :'text', least(:'radius'::int + 3, 64)) \gset
+
+-- Of more pairs than max_pairs, those among rows that are drawn.
+\if :all_pairs
+\set pairs_found ':"ext".simhash_pairs_keyed(CAST(NULL AS :key_type), :relation_oid::regclass, :''key'', :''fp'', :''radius'')'
+\else
+\set pairs_found pair_drawn
+\endif
+WITH row_drawn AS MATERIALIZED (
+	SELECT row_number() OVER () AS number, (t.:"key")::text AS key, t.:"fp" AS fp FROM :rel t
+	WHERE t.:"fp" IS NOT NULL AND (hashtextextended((t.:"key")::text, :'seed') & :largest)
+		<= sqrt(:'max_pairs' / greatest(:estimate, 1)::float8) * :largest
+), pair_drawn AS (
+	SELECT x.key AS a, y.key AS b, distance
+	FROM (SELECT array_agg(number) AS keys, array_agg(fp) AS fps FROM row_drawn) d, :"ext".simhash_group_pairs(keys, fps, :'radius') p
+		JOIN row_drawn x ON x.number = p.a JOIN row_drawn y ON y.number = p.b
+), pair AS MATERIALIZED (
+	SELECT a::text AS a, b::text AS b, distance FROM :pairs_found
+), numbered AS (
+	SELECT *, hashtextextended(concat(a, ' ', b), :'seed') & :largest AS lot FROM pair
+), drawn AS MATERIALIZED (
+	SELECT * FROM numbered WHERE lot <= :'compared' / greatest((SELECT count(*) FROM pair), 1)::float8 * :largest
+), body AS MATERIALIZED (
+	SELECT w.key, t.:"text" AS body FROM :rel t
+	JOIN (SELECT a AS key FROM drawn UNION SELECT b FROM drawn) w ON w.key = (t.:"key")::text
+), compared AS MATERIALIZED (
+	SELECT d.*, jaccard, jaccard >= :'jaccard'::float8 AS alike
+	FROM drawn d JOIN body x ON x.key = d.a JOIN body y ON y.key = d.b, :"ext".simhash_jaccard(x.body, y.body) AS jaccard
+	WHERE jaccard IS NOT NULL
+), border AS (
+	SELECT kind, a, b, row_number() OVER (PARTITION BY kind ORDER BY lot, a, b) AS place
+	FROM (SELECT *, CASE WHEN alike AND jaccard < :'jaccard'::float8 + 0.05 THEN 'over'
+			WHEN NOT alike AND jaccard >= :'jaccard'::float8 - 0.05 THEN 'under'
+			WHEN alike AND distance = :'radius'::int THEN 'bit' END AS kind FROM compared) c
+	WHERE kind IS NOT NULL
+)
+SELECT (SELECT count(*) FROM pair) AS pairs,
+	(SELECT coalesce(jsonb_agg(jsonb_build_object('distance', distance, 'pairs', n)), '[]')
+		FROM (SELECT distance, count(*) AS n FROM pair GROUP BY distance) d) AS by_distance,
+	(SELECT count(*) FROM compared) AS texts_compared,
+	(SELECT coalesce(jsonb_agg(jsonb_build_object('distance', distance, 'bin', bin, 'alike', alike, 'pairs', n)), '[]')
+		FROM (SELECT distance, least(floor(jaccard * 20 + 1e-9), 19)::int AS bin, alike, count(*) AS n
+			FROM compared GROUP BY 1, 2, 3) d) AS by_jaccard,
+	(SELECT coalesce(jsonb_agg(to_jsonb(border)), '[]') FROM border WHERE place <= :'examples') AS border
+\gset
+
+-- ---------------------------------------------------------------- clusters
+
+WITH member AS MATERIALIZED (
+	SELECT cluster_id::text AS cluster, key::text AS key FROM :"ext".simhash_clusters_keyed(CAST(NULL AS :key_type),
+		:relation_oid::regclass, :'key', :'fp', :'radius', :'method', :'text', :'jaccard')
+), ranked AS MATERIALIZED (
+	SELECT m.*, row_number() OVER w AS place, count(*) OVER (PARTITION BY cluster) AS size, first_value(m.key) OVER w AS kept
+	FROM member m JOIN :rel t ON (t.:"key")::text = m.key
+	WINDOW w AS (PARTITION BY cluster ORDER BY t.:"keep", t.:"key")
+), largest AS (
+	SELECT cluster, row_number() OVER (ORDER BY size DESC, cluster) AS grp FROM ranked WHERE place = 1
+	ORDER BY size DESC, cluster LIMIT :'clusters'
+)
+SELECT count(*) FILTER (WHERE place = 1) AS groups, count(*) AS members,
+	(SELECT coalesce(jsonb_agg(jsonb_build_object('kind', 'member', 'grp', grp, 'place', place, 'size', size, 'a', kept, 'b', key)), '[]')
+		FROM ranked JOIN largest USING (cluster) WHERE place <= 6) AS shown,
+	(SELECT coalesce(jsonb_agg(jsonb_build_object('grp', grp, 'keys', keys)), '[]') FROM (
+		SELECT grp, string_agg(quote_literal(left(key, 100)), ', ' ORDER BY place) AS keys
+		FROM ranked JOIN largest USING (cluster) WHERE place <= 20 GROUP BY grp) k) AS keys
+FROM ranked \gset
+
+-- Four times the work: for few pairs, or when asked.
+\if :{?steps} \else
+SELECT :pairs <= 100000 AS steps \gset
+\endif
+SELECT coalesce(jsonb_agg(jsonb_build_object('radius', r, 'jaccard', j, 'groups', groups, 'members', members)), '[]') AS step_rows
+FROM (VALUES (:'radius'::int - 1, :'jaccard'::numeric), (:'radius'::int + 1, :'jaccard'::numeric),
+		(:'radius'::int, :'jaccard'::numeric - 0.05), (:'radius'::int, :'jaccard'::numeric + 0.05)) AS step (r, j),
+	LATERAL (SELECT count(DISTINCT cluster_id::text) AS groups, count(*) AS members
+		FROM :"ext".simhash_clusters_keyed(CAST(NULL AS :key_type), :relation_oid::regclass, :'key', :'fp', r, :'method', :'text', j)) c
+WHERE :'steps'::boolean AND r BETWEEN 0 AND 64 AND j BETWEEN 0 AND 1 \gset
+
+-- ---------------------------------------------------------------- differing words of all pairs that are shown
+
+-- Texts may have the marks of simhash_diff themselves: their brackets are other characters while they are compared. What is cut
+-- off may have the end of a mark, which is set again.
+WITH asked AS MATERIALIZED (
+	SELECT * FROM jsonb_to_recordset(:'border'::jsonb || :'shown'::jsonb)
+		AS x (kind text, grp int, place int, size bigint, a text, b text)
+), body AS MATERIALIZED (
+	SELECT w.key, t.:"text" AS body, t.:"fp" AS fp, left((t.:"keep")::text, 100) AS keep FROM :rel t
+	JOIN (SELECT a AS key FROM asked UNION SELECT b FROM asked) w ON w.key = (t.:"key")::text
+), marked AS (
+	SELECT s.*, :"ext".hamming(x.fp, y.fp) AS distance, :"ext".simhash_jaccard(x.body, y.body) AS jaccard, y.keep,
+		CASE WHEN a = b THEN hidden_b ELSE :"ext".simhash_diff(hidden_a, hidden_b, 4) END AS words
+	FROM asked s JOIN body x ON x.key = a JOIN body y ON y.key = b,
+		translate(left(x.body, 20000), E'[]{}\x01\x02\x03\x04', E'\x01\x02\x03\x04') AS hidden_a,
+		translate(left(y.body, 20000), E'[]{}\x01\x02\x03\x04', E'\x01\x02\x03\x04') AS hidden_b
+), short AS (
+	SELECT m.*, CASE WHEN length(words) <= 800 THEN words WHEN part ~ '\[-[^]]*$' THEN part || '-] ...'
+		WHEN part ~ '\{\+[^}]*$' THEN part || '+} ...' ELSE part || ' ...' END AS part
+	FROM marked m, rtrim(left(words, 800), '[{') AS part
+)
+SELECT coalesce(jsonb_agg(jsonb_build_object('kind', kind, 'grp', grp, 'place', place, 'size', size, 'a', left(a, 100), 'b', left(b, 100),
+	'distance', distance, 'jaccard', jaccard, 'keep', keep, 'words', translate(
+		replace(replace(replace(replace(part, '[-', :'tag' || '1'), '-]', :'tag' || '2'), '{+', :'tag' || '3'), '+}', :'tag' || '4'),
+		E'\x01\x02\x03\x04', '[]{}'))), '[]') AS shown
+FROM short \gset
+
+-- ---------------------------------------------------------------- safe for HTML
+
+SELECT jsonb_build_object('relation', :'rel', 'key', :'key', 'fp', :'fp', 'text', :'text', 'keep', :'keep',
+	'radius', :'radius'::int, 'jaccard', :'jaccard'::numeric, 'shown', :'shown'::jsonb, 'keys', :'keys'::jsonb,
+	'select', format('SELECT * FROM %s WHERE %I IN', :'rel', :'key'),
+	'delete', format(E'BEGIN;\nLOCK TABLE %1$s IN SHARE ROW EXCLUSIVE MODE;\nDELETE FROM %1$s WHERE %2$I IN (\n    '
+		'SELECT key FROM (\n        '
+		'SELECT c.key, row_number() OVER (PARTITION BY c.cluster_id ORDER BY t.%3$I, t.%2$I) AS place\n        '
+		'FROM %4$I.simhash_clusters_keyed(NULL::%5$s, %6$L, %2$L, %7$L, %8$s, %9$L, %10$L, %11$s) c\n        '
+		'JOIN %1$s t ON t.%2$I = c.key) ranked\n    WHERE place > 1);\n-- COMMIT; or ROLLBACK;',
+		:'rel', :'key', :'keep', :'ext', :'key_type', :'rel', :'fp', :'radius'::int, :'method', :'text',
+		:'jaccard'::numeric))::text AS page \gset
+
+-- Texts are changed as they stand in JSON, in which a backslash begins an escape. Characters that cannot be seen, or that turn
+-- what follows around, are shown as such.
+SELECT replace(replace(replace(replace(
+	regexp_replace(regexp_replace(regexp_replace(
+		replace(replace(replace(replace(:'page', '&', '&amp;'), '<', '&lt;'), '>', '&gt;'), '\\', '&#92;'),
+		'\\(b|f|u00[01][0-9a-f])', '&#xFFFD;', 'g'), :'invisible', '&#xFFFD;', 'g'), :'turning', '<i>bidi</i>', 'g'),
+	:'tag' || '1', '<del>'), :'tag' || '2', '</del>'), :'tag' || '3', '<ins>'), :'tag' || '4', '</ins>') AS page \gset
+
+-- ---------------------------------------------------------------- the page
+
+SELECT $$<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>Near-duplicates</title>
+<style>
+:root { color-scheme: light dark; --page: #fff; --text: #1d2430; --quiet: #5b6472; --line: #d8dde5; --box: #f5f7fa;
+  --yes: #2a6fdb; --no: #b3bac5; --mark: #c2410c; --ins: #d7f2dd; --del: #fbdcdc; }
+@media (prefers-color-scheme: dark) { :root { --page: #14181f; --text: #e4e8ee; --quiet: #9aa4b2; --line: #323a46; --box: #1d232c;
+  --yes: #6ea4f5; --no: #566072; --mark: #fb923c; --ins: #1c4a2b; --del: #5a2424; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1rem; max-width: 62rem; background: var(--page);
+  color: var(--text); font: 16px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; } h3 { font-size: 1rem; margin: 1.25rem 0 .25rem; }
+h1, h2, h3, p, dd, pre { overflow-wrap: anywhere; } .quiet, figcaption { color: var(--quiet); font-size: .9rem; }
+dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(7.5rem, 1fr)); gap: .5rem; margin: 1rem 0; }
+dl div { background: var(--box); border-radius: .5rem; padding: .5rem .75rem; } dt { color: var(--quiet); font-size: .85rem; }
+dd { margin: 0; font-size: 1.3rem; font-variant-numeric: tabular-nums; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(19rem, 100%), 1fr)); gap: 1.5rem; }
+figure { margin: 0; } svg { width: 100%; height: auto; display: block; }
+svg text { font-size: 11px; fill: var(--quiet); text-anchor: middle; }
+svg .yes { fill: var(--yes); } svg .no { fill: var(--no); } svg line { stroke: var(--line); }
+svg line.limit { stroke: var(--mark); stroke-width: 2; stroke-dasharray: 4 3; } svg text.limit { fill: var(--mark); }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .95rem; }
+th, td { padding: .25rem .9rem .25rem 0; text-align: right; border-bottom: 1px solid var(--line); }
+th { font-weight: 600; vertical-align: bottom; }
+th:first-child, td:first-child { text-align: left; } .scroll { overflow-x: auto; }
+.row { background: var(--box); border-radius: .5rem; padding: .5rem .75rem; margin: .5rem 0; }
+.kept { border-inline-start: 4px solid var(--yes); }
+.row p { margin: 0; white-space: pre-line; } ins, del { border-radius: .2rem; padding: 0 .15em; }
+ins { background: var(--ins); } del { background: var(--del); }
+i { font-size: .75em; border: 1px solid var(--mark); color: var(--mark); padding: 0 .2em; }
+code, pre { font-family: ui-monospace, monospace; font-size: .85rem; unicode-bidi: isolate; user-select: all; }
+pre { background: var(--box); border-radius: .5rem; padding: .75rem; white-space: pre-wrap; }
+</style>
+</head>
+<body>$$;
+
+SELECT format('<h1>Near-duplicates of <bdi>%s</bdi></h1>
+<p class="quiet">Two rows are near-duplicates here if their fingerprints, <bdi>%s</bdi>, differ in at most %s bits and their texts, '
+	'<bdi>%s</bdi>, have a similarity of %s or more. Read on %s.</p>',
+	p->>'relation', p->>'fp', p->>'radius', p->>'text', p->>'jaccard', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'))
+FROM (SELECT :'page'::jsonb) AS page (p);
+
+SELECT '<dl>' || string_agg(format('<div><dt>%s</dt><dd id="%s">%s</dd></div>', label, id, to_char(n, 'FM999,999,999,999,990')),
+	E'\n' ORDER BY place) || '</dl>'
+FROM (VALUES (1, 'rows', 'rows', :rows), (2, 'with a fingerprint', 'fingerprints', :fingerprints),
+	(3, 'pairs within the radius' || CASE WHEN :'all_pairs'::boolean THEN '' ELSE ', about' END, 'pairs',
+		CASE WHEN :'all_pairs'::boolean THEN :pairs ELSE :estimate END),
+	(4, 'pairs whose texts were compared', 'compared', :texts_compared), (5, 'clusters', 'clusters', :groups),
+	(6, 'rows in clusters', 'members', :members),
+	(7, 'rows go if one of each cluster stays', 'going', :members - :groups)) AS tile (place, label, id, n);
+
+-- ---- charts: a bar is a count of pairs, drawn by its logarithm, since equal rows are often many; its blue part is the share
+-- that counts. What comes from JSON here are numbers alone.
+
+WITH share AS (
+	SELECT distance, bin, sum(pairs) AS n, coalesce(sum(pairs) FILTER (WHERE alike), 0) / sum(pairs) AS alike
+	FROM jsonb_to_recordset(:'by_jaccard') AS c (distance int, bin int, alike boolean, pairs bigint)
+	GROUP BY GROUPING SETS (distance, bin)
+), found AS (
+	SELECT distance, pairs, low, high FROM jsonb_to_recordset(:'report') AS r (distance int, pairs bigint, low bigint, high bigint)
+	WHERE distance > :'radius'::int OR NOT :'all_pairs'::boolean
+	UNION ALL
+	SELECT d, coalesce(pairs, 0), NULL, NULL FROM generate_series(0, :'radius'::int) AS d
+	LEFT JOIN jsonb_to_recordset(:'by_distance') AS e (distance int, pairs bigint) ON distance = d
+	WHERE :'all_pairs'::boolean
+), bar AS (
+	SELECT 'distance' AS chart, f.distance AS place, pairs::numeric AS n, CASE WHEN low < high THEN low || ' to ' || high END AS interval,
+		alike, f.distance::text AS label, CASE WHEN f.distance % (1 + :'radius'::int / 20) = 0 THEN f.distance END::text AS tick
+	FROM found f LEFT JOIN share s ON s.distance = f.distance
+	UNION ALL
+	SELECT 'similarity', b, coalesce(n, 0), NULL, alike,
+		to_char(b / 20.0, 'FM0.00') || ' to ' || to_char((b + 1) / 20.0, 'FM0.00'), CASE WHEN b % 4 = 0 THEN to_char(b / 20.0, 'FM0.0') END
+	FROM generate_series(0, 19) AS b LEFT JOIN share s ON bin = b
+)
+SELECT jsonb_agg(to_jsonb(bar)) AS bars FROM bar \gset
+
+WITH bar AS (
+	SELECT *, 390.0 / count(*) OVER c AS width, ln(1 + n) / greatest(max(ln(1 + n)) OVER c, 1) * 130 AS height
+	FROM jsonb_to_recordset(:'bars')
+		AS b (chart text, place int, n numeric, interval text, alike numeric, label text, tick text)
+	WINDOW c AS (PARTITION BY chart)
+), drawn AS (
+	SELECT *, round(5 + place * width, 1) AS x, round(width - 2, 1) AS w, round(height, 1) AS h,
+		round(height * coalesce(alike, 0), 1) AS blue,
+		-- Distances stand below their bars, similarities at the edges of theirs.
+		round(8 + (place + CASE chart WHEN 'distance' THEN 0.5 ELSE 0 END) * width, 1) AS tick_x
+	FROM bar
+), chart AS (
+	SELECT chart, count(*) AS places,
+		string_agg(format('<g><title>%s %s: %s pairs</title><rect class="no" x="%s" y="%s" width="%s" height="%s"/>',
+				chart, label, round(n), x, 165 - h, w, h)
+			|| format('<rect class="yes" x="%s" y="%s" width="%s" height="%s"/></g>', x, 165 - blue, w, blue)
+			|| CASE WHEN tick IS NULL THEN '' ELSE format('<text x="%s" y="180">%s</text>', tick_x, tick) END, E'\n' ORDER BY place) AS bars,
+		string_agg(format('<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>', label, to_char(n, 'FM999,999,999,999,990'), interval,
+			round(100 * alike) || ' %'), E'\n' ORDER BY place) AS cells
+	FROM drawn GROUP BY chart
+), labelled AS (
+	SELECT chart, bars, cells, 'How far apart' AS title, 'bits that differ' AS axis, 'radius ' || :'radius' AS limit_is,
+		4 + 390.0 / places * (:'radius'::int + 1) AS limit_x,
+		'Pairs by distance, on a logarithmic scale. Blue is the share whose texts are alike enough. '
+			|| CASE WHEN :'all_pairs'::boolean THEN 'Right of the line' ELSE 'All numbers are' END
+			|| ' estimated from a sample of rows.' AS caption
+	FROM chart WHERE chart = 'distance'
+	UNION ALL
+	SELECT chart, bars, cells, 'How alike', 'similarity of the texts', 'at least ' || :'jaccard', 4 + 390 * :'jaccard'::numeric,
+		format('The %s pairs whose texts were compared%s, on a logarithmic scale.', to_char(:texts_compared, 'FM999,999,999,990'),
+			CASE WHEN NOT :'all_pairs'::boolean THEN ', among rows drawn at random' END)
+	FROM chart WHERE chart = 'similarity'
+)
+SELECT '<div class="charts">' || string_agg(format('<figure><h2>%s</h2>
+<svg viewBox="0 0 400 200" role="img" aria-label="%s"><line x1="5" y1="165.5" x2="395" y2="165.5"/>
+%s
+<line class="limit" x1="%s" y1="22" x2="%4$s" y2="165"/><text class="limit" x="%5$s" y="14">%6$s</text>
+<text x="200" y="197">%7$s</text></svg>
+<figcaption>%8$s</figcaption>
+<details><summary>The numbers</summary><div class="scroll"><table>
+<tr><th>%7$s</th><th>pairs</th><th>95 %% interval</th><th>alike enough</th></tr>
+%9$s</table></div></details></figure>', title, title || ': ' || axis, bars, round(limit_x, 1),
+	round(least(greatest(limit_x, 40), 350), 1), limit_is, axis, caption, cells), E'\n' ORDER BY chart) || '</div>'
+FROM labelled;
+
+SELECT '<h2>What one step changes</h2>' || CASE WHEN :'steps'::boolean THEN '' ELSE '<p>Not computed: add -v steps=on.</p>' END
+	|| '<div class="scroll"><table><tr><th>radius</th><th>similarity</th><th>clusters</th><th>rows that go</th><th></th></tr>'
+	|| string_agg(format('<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>', radius, jaccard, groups, members - groups,
+		coalesce(this, to_char(members - groups - (:members - :groups), 'FMSG999,999,999,990'))), E'\n' ORDER BY radius, jaccard DESC)
+	|| '</table></div>'
+FROM (SELECT *, NULL AS this FROM jsonb_to_recordset(:'step_rows') AS s (radius int, jaccard numeric, groups bigint, members bigint)
+	UNION ALL SELECT :'radius', :'jaccard', :groups, :members, 'this page') s;
+
+-- ---- rows
+
+SELECT format('<h2>Pairs at the border</h2><p class="quiet">Drawn at random, the same each time with one seed (%s). '
+	'<del>Only the first row</del> has these words, <ins>only the second</ins> those; longer texts are shortened.</p>', :'seed'::bigint)
+	|| coalesce(string_agg(CASE WHEN place = 1 THEN format('<h3>%s</h3>', CASE kind WHEN 'under' THEN 'Not alike enough, by 0.05 or less'
+			WHEN 'over' THEN 'Alike enough, by less than 0.05' ELSE 'Alike enough, at the last bit' END) ELSE '' END
+		|| format('<div class="row"><p class="quiet"><bdi><code>%s</code></bdi> and <bdi><code>%s</code></bdi>: %s bits, similarity %s</p>'
+			'<p dir="auto">%s</p></div>', a, b, distance, trunc(jaccard::numeric, 2), words), E'\n' ORDER BY kind DESC, place),
+		'<p>There are none.</p>')
+FROM (SELECT :'page'::jsonb) AS page (p), jsonb_to_recordset(p->'shown')
+	AS s (kind text, place int, a text, b text, distance int, jaccard float8, words text)
+WHERE kind <> 'member';
+
+WITH page AS (SELECT :'page'::jsonb AS p), member AS (
+	SELECT s.*, CASE WHEN place = 1 THEN format('<h3>%s rows</h3><pre>%s (%s)</pre>%s', to_char(size, 'FM999,999,999,990'),
+			p->>'select', keys,
+			CASE WHEN size > 20 THEN '<p class="quiet">The first 20 keys.</p>' END) ELSE '' END AS heading,
+		CASE WHEN p->>'keep' <> p->>'key' THEN format(' <bdi>%s</bdi>', coalesce(keep, 'NULL')) END AS kept_by
+	FROM page, jsonb_to_recordset(p->'shown')
+			AS s (kind text, grp int, place int, size bigint, b text, keep text, distance int, jaccard float8, words text),
+		jsonb_to_recordset(p->'keys') AS k (grp int, keys text)
+	WHERE kind = 'member' AND k.grp = s.grp
+)
+SELECT format('<h2>The largest clusters</h2><p class="quiet">Of each cluster the row with the smallest <bdi>%s</bdi> would stay; '
+	'it comes first. Of the others the words are marked that differ from it.</p>', (SELECT p->>'keep' FROM page))
+	|| coalesce(string_agg(heading || format('<div class="row%s"><p class="quiet"><bdi><code>%s</code></bdi>%s%s</p>'
+		'<p dir="auto">%s</p></div>',
+		CASE WHEN place = 1 THEN ' kept' END, b, kept_by, CASE WHEN place = 1 THEN ' stays'
+			ELSE format(': %s bits, similarity %s', distance, trunc(jaccard::numeric, 2)) END, words), E'\n' ORDER BY grp, place),
+		'<p>There are none.</p>')
+FROM member;
+
+SELECT format('<h2>What would delete the others</h2><p class="quiet">Nothing has been changed. This keeps the row with the smallest '
+	'<bdi>%s</bdi> of each cluster.</p><pre>%s</pre>
+</body>
+</html>', p->>'keep', p->>'delete')
+FROM (SELECT :'page'::jsonb) AS page (p);
+ROLLBACK;
