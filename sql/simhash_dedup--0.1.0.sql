@@ -605,7 +605,8 @@ COMMENT ON FUNCTION simhash_catalog.is_of_others(xid) IS
 	'was a row version written by another transaction than the current one? For the trigger '
 	'simhash_maintain_clusters';
 
--- Nothing is stored here. The trigger fires at the end of statements that change rows of users (src/clusters/maintain/later.rs).
+-- Nothing is stored here. The trigger fires at the end of statements that change rows of users
+-- (src/clusters/maintain/deferred_rows.rs).
 CREATE TABLE simhash_catalog.statement_end ();
 COMMENT ON TABLE simhash_catalog.statement_end IS
 	'empty: its trigger answers the rows of a statement for simhash_maintain_clusters';

@@ -1,5 +1,5 @@
 # The layout of the index's pages, for tests that look at the file itself, damage it or have to fill a leaf. All of it
-# follows src/index/page: a new page format changes these lines, and no other test knows a number of the layout.
+# follows crates/hamming/src/page: a new page format changes these lines, and no other test knows a number of the layout.
 package SimhashPages;
 
 use strict;
@@ -43,7 +43,7 @@ sub posting_size { my ($upper, $count) = @_; return ($at{scope} - $upper) / $cou
 # Of a leaf: its postings, and those that were there when it was last written as a whole.
 sub count_and_sorted { return ((unpack("x$at{lower}S", $_[0]) - $header) / 4, unpack("x$at{sorted}S", $_[0])); }
 
-# Of a leaf: how it holds its postings, as src/index/page/format.rs names it.
+# Of a leaf: how it holds its postings, as crates/hamming/src/page/format.rs names it.
 sub leaf_format
 {
 	my $flags = unpack "x$at{flags}S", $_[0];

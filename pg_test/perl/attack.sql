@@ -27,7 +27,7 @@ CREATE FUNCTION drawn_text(n bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
 $$;
 
 -- A number for a scope: half of the rows have one, a quarter share 300 that are near each other, a sixth has nearly one
--- each, others none. The last number has the hash of NULL (src/filed.rs).
+-- each, others none. The last number has the hash of NULL (crates/base/src/indexed_row.rs).
 CREATE FUNCTION drawn_scope(n bigint) RETURNS int LANGUAGE sql IMMUTABLE AS $$
 	SELECT CASE WHEN a % 100 < 50 THEN 1 WHEN a % 100 < 75 THEN 1000 + (a / 100 % 300)::int WHEN a % 100 < 92 THEN hashint8(n)
 		WHEN a % 100 < 97 THEN NULL ELSE 1370164237 END

@@ -43,7 +43,7 @@ CREATE OPERATOR CLASS as_numbered FOR TYPE int USING simhash AS
 	FUNCTION 1 int4up(int);
 
 -- Half of the rows have one tenant, a quarter share 300 that are near each other, a sixth has nearly one each, others
--- none. The last number has the hash of NULL (src/filed.rs): two scopes that only the executor tells apart.
+-- none. The last number has the hash of NULL (crates/base/src/indexed_row.rs): two scopes that only the executor tells apart.
 CREATE FUNCTION any_tenant() RETURNS int LANGUAGE sql VOLATILE AS $$
 	SELECT CASE WHEN x < 0.5 THEN 1 WHEN x < 0.75 THEN 1000 + floor(random() * 300)::int
 		WHEN x < 0.92 THEN hashint8(floor(random() * 1e9)::bigint)

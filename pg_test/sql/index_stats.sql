@@ -13,7 +13,7 @@ INSERT INTO t SELECT i, CASE WHEN i % 10 = 0
 INSERT INTO t SELECT 0, NULL FROM generate_series(1, 25);
 CREATE INDEX t_fp ON t USING simhash (fp);
 
--- The leaves are between full, with 575 postings (CAPACITY_WIDE in src/index/page/leaf.rs), and 70 % full.
+-- The leaves are between full, with 575 postings (capacity in crates/hamming/src/page/format.rs), and 70 % full.
 SELECT rows, null_rows, height, format_version, hottest_block, hottest_key,
 	round(hottest_share::numeric, 2) AS share, pages = pg_relation_size('t_fp') / 8192 AS pages,
 	leaves BETWEEN 4 * 20000 / 575 AND 4 * 20000 / 400 AS leaves,

@@ -1,6 +1,7 @@
 //! What the crates of simhash_dedup share, and no more: a row's address, what an index holds of a
-//! row, numbers in bytes, temporary stores and sorting in them, prefetching. All other crates of the workspace
-//! but `simhash_fingerprint` use it. It depends on nothing, and only [`processor`] has unsafe code.
+//! row, numbers in bytes, temporary stores and sorting in them, prefetching. The extension and its
+//! crates use it, except for `simhash_fingerprint` and `simhash_trigger`. It depends on nothing,
+//! and only [`processor`] has unsafe code.
 
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
