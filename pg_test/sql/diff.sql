@@ -16,7 +16,10 @@ SELECT simhash_diff(NULL, 'a'), simhash_diff('a', NULL), simhash_diff('a', 'b', 
 -- Scripts without spaces, from right to left, marks that combine, flags and families.
 SELECT simhash_diff('磨坊巷的路灯已经两个星期不亮了，没有人来修理它们。', '磨坊巷的路灯已经三个星期不亮了，没有人来修它们。');
 SELECT simhash_diff('ไฟถนนดับมาสองสัปดาห์', 'ไฟถนนดับมาสามสัปดาห์'), simhash_diff('でんきがきえた', 'でんきがついた'), simhash_diff('가로등이 꺼졌다', '가로등이 켜졌다');
+-- Majors differ in how wide they take emoji to be.
+\pset format unaligned
 SELECT simhash_diff('مصباح الشارع مطفأ', 'مصباح الشارع مكسور'), simhash_diff(E'cafe\u0301 noir', E'caf\u00e9 noir'), simhash_diff('🇩🇪🇫🇷🇮🇹', '🇩🇪🇫🇷🇪🇸'), simhash_diff('👩‍👩‍👧 👍🏽', '👩‍👩‍👦 👍🏻');
+\pset format aligned
 -- Marks in a text stay as they are.
 SELECT simhash_diff('[-a-] {+b+} <script>', '[-a-] {+c+} <script>');
 
