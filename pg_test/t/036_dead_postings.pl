@@ -32,6 +32,24 @@ sub pages_of
 	return ($pages, answer("$settings SELECT coalesce(string_agg(id::text, ' '), '') FROM ($query) x"));
 }
 
+# ------------------------------------------------------------------ a row that is inserted after a search
+# Rows of one fingerprint fill many leaves: the search begins at the first of them, an insert at the last.
+answer(<<'SQL');
+CREATE TABLE same (id int, fp bigint);
+INSERT INTO same SELECT i, 42 FROM generate_series(1, 20000) i;
+INSERT INTO same SELECT i, NULL FROM generate_series(1, 20000) i;
+CREATE INDEX same_fp ON same USING simhash (fp);
+SQL
+for my $case ([ '42', 'fp <~> 42 <= 3' ], [ 'NULL', 'fp IS NULL' ])
+{
+	my ($fp, $condition) = @$case;
+	my $insert = "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) INSERT INTO same SELECT i, $fp FROM generate_series(1, 500) i";
+	my $before = pages_looked_at(answer("SELECT 1; $insert"));
+	my $after = pages_looked_at(answer("$by_index SELECT id FROM same WHERE $condition LIMIT 1; $insert"));
+	cmp_ok($after, '<', 1.5 * $before, "after a search, rows with the fingerprint $fp are inserted as before it");
+}
+answer('DROP TABLE same');
+
 # ------------------------------------------------------------------ a text that comes and goes
 answer(<<'SQL');
 CREATE TABLE few (id int, fp bigint, tenant int);

@@ -59,11 +59,17 @@ impl CachedIndex {
     }
 
     /// Returns the leaf that held a fingerprint's position when it was searched for, if that was the
-    /// last search: a row whose near-duplicates were looked up is inserted next. The leaf of the key
-    /// is this one, or right of it: rows of a fingerprint may fill several, and leaves are split.
-    pub fn searched_leaf(&self, space: Space, key: Key) -> Option<u32> {
-        let (position, leaf) = self.searched[space.index()].get()?;
-        (position == Key::at(key.scope, key.rotated)).then_some(leaf)
+    /// last search, and forgets it: a row whose near-duplicates were looked up is inserted next. The
+    /// leaf of the key is this one, or right of it where leaves were split since. An insert that finds
+    /// no room starts again by a descent, as making room does: if both began at different leaves, an
+    /// unfinished split of this one would stop the insert each time, and never be finished.
+    pub fn take_searched_leaf(&self, space: Space, key: Key) -> Option<u32> {
+        let searched = &self.searched[space.index()];
+        let (position, leaf) = searched.get()?;
+        (position == Key::at(key.scope, key.rotated)).then(|| {
+            searched.set(None);
+            leaf
+        })
     }
 
     pub fn note_moves_right(&self, count: u64) {

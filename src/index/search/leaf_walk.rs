@@ -274,7 +274,9 @@ impl LeafWalk {
         view.note_matches(space, &page, matches);
         if let Some(scope) = self.scopes.one() {
             let query = Key::at(scope, self.filter.query);
-            if from <= query && right.is_none_or(|(_, high)| query < high) {
+            // Where rows of the fingerprint go on to the right, the next one belongs far from here.
+            let ends_here = |high: Key| query < Key::at(high.scope, high.rotated);
+            if from <= query && right.is_none_or(|(_, high)| ends_here(high)) {
                 view.note_searched(space, query, &page);
             }
         }

@@ -285,7 +285,7 @@ impl<'r, 's> View<'r, 's> {
     /// accesses overlap: those to the pages above, then those to the leaves. A trigger may just have
     /// searched for the same fingerprint.
     pub fn expect_insert<const N: usize>(&self, places: &[(Space, Key); N]) -> [u32; N] {
-        let searched = places.map(|(space, key)| self.cached()?.searched_leaf(space, key));
+        let searched = places.map(|(space, key)| self.cached()?.take_searched_leaf(space, key));
         let parents: [_; N] = std::array::from_fn(|i| {
             let (space, key) = places[i];
             let (parent, end) = match searched[i] {

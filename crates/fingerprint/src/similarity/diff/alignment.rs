@@ -185,6 +185,9 @@ fn anchors(a: &[u32], b: &[u32], pause: &mut dyn FnMut()) -> Result<Vec<(usize, 
     }
     let mut common = Vec::new();
     for (at, row) in a.array_windows::<ANCHOR>().enumerate() {
+        if at.is_multiple_of(PAUSE) {
+            pause();
+        }
         if let Some([Place::Once(_), Place::Once(at_b)]) = places.get(row) {
             common.try_reserve(1).map_err(full)?;
             common.push((at, *at_b as usize));
