@@ -96,6 +96,21 @@ CONF
 		$copy->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t');
 		is_sound($copy, 't', 't_fp', "$what, vacuumed after recovery up to $lsn", 1);
 	}
+	# A row that was looked for first is inserted from the leaf where the search ended, which may have an unfinished split.
+	$copy->safe_psql('postgres', <<"SQL");
+SET enable_seqscan = off;
+SET statement_timeout = '60s';
+DO \$\$
+DECLARE
+	x bigint;
+BEGIN
+	FOR i IN 1 .. 100 LOOP
+		x := CASE WHEN i % 10 = 0 THEN 42 ELSE $base | floor(random() * 65536)::bigint END;
+		PERFORM 1 FROM t WHERE fp <~> x <= 0;
+		INSERT INTO t (fp) VALUES (x);
+	END LOOP;
+END \$\$;
+SQL
 	# The next inserts meet unfinished splits, in every space.
 	$copy->safe_psql('postgres', "INSERT INTO t (fp, tenant) SELECT CASE WHEN i % 3 = 0 THEN NULL ELSE $base | floor(random() * 65536)::bigint END, nullif(i % 4, 0) FROM generate_series(1, 900) i");
 	$copy->safe_psql('postgres', 'INSERT INTO t (fp) SELECT 42 FROM generate_series(1, 300)');
