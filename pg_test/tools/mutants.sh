@@ -13,9 +13,10 @@ require_rust
 options=()
 [ "$IGNORE_RUST_VERSION" = no ] || options=(--cargo-arg=--ignore-rust-version)
 packages=()
-for crate in base fingerprint hamming trigger; do packages+=(--package "simhash_$crate"); done
+for crate in base fingerprint hamming records trigger; do packages+=(--package "simhash_$crate"); done
 mapfile -t all < <(cargo mutants --list "${packages[@]}")
 fields=$(printf '%s\n' "${all[@]}" | grep -c ': delete field')
+[ "${COUNT:-200}" -gt "$fields" ] || fail "COUNT must be more than $fields, the deletions of fields, not ${COUNT:-200}"
 # The others whose names have the least hashes, as anchored patterns.
 mapfile -t drawn < <(printf '%s\n' "${all[@]}" | grep -v ': delete field' |
 	SEED=${SEED:-1} perl -MDigest::SHA=sha256_hex -ne 'print sha256_hex("$ENV{SEED} $_"), "\t$_"' |
