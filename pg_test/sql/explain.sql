@@ -67,6 +67,8 @@ SELECT * FROM simhash_explain(ROW(1), ROW('a'::text));
 SELECT * FROM simhash_explain('a', 'b'::text, '{"subject": 1}');
 SELECT * FROM simhash_explain('a', 'b'::text, preset => 'none');
 SELECT * FROM petition a, simhash_explain(a, a, '{"heading": 1}');
+\set VERBOSITY terse
 SELECT * FROM simhash_explain(1, 2);
+\set VERBOSITY default
 SET client_min_messages = error;
 DROP SCHEMA explain_test CASCADE;
