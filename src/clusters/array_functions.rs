@@ -1,6 +1,6 @@
 //! simhash_group_clusters: the clusters of rows that are given as two arrays, of keys and of
 //! fingerprints. simhash_components: the components of the graph of pairs, given as two arrays.
-//! They read no table, and so are immutable.
+//! They read no table, so they are immutable.
 
 use super::components::Components;
 use crate::pairs::group_pairs::ArrayRows;

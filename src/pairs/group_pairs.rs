@@ -1,5 +1,5 @@
 //! simhash_group_pairs: the pairs of rows that are given as two arrays, of keys and of
-//! fingerprints. It reads no table, and so is immutable: Citus runs only such functions on its
+//! fingerprints. It reads no table, so it is immutable: Citus runs only such functions on its
 //! workers.
 
 use super::search::{PairSearch, Pairs};

@@ -1,7 +1,7 @@
 //! Values of every type as text that no setting and no catalog change alters.
 //!
 //! Types whose output functions obey settings (dates, floats, bytea, money) or read the catalog
-//! (enum labels, reg* names, role names) are written from their stored bits, and so are the
+//! (enum labels, reg* names, role names) are written from their stored bits, also as
 //! elements of arrays, rows and ranges. All other built-in types have one output form. Types of
 //! extensions are written by their output functions under fixed settings.
 

@@ -20,7 +20,7 @@ pub fn rows_of_scan(sql: &str, table: pg_sys::Oid, columns: [i16; 2]) -> Option<
     }
     connected(|| {
         let plan = prepare(sql, &[], 0);
-        // SAFETY: a plan of one query, which is not saved, and so has no owner. The server's plan
+        // SAFETY: a plan of one query, which is not saved and has no owner. The server's plan
         // lives until it is released.
         unsafe {
             let cached = pg_sys::SPI_plan_get_cached_plan(plan);
