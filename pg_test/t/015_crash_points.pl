@@ -139,4 +139,41 @@ for my $point (@chosen)
 }
 
 $node->stop;
+
+# An unfinished split of the first of several leaves with one fingerprint: a row that is looked for, then inserted, belongs on
+# the last of them.
+my $unfinished = new_node('unfinished', damaged => 1);
+my $path = $unfinished->data_dir . '/' . $unfinished->safe_psql('postgres', <<'SQL');
+CREATE TABLE same AS SELECT 42::bigint AS fp FROM generate_series(1, 20000);
+CREATE INDEX same_fp ON same USING simhash (fp);
+SELECT pg_relation_filepath('same_fp');
+SQL
+$unfinished->stop;
+my $marked = 0;
+damage_file($path, sub {
+	my ($pages) = @_;
+	my @leaves = grep { (level_and_space($pages->[$_]))[0] == 0 } 1 .. $#$pages;
+	my %follows = map { unpack("x$at{special}L", $pages->[$_]) => 1 } @leaves;
+	for my $first (grep { !$follows{$_} } @leaves)
+	{
+		my $flags = unpack "x$at{flags}S", $pages->[$first];
+		# Without a right sibling there is no split.
+		next unless $flags & 1;
+		substr($pages->[$first], $at{flags}, 2) = pack 'S', $flags | 4;
+		$marked++;
+	}
+});
+$unfinished->start;
+is($marked, 4, 'a leaf of each block has an unfinished split');
+is($unfinished->safe_psql('postgres', <<'SQL'), 20001, 'a row is inserted after a search');
+SET enable_seqscan = off;
+SET statement_timeout = '20s';
+DO $$
+BEGIN
+	PERFORM 1 FROM same WHERE fp <~> 42 <= 0;
+	INSERT INTO same VALUES (42);
+END $$;
+SELECT count(*) FROM same WHERE fp <~> 42 <= 0;
+SQL
+$unfinished->stop;
 done_testing();
