@@ -4,7 +4,7 @@
 #   PG_CONFIG   the server to build for, install into and test with (pg_config on PATH, or the newest server installed)
 #   PG_CONFIGS  servers of other majors for the tests, with spaces between them; others are fetched (pg_test/tools/servers.txt)
 #   MAJORS      the major of `make test`, the majors of `make test-majors` ("16 19")
-#   FULL        FULL=1 makes `make test-majors` test all majors in full, and upgrades between them
+#   FULL        FULL=1: every file of tests in `make test`, and on all majors in `make test-majors`, with upgrades between them
 #   PROFILE     what cargo builds with: dev (tests, demo) or release (install, packages, benchmarks)
 #   CITUS       for `make test-citus`: a git repository of Citus, of which CITUS_TAG (v13.2.2) is built, or its unpacked sources
 #   TESTS       tests whose names begin with one of these words ("pairs 005"), instead of all
@@ -34,8 +34,8 @@ export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE WITH_TESTS MAJORS FULL PROFILE
 
 help:
 	@echo 'make demo           install what is missing, then show the extension on real rows (KEEP=1 leaves its server up)'
-	@echo 'make test           install what is missing, then run every test on one major (MAJORS=18)'
-	@echo 'make test-majors    the tests on the other majors, in a reduced form (MAJORS="16 19", FULL=1)'
+	@echo 'make test           install what is missing, then the tests on one major (MAJORS=18; FULL=1 also the long ones)'
+	@echo 'make test-majors    a part of them on the other majors, and the long ones on the last (MAJORS="16 19", FULL=1)'
 	@echo 'make test-citus     the tests on a cluster of Citus, which is built when its sources are given (CITUS=/folder)'
 	@echo 'make quick          format, lint and unit tests only: no server is started'
 	@echo 'make mutants        changes the code of the crates in COUNT places drawn from SEED, and says which the tests do not notice (COUNT=200)'

@@ -42,6 +42,7 @@ log_line_prefix = '%m [%p] %e %q%a '
 shared_buffers = 32MB
 max_connections = 40
 autovacuum = off
+jit = off
 CONF
 	$node->start;
 	is($node->safe_psql('postgres', 'SHOW data_checksums'), 'off', 'checksums do not hide the damage') if $options{damaged};

@@ -2,9 +2,10 @@
 # make test, make test-majors, make quick, make soak, make attack: every check and test of the project, on servers of one or several
 # majors, and at the end what failed and one line `N passed, N failed`. The exit status is 0 only when nothing failed.
 #
-#   test.sh all      checks, unit tests and one major in full: that of PG_CONFIG, or MAJORS
-#   test.sh majors   the other majors, or those of MAJORS, in the reduced form of test_major.sh; with FULL=1 all of them in full,
-#                    and pg_upgrade from each to each later one
+#   test.sh all      checks, unit tests and most files of one major, that of PG_CONFIG, or MAJORS; with FULL=1 all files
+#   test.sh majors   the other majors, or those of MAJORS, in the reduced form of test_major.sh, the last of them with the long
+#                    files and the library as it is released; with FULL=1 all of them in full, and pg_upgrade from each to each
+#                    later one
 #   test.sh quick    what needs no server and no headers of one: format, the pure crates' lint and unit tests, plain English
 #   test.sh soak     the crash and concurrency tests of one major for a long time
 #   test.sh attack   080_attack on one major
@@ -27,6 +28,7 @@ released_scripts() {
 pure_crates() { find "$ROOT/crates" -mindepth 1 -maxdepth 1 ! -name pg -printf '-p simhash_%f\n' | sort | tr '\n' ' '; }
 
 # What is tested is what `make demo` shows; PROFILE=release tests what users install.
+given_profile=${PROFILE:-}
 export PROFILE=${PROFILE:-dev}
 
 # What needs no server.
@@ -130,10 +132,12 @@ choose_major() {
 	require_postgres test
 }
 
-# One major in full, and beside it what needs no server. Lint, unit tests and library share what cargo has compiled, and cargo
+# One major, and beside it what needs no server. Lint, unit tests and library share what cargo has compiled, and cargo
 # does one thing at a time: the library comes first, since most tests wait for it.
 one_major() {
-	run "$PG_MAJOR, full" full "$PG_MAJOR"
+	local form=most
+	[ -z "${FULL:-}" ] || form=full
+	run "$PG_MAJOR, $form" "$form" "$PG_MAJOR"
 	until [ -e "$LIBRARIES/$PG_MAJOR.so" ] || [ -z "$(jobs -rp)" ]; do sleep 1; done
 	checks
 	unit_tests
@@ -149,9 +153,16 @@ crates() {
 }
 
 chosen_majors() {
-	local major old full=${FULL:-}
+	local major old full=${FULL:-} last
+	last=$(majors | tail -n 1)
 	for major in $(majors); do
-		if [ -n "$full" ]; then run "$major, full" full "$major"; else run "$major, reduced" reduced "$major"; fi
+		if [ -n "$full" ]; then
+			run "$major, full" full "$major"
+		elif [ "$major" = "$last" ]; then
+			PROFILE=${given_profile:-release} run "$major, reduced and long" long "$major"
+		else
+			run "$major, reduced" reduced "$major"
+		fi
 	done
 	[ -n "$full" ] || return 0
 	[ -n "${TESTS:-}" ] || crates

@@ -3,7 +3,9 @@
 # starts one of these for each major, and adds up.
 #
 #   test_major.sh full      SQL files, specs and every file of pg_test/t
+#   test_major.sh most      the same without the long files, except those that TESTS names
 #   test_major.sh reduced   SQL files, specs and the files of pg_test/t that look at what a major can change
+#   test_major.sh long      as reduced, and the long files
 #   test_major.sh upgrade   009_upgrade, from the server of OLD_PG_CONFIG
 #   test_major.sh soak      the crash and concurrency tests, each for SECONDS_EACH seconds
 #   test_major.sh attack    080_attack alone, for SECONDS_EACH seconds, from the seed SEED, all rounds or ROUND again and again
@@ -23,6 +25,10 @@
 # server's pages, locks, WAL and catalogs.
 REDUCED='001_crash 005_dump_trusted 008_stored_rights 009_upgrade 010_standby 015_crash_points 019_vacuum
 	020_parallel_build 027_verify_beside_writers 029_read_ahead 054_replaced_columns 055_update 057_repack 058_promised'
+# The long ones of those that hardly depend on the major: damage, cancels, limits and estimates. `make test` leaves them to
+# `make test-majors`, which runs them on one major.
+LONG='007_corrupt 014_size 021_estimates 025_pairs_clusters 028_flipped_bytes 031_damaged_answers 033_plans_of_a_million
+	040_limits 041_stored_lists 080_attack'
 # Random schedules, which are worth hours.
 SOAKED='001_crash 002_concurrency 004_cancel 006_unlogged_temp 007_corrupt 010_standby 011_transactions
 	012_fdw 013_directory 014_size 015_crash_points 017_nearest 019_vacuum 020_parallel_build 023_roots
@@ -124,8 +130,9 @@ regress() {
 	[ -x "$program" ] || fail "$program is missing: install postgresql-client-$PG_MAJOR, or a PostgreSQL with its test programs"
 	rm -f "${log%.log}_server.log"
 	as_postgres mkdir "$out"
-	# An ANALYZE of the server's own has a snapshot, for which VACUUM leaves dead rows.
-	echo 'autovacuum = off' >"$work/regress.conf"
+	# An ANALYZE of the server's own has a snapshot, for which VACUUM leaves dead rows. What compares all rows costs enough to be
+	# compiled, which takes longer than running it.
+	printf '%s\n' 'autovacuum = off' 'jit = off' >"$work/regress.conf"
 	(cd "$out" && as_postgres "$program" --bindir="$PG_BIN" --inputdir="$work" --outputdir="$out" \
 		--temp-instance="$out/instance" --temp-config="$work/regress.conf" --port=65433 --encoding=UTF8 --no-locale "${tests[@]}") >"$log" 2>&1 || status=1
 	# "test name ... ok" up to PostgreSQL 15, "ok 1 - name" from 16 on.
@@ -257,6 +264,16 @@ run_suites() {
 	[ -s "$work/plan" ] || fail "no test of the $form form has a name that begins with: $TESTS"
 }
 
+# files_of FORM: its files of pg_test/t, a line each.
+files_of() {
+	case $1 in
+	full) names t pl ;;
+	most) names t pl | if [ -n "${TESTS:-}" ]; then cat; else grep -vxF "$(tr -s ' \t' '\n' <<<"$LONG")"; fi ;;
+	reduced) tr -s ' \t' '\n' <<<"$REDUCED" ;;
+	long) tr -s ' \t' '\n' <<<"$REDUCED $LONG" ;;
+	esac
+}
+
 # Everything up to the tests, for the server of PG_CONFIG.
 prepare() {
 	require_postgres test >/dev/null
@@ -283,14 +300,9 @@ trap finish EXIT
 work=$(work_directory)
 copy_tests
 case $form in
-full)
+full | most | reduced | long)
 	prepare
-	mapfile -t files < <(names t pl)
-	run_suites sql specs "${files[@]}"
-	;;
-reduced)
-	prepare
-	read -r -d '' -a files <<<"$REDUCED" || true
+	mapfile -t files < <(files_of "$form")
 	run_suites sql specs "${files[@]}"
 	;;
 upgrade) upgrade ;;
@@ -302,5 +314,5 @@ attack)
 	prepare
 	attack
 	;;
-*) fail "the form of a test run is full, reduced, upgrade, soak or attack, not $form" ;;
+*) fail "the form of a test run is full, most, reduced, long, upgrade, soak or attack, not $form" ;;
 esac
