@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Tests passed and failed, a line for each suite. Sourced after common.sh by the scripts that run tests. FAILURES is a file
-# that collects why suites failed, until list_failures prints it at the end of the run.
+# Which tests are wanted, and those passed and failed, a line for each suite. Sourced after common.sh by the scripts that run
+# tests. FAILURES is a file that collects why suites failed, until list_failures prints it at the end of the run.
 
 passed=0
 failed=0
@@ -9,11 +9,21 @@ failed=0
 # compiler. Where there is none of these, the end of the log.
 first_failure() {
 	local start=''
-	for pattern in '^diff ' '^not ok ' '^\(error\|warning\|Error\|FAIL\)' "^thread '.*panicked"; do
+	for pattern in '^==[0-9]*==' '^diff ' '^not ok ' '^\(error\|warning\|Error\|FAIL\)' "^thread '.*panicked"; do
 		start=$(grep -n -m 1 -e "$pattern" "$1" | cut -d: -f1) || true
 		[ -z "$start" ] || break
 	done
 	if [ -n "$start" ]; then sed -n "$start,$((start + 24))p" "$1"; else tail -n 15 "$1"; fi
+}
+
+# wanted NAME: TESTS is empty, or a word of it is how NAME begins.
+wanted() {
+	local word
+	[ -n "${TESTS:-}" ] || return 0
+	for word in $TESTS; do
+		[[ $1 != "$word"* ]] || return 0
+	done
+	return 1
 }
 
 # count NAME PASSED FAILED LOG: adds to the sums and prints one line, which the major that is tested begins and REMAINING

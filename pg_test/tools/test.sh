@@ -7,7 +7,8 @@
 #                    files and the library as it is released; with FULL=1 all of them in full, and pg_upgrade from each to each
 #                    later one
 #   test.sh quick    what needs no server and no headers of one: format, the pure crates' lint and unit tests, plain English
-#   test.sh soak     the crash and concurrency tests of one major for a long time
+#   test.sh soak     the crash and concurrency tests of one major for a long time, SQL files under valgrind, and the unit tests
+#                    with AddressSanitizer; TESTS knows the last two as valgrind and asan
 #   test.sh attack   080_attack on one major
 
 # shellcheck source=pg_test/tools/common.sh
@@ -57,17 +58,32 @@ checks() {
 	check 'make install, elsewhere' in_root pg_test/tools/test_install.sh
 }
 
+# unit_tests NAME ARGUMENT...: those of the crates that know no server, by `cargo ARGUMENT...`.
 unit_tests() {
-	local log bad=0 sums crates
-	log=$(log_file cargo_test)
+	local name=$1 log bad=0 sums crates
+	shift
+	log=$(log_file "${name//[^a-z0-9]/_}")
 	started=$SECONDS
 	read -r -a crates <<<"$(pure_crates)"
-	in_root cargo test --locked "${crates[@]}" --no-fail-fast >"$log" 2>&1 || bad=1
+	in_root cargo "$@" --locked "${crates[@]}" --no-fail-fast >"$log" 2>&1 || bad=1
 	read -r -a sums < <(sed -n 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed;.*/\1 \2/p' "$log" |
 		awk '{ p += $1; f += $2 } END { print p + 0, f + 0 }')
 	# A run that fails without a failed test did not compile.
 	if [ "$bad" = 1 ] && [ "${sums[1]}" = 0 ]; then sums[1]=1; fi
-	count 'cargo test' "${sums[0]}" "${sums[1]}" "$log"
+	count "$name" "${sums[0]}" "${sums[1]}" "$log"
+}
+
+# The unit tests with AddressSanitizer in our code and in that of others which it uses: reads and writes beyond what was
+# allocated or after it was freed, and leaks. It needs a nightly. With --target the flags do not reach build scripts.
+address_sanitizer() {
+	local host
+	host=$(rustc -vV | sed -n 's/^host: //p')
+	if cargo +nightly --version >/dev/null 2>&1; then
+		RUSTFLAGS=-Zsanitizer=address RUSTDOCFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=$ROOT/target/asan \
+			unit_tests 'cargo test, address sanitizer' +nightly test --target "$host"
+	else
+		say 'a nightly Rust is not installed: no unit tests with AddressSanitizer'
+	fi
 }
 
 # ---------------------------------------------------------------- majors
@@ -140,7 +156,7 @@ one_major() {
 	run "$PG_MAJOR, $form" "$form" "$PG_MAJOR"
 	until [ -e "$LIBRARIES/$PG_MAJOR.so" ] || [ -z "$(jobs -rp)" ]; do sleep 1; done
 	checks
-	unit_tests
+	unit_tests 'cargo test' test
 }
 
 # Licences and sources of the crates, where the tool is installed.
@@ -183,7 +199,7 @@ trap finish EXIT
 if [ "$what" = quick ]; then
 	require_rust
 	pure_checks
-	unit_tests
+	unit_tests 'cargo test' test
 else
 	[[ $what != all || ${MAJORS:-} != *' '* ]] || fail "make test tests one major, not $MAJORS: make test-majors tests several"
 	if [ "$what" = majors ] || [ -n "${MAJORS:-}" ]; then require_everything majors; else require_everything test; fi
@@ -196,7 +212,11 @@ else
 		one_major
 		;;
 	majors) chosen_majors ;;
-	soak | attack) run "$PG_MAJOR, $what" "$what" "$PG_MAJOR" ;;
+	soak)
+		run "$PG_MAJOR, soak" soak "$PG_MAJOR"
+		! wanted asan || address_sanitizer
+		;;
+	attack) run "$PG_MAJOR, attack" attack "$PG_MAJOR" ;;
 	*) fail "tests are all, majors, quick, soak or attack, not $what" ;;
 	esac
 	sum_up

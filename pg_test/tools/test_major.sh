@@ -7,7 +7,7 @@
 #   test_major.sh reduced   SQL files, specs and the files of pg_test/t that look at what a major can change
 #   test_major.sh long      as reduced, and the long files
 #   test_major.sh upgrade   009_upgrade, from the server of OLD_PG_CONFIG
-#   test_major.sh soak      the crash and concurrency tests, each for SECONDS_EACH seconds
+#   test_major.sh soak      the crash and concurrency tests, each for SECONDS_EACH seconds, and SQL files under valgrind
 #   test_major.sh attack    080_attack alone, for SECONDS_EACH seconds, from the seed SEED, all rounds or ROUND again and again
 #
 # TESTS restricts all but upgrades to tests whose names begin with one of these words. RESULT is the file for
@@ -34,6 +34,8 @@ SOAKED='001_crash 002_concurrency 004_cancel 006_unlogged_temp 007_corrupt 010_s
 	012_fdw 013_directory 014_size 015_crash_points 017_nearest 019_vacuum 020_parallel_build 023_roots
 	027_verify_beside_writers 028_flipped_bytes 031_damaged_answers 032_full_disk 035_many_scopes 036_dead_postings 050_flag 051_within 052_kept_clusters
 	053_kept_alone 080_attack'
+# Fingerprints, the index and triggers, in files that end soon.
+UNDER_VALGRIND='copies flag fingerprint index_basics kept_pending'
 
 form=$1
 work=''
@@ -86,16 +88,6 @@ copy_tests() {
 	cp -r "$ROOT/src" "$ROOT/crates" "$ROOT/sql" "$work/source/"
 	cp "$ROOT/pg_test/tools/initdb_once.sh" "$work/bin/initdb"
 	[ "$(id -u)" != 0 ] || chown -R postgres "$work"
-}
-
-# wanted NAME: TESTS is empty, or a word of it is how NAME begins.
-wanted() {
-	local word
-	[ -n "${TESTS:-}" ] || return 0
-	for word in $TESTS; do
-		[[ $1 != "$word"* ]] || return 0
-	done
-	return 1
 }
 
 # Tests of a kind, one name per line: file names without the suffix.
@@ -174,9 +166,37 @@ tap_file() {
 	rm -rf "${work:?}/out/$name"
 }
 
+# SQL files on a server whose processes valgrind watches. An error counts when its stack has a frame of the library: valgrind
+# shows one as `(in .../simhash_dedup.so)`, or by its source where debug information is. The server's own errors do not count,
+# so nothing is suppressed. A server of packages hides its memory contexts from valgrind: of memory that palloc gives out, it
+# sees neither the ends nor what was freed, but it does see values that nobody has set.
+under_valgrind() {
+	local programs=$work/valgrind log TESTS=$UNDER_VALGRIND bad=0
+	if ! valgrind --quiet true 2>/dev/null; then
+		say 'valgrind is not installed, or lacks libc6-dbg: no SQL file is run under it'
+		return
+	fi
+	as_postgres mkdir -p "$programs/errors"
+	as_postgres ln -s "$PG_BIN"/* "$programs"
+	as_postgres tee "$programs/under" <<-END >/dev/null
+		#!/bin/sh
+		exec valgrind --trace-children=yes --error-limit=no --num-callers=20 --log-file=$programs/errors/%p $PG_BIN/postgres "\$@"
+	END
+	as_postgres chmod 755 "$programs/under"
+	as_postgres mv "$programs/under" "$programs/postgres"
+	PG_BIN=$programs PGCTLTIMEOUT=600 PGOPTIONS='-c jit=off' \
+		regress 'SQL under valgrind' "$PGXS_DIR/src/test/regress/pg_regress" sql sql
+	log=$(log_file "valgrind_$PG_MAJOR")
+	sed 's/^==[0-9]*== $//' "$programs"/errors/* 2>"$log" |
+		awk -v RS= -v ORS='\n\n' '/simhash_dedup\.so\)|\.rs:[0-9]/' >>"$log" || true
+	[ ! -s "$log" ] || bad=1
+	count 'no errors of the library' $((1 - bad)) "$bad" "$log"
+}
+
 # The long form: each of these files for SECONDS_EACH seconds. A file that knows SIMHASH_SOAK makes
 # its own rounds; others are run again and again, with other random rows each time.
 soak() {
+	! wanted valgrind || under_valgrind
 	local name each=${SECONDS_EACH:-600} end round
 	for name in $SOAKED; do
 		wanted "$name" || continue
