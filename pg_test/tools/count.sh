@@ -9,7 +9,7 @@ failed=0
 # compiler. Where there is none of these, the end of the log.
 first_failure() {
 	local start=''
-	for pattern in '^==[0-9]*==' '^diff ' '^not ok ' '^\(error\|warning\|Error\|FAIL\)' "^thread '.*panicked"; do
+	for pattern in '^==[0-9][0-9]*==' '^diff ' '^not ok ' '^\(error\|warning\|Error\|FAIL\)' "^thread '.*panicked"; do
 		start=$(grep -n -m 1 -e "$pattern" "$1" | cut -d: -f1) || true
 		[ -z "$start" ] || break
 	done

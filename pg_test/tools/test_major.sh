@@ -184,7 +184,7 @@ under_valgrind() {
 	END
 	as_postgres chmod 755 "$programs/under"
 	as_postgres mv "$programs/under" "$programs/postgres"
-	PG_BIN=$programs PGCTLTIMEOUT=600 PGOPTIONS='-c jit=off' \
+	PG_BIN=$programs PGCTLTIMEOUT=600 \
 		regress 'SQL under valgrind' "$PGXS_DIR/src/test/regress/pg_regress" sql sql
 	log=$(log_file "valgrind_$PG_MAJOR")
 	sed 's/^==[0-9]*== $//' "$programs"/errors/* 2>"$log" |
