@@ -229,7 +229,7 @@ pub fn casts_implicitly(from: Oid, to: Oid) -> bool {
 /// Returns whether it is an ordinary table, in the server's words: one that keeps its rows itself.
 fn is_ordinary(table: Rel<'_>) -> bool {
     // SAFETY: an open relation has its row of pg_class.
-    unsafe { (*(*table.raw()).rd_rel).relkind == pg_sys::RELKIND_RELATION as i8 }
+    unsafe { (*(*table.raw()).rd_rel).relkind == pg_sys::RELKIND_RELATION as c_char }
 }
 
 /// Returns whether it has rows of its own that a scan finds: it is an ordinary table, or a
