@@ -74,6 +74,9 @@ packaged_major() {
 
 # ---------------------------------------------------------------- missing tools
 
+# Do the headers of the server include those of ICU? Those of Debian do, also where they are not installed yet.
+needs_icu() { [ -z "${PG_CONFIG:-}" ] || grep -q '^#define USE_ICU 1' "$("$PG_CONFIG" --includedir-server)/pg_config.h"; }
+
 # Prints the Debian packages that this command needs and whose contents are missing. It looks for the
 # contents: a machine that has them from elsewhere needs no package.
 missing_packages() {
@@ -89,6 +92,8 @@ missing_packages() {
 		[ -n "$(in_places postgres)" ] || echo "postgresql-$major"
 		echo "postgresql-server-dev-$major"
 	fi
+	# Debian's package of the server's headers does not bring them.
+	[ -e /usr/include/unicode/ucol.h ] || ! needs_icu || echo libicu-dev
 	if [ "$want" = test ] || [ "$want" = majors ]; then
 		command -v prove >/dev/null || echo perl
 		perl -MIPC::Run -e 1 2>/dev/null || echo libipc-run-perl
