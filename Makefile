@@ -18,6 +18,7 @@
 #   QUESTIONS   how many searches `make bench-others` and `bench-fdw` measure
 #   SEED        what `make attack` and `make bench-planner` draw from; QUERIES: how many queries of the latter (1000)
 #   COUNT       how many changes of the code `make mutants` tries (200), drawn from SEED (1)
+#   ENTRIES     which changes of pg_test/tools/server_mutants.txt `make mutants-server` makes, by number ("3 17"), instead of all
 #   ROUND       the one round that `make attack` repeats
 #   PEERS       PEERS=none measures the extension alone
 #   OUT         folder for the result of `make bench`, `quality` and `bench-text` (target/bench, ...)
@@ -27,9 +28,9 @@
 #               splink, recordlinkage, dedupe, rapidfuzz and datasketch for `make quality`, with psycopg, sqlalchemy, alembic and
 #               django for the Python of the pages in `make test`
 
-export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE WITH_TESTS MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR KEEP ROWS SETS SEED COUNT ROUND QUERIES QUESTIONS PEERS OUT SECONDS_EACH DATA PYTHON
+export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE WITH_TESTS MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR KEEP ROWS SETS SEED COUNT ENTRIES ROUND QUERIES QUESTIONS PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: all help build install uninstall demo test test-majors test-citus quick mutants soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-readme test-docker clean
+.PHONY: all help build install uninstall demo test test-majors test-citus quick mutants mutants-server soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-readme test-docker clean
 .DEFAULT_GOAL := help
 
 help:
@@ -39,6 +40,7 @@ help:
 	@echo 'make test-citus     the tests on a cluster of Citus, which is built when its sources are given (CITUS=/folder)'
 	@echo 'make quick          format, lint and unit tests only: no server is started'
 	@echo 'make mutants        changes the code of the crates in COUNT places drawn from SEED, and says which the tests do not notice (COUNT=200)'
+	@echo 'make mutants-server  makes the 40 changes of a list to the code that needs a server, each of which must turn a test red (ENTRIES="3 17")'
 	@echo 'make soak           crash, standby and concurrency tests again and again, and what valgrind and AddressSanitizer find (SECONDS_EACH=600)'
 	@echo 'make attack         tables, statements, sessions, kills and damage drawn from SEED; every answer against reading all rows (SECONDS_EACH=60)'
 	@echo 'make fuzz           random text and options against the fingerprint code (SECONDS_EACH=60)'
@@ -91,6 +93,9 @@ quick:
 
 mutants:
 	@pg_test/tools/mutants.sh
+
+mutants-server:
+	@pg_test/tools/server_mutants.sh
 
 soak:
 	@pg_test/tools/test.sh soak

@@ -149,6 +149,12 @@ UPDATE apart SET fp = 254 WHERE id = 1;
 INSERT INTO apart VALUES (6, 15);
 SELECT * FROM apart ORDER BY id;
 
+-- A scan that looks for conflicts gives its memory back after the row, not after the statement.
+CREATE FUNCTION scans() RETURNS bigint LANGUAGE sql AS $$
+	SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'simhash scan'
+$$;
+INSERT INTO apart SELECT i, 255::bigint << i FROM generate_series(16, 32, 8) i RETURNING id, scans();
+
 -- A radius that no distance reaches finds all, on leaves of one scope and of several, with and without sorted rows.
 CREATE TABLE far (id int, tenant int, fp bigint);
 INSERT INTO far SELECT i, i % 3, hashint8extended(i, 5) FROM generate_series(1, 300) i;

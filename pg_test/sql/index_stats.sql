@@ -42,6 +42,11 @@ SELECT * FROM simhash_index_stats('empty_fp');
 INSERT INTO empty VALUES (NULL);
 SELECT rows, null_rows, hottest_block, bytes_per_row FROM simhash_index_stats('empty_fp');
 
+-- One dead posting is removed as many are.
+DELETE FROM empty;
+VACUUM (INDEX_CLEANUP on) empty;
+SELECT rows, null_rows FROM simhash_index_stats('empty_fp');
+
 -- Every role that may read the table may call it.
 CREATE ROLE index_stats_reader;
 CREATE ROLE index_stats_nobody;

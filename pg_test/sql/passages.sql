@@ -10,6 +10,10 @@ SELECT simhash_passages('磨坊巷的路灯已经两个星期不亮了，没有�
 SELECT simhash_passages(''), simhash_passages('. , -'), simhash_passages(NULL), simhash_passages('a', NULL), simhash_passages('ab') = simhash_passages(' A-b', 2, 2) AS short;
 SELECT simhash_passages(repeat('a ', 10000)) = simhash_passages(repeat('a', 40)) AS one;
 
+-- They are sorted as bigint, and each comes once.
+SELECT hashes = ARRAY(SELECT DISTINCT unnest(hashes) ORDER BY 1) AS sorted, 0 > ANY (hashes) AND 0 < ANY (hashes) AS signs
+FROM simhash_passages('The street lamps in Mill Lane have been dark', 5, 5) AS hashes;
+
 -- A table of texts, some of which quote others.
 CREATE TABLE doc (id int PRIMARY KEY, body text);
 INSERT INTO doc SELECT i, (SELECT string_agg(md5(i || '.' || n), ' ') FROM generate_series(1, 30) n) FROM generate_series(1, 300) i;

@@ -107,6 +107,20 @@ SELECT count(simhash64_named_text('one', c)) FROM generate_series(1, 10) AS i, L
 SELECT checks() - :checks AS loaded_again;
 COMMIT;
 
+-- A call in a loop, which goes on over several snapshots, sees that the transaction has dropped its configuration since.
+DO $$
+DECLARE
+	fp bigint;
+BEGIN
+	PERFORM simhash_create_config('looped', preset => 'plain');
+	FOR i IN 1 .. 2 LOOP
+		fp := simhash64_named_text('a', 'looped');
+		IF i = 1 THEN
+			PERFORM simhash_drop_config('looped');
+		END IF;
+	END LOOP;
+END $$;
+
 -- Parallel workers.
 SET parallel_setup_cost = 0;
 SET min_parallel_table_scan_size = 0;

@@ -636,6 +636,12 @@ INSERT INTO parent VALUES (100, 1, 5);
 ROLLBACK TO s;
 INSERT INTO parent VALUES (101, 1, 5), (102, 1, 5);
 COMMIT;
+BEGIN;
+SAVEPOINT s;
+ALTER TABLE simhash_catalog.statement_end DISABLE TRIGGER answer_rows;
+INSERT INTO parent VALUES (103, 1, 5);
+ROLLBACK TO s;
+COMMIT;
 SELECT * FROM parent_cluster WHERE key >= 100;
 
 SET client_min_messages = warning;
