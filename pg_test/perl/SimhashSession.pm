@@ -6,6 +6,7 @@ use strict;
 use warnings;
 use Exporter 'import';
 use IPC::Run;
+use POSIX qw(ceil);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -143,19 +144,27 @@ sub session_agrees
 }
 
 # Runs $script, the statements of one transaction, again and again in several sessions at a time. After a
-# serialization failure or a deadlock a session goes on with the next transaction. Options: sessions, seconds, isolation;
-# nodes => the nodes to which sessions connect by turns, $node among them; also => an SQLSTATE that is no error either. Returns
-# how many transactions were done, how many failed in these two or three ways (sent_back), and all other errors.
+# serialization failure or a deadlock a session goes on with the next transaction. Options: sessions; transactions, how many
+# they run in all, or seconds, how long they run; isolation; nodes => the nodes to which sessions connect by turns, $node among
+# them; also => an SQLSTATE that is no error either. Returns how many transactions were done, how many failed in these two or
+# three ways (sent_back), and all other errors.
 sub run_sessions
 {
 	my ($node, $script, %options) = @_;
 	my $file = $node->basedir . '/sessions.sql';
 	my @nodes = @{ $options{nodes} // [$node] };
 	my $sent_back_with = join '|', '40001', '40P01', $options{also} // ();
-	my $end = $node->safe_psql('postgres', "SELECT clock_timestamp() + interval '$options{seconds} s'");
+	my ($each, $until) = (ceil(($options{transactions} // 0) / $options{sessions}), '');
+	if ($options{seconds})
+	{
+		my $end = $node->safe_psql('postgres', "SELECT clock_timestamp() + interval '$options{seconds} s'");
+		$until = "SELECT clock_timestamp() > '$end' AS late \\gset\n\\if :late\n\\q\n\\endif\n";
+		# More than a session has time for.
+		$each = 1000 * $options{seconds};
+	}
 	open my $fh, '>', $file or die "$file: $!";
-	# psql has no loop: here are more transactions than a session has time for.
-	print $fh "$script\\echo over\nSELECT clock_timestamp() > '$end' AS late \\gset\n\\if :late\n\\q\n\\endif\n" for 1 .. 1000 * $options{seconds};
+	# psql has no loop.
+	print $fh "$script\\echo over\n$until" for 1 .. $each;
 	close $fh;
 	# A blank would end the option.
 	local $ENV{PGOPTIONS} = '-c default_transaction_isolation=' . ($options{isolation} =~ s/ /\\ /r);

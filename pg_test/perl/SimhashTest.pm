@@ -7,6 +7,7 @@ use warnings;
 use Exporter 'import';
 use File::Basename qw(dirname);
 use IPC::Run;
+use POSIX qw(ceil);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -88,7 +89,7 @@ SQL
 my $load_scripts = 0;
 
 # Starts pgbench in the background; each script is a string. Returns the harness to finish() or
-# to kill. Options: clients, seconds.
+# to kill. Options: clients; transactions, how many they run in all, or seconds, how long they run.
 sub start_load
 {
 	my ($node, $scripts, %options) = @_;
@@ -102,12 +103,10 @@ sub start_load
 		push @files, '-f', $file;
 	}
 	my ($out, $err) = ('', '');
+	my $clients = $options{clients} // 6;
+	my @length = $options{transactions} ? ('-t', ceil($options{transactions} / $clients)) : ('-T', $options{seconds} // 3);
 	my $run = IPC::Run::start(
-		[
-			'pgbench', '-n', '-c', $options{clients} // 6, '-j', 2, '-T',
-			$options{seconds} // 3, @files, '-h', $node->host, '-p',
-			$node->port, 'postgres'
-		],
+		[ 'pgbench', '-n', '-c', $clients, '-j', 2, @length, @files, '-h', $node->host, '-p', $node->port, 'postgres' ],
 		'>', \$out, '2>', \$err);
 	return { run => $run, err => \$err, out => \$out };
 }

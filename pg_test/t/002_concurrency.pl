@@ -75,7 +75,7 @@ my $load = start_load(
 	$node,
 	[ $insert, $insert, $update, $delete, $vacuum, $rollback, ($look) x 4 ],
 	clients => 10,
-	seconds => 20);
+	transactions => 3500);
 my $ok = $load->{run}->finish;
 ok($ok, 'no session failed') or diag ${ $load->{err} };
 none_failed($node, $load, 'no transaction failed');
@@ -90,7 +90,7 @@ $node->safe_psql('postgres', 'VACUUM t');
 is_sound($node, 't', 't_fp', 'after deleting what moved', 10);
 
 # REINDEX CONCURRENTLY while others write.
-$load = start_load($node, [ $insert, $update, $delete, $rollback, $look ], clients => 6, seconds => 6);
+$load = start_load($node, [ $insert, $update, $delete, $rollback, $look ], clients => 6, seconds => 4);
 $node->safe_psql('postgres', "REINDEX INDEX CONCURRENTLY $_") for qw(t_fp t_scoped t_fp t_scoped);
 ok($load->{run}->finish, 'no session failed beside REINDEX CONCURRENTLY') or diag ${ $load->{err} };
 is($node->safe_psql('postgres', 'SELECT what FROM misses LIMIT 5'), '', 'readers missed nothing beside it');
@@ -128,7 +128,7 @@ INSERT INTO %s (tenant, fp) SELECT nullif(floor(random() * 5)::int, 0), floor(ra
 SQL
 # ON CONFLICT needs a constraint that is checked at once.
 my @at_once = grep { $_->[2] eq '' } @tables;
-$load = start_load($node, [ map { sprintf $race, $_->[0] } @at_once ], clients => 16, seconds => 6);
+$load = start_load($node, [ map { sprintf $race, $_->[0] } @at_once ], clients => 16, transactions => 10_000);
 ok($load->{run}->finish, 'no session failed in the race') or diag ${ $load->{err} };
 for (@at_once)
 {
@@ -164,7 +164,7 @@ BEGIN
 END $$;
 SQL
 $node->safe_psql('postgres', "TRUNCATE $_->[0]") for @at_once;
-$load = start_load($node, [ map { "CALL try_rows('$_->[0]');\nDELETE FROM $_->[0] WHERE random() < 0.005;\n" } @tables ], clients => 16, seconds => 7);
+$load = start_load($node, [ map { "CALL try_rows('$_->[0]');\nDELETE FROM $_->[0] WHERE random() < 0.005;\n" } @tables ], clients => 16, transactions => 5000);
 ok($load->{run}->finish, 'no session failed in the race of several rows') or diag ${ $load->{err} };
 for (@tables)
 {

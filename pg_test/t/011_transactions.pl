@@ -153,7 +153,7 @@ for my $what (sort keys %look)
 # The same under load. All sessions try near-duplicates of one fingerprint for some milliseconds, then of
 # another: so each gets in once, or the race is lost.
 answers('TRUNCATE skew');
-my $race = run_sessions($node, <<'SQL', sessions => 8, seconds => 4, isolation => 'serializable');
+my $race = run_sessions($node, <<'SQL', sessions => 8, transactions => 3000, isolation => 'serializable');
 BEGIN;
 SET LOCAL enable_seqscan = off;
 INSERT INTO skew SELECT (random() * 1e15)::bigint, f
@@ -173,7 +173,7 @@ is_sound($node, 'skew', 'skew_fp', 'after the serializable load', 3);
 # An exclusion constraint and ON CONFLICT beside each other. A transaction that commits has stored its row just when its
 # snapshot had no near one: what others did meanwhile is a serialization failure, and neither a row that nobody sees nor a pair.
 answers('CREATE TABLE alone (id bigint, tenant int, fp bigint, EXCLUDE USING simhash (tenant WITH =, fp WITH ~=)); CREATE TABLE outcome (stored boolean, seen boolean)');
-my $alone = run_sessions($node, <<'SQL', sessions => 8, seconds => 4, isolation => 'serializable', also => '23P01');
+my $alone = run_sessions($node, <<'SQL', sessions => 8, transactions => 3000, isolation => 'serializable', also => '23P01');
 BEGIN;
 SET LOCAL enable_seqscan = off;
 SELECT floor(random() * 3)::int AS t, floor(random() * 40)::bigint * 1000003 # (1::bigint << floor(random() * 60)::int) AS f \gset
@@ -226,7 +226,7 @@ my $insert = "INSERT INTO t (fp) SELECT hot_fp() FROM generate_series(1, 15);\n"
 my $update = "UPDATE t SET fp = flip(fp, 1) WHERE id IN (SELECT id FROM t ORDER BY random() LIMIT 10 FOR UPDATE SKIP LOCKED);\n";
 my $delete = "DELETE FROM t WHERE id IN (SELECT id FROM t ORDER BY random() LIMIT 15 FOR UPDATE SKIP LOCKED);\n";
 my $rollback = "BEGIN;\nINSERT INTO t (fp) SELECT hot_fp() FROM generate_series(1, 10);\nROLLBACK;\n";
-my $seconds = 8;
+my $seconds = 5;
 my $load = start_load($node, [ $insert, $update, $delete, $rollback, ($compare) x 3 ], clients => 6, seconds => $seconds);
 my $end = time + $seconds - 1;
 my @ddl = (

@@ -129,7 +129,7 @@ $verifier->query_safe('RESET enable_seqscan');
 # Now and then the verifying process is stopped for a while in the middle of what it does.
 answer('TRUNCATE t; CREATE INDEX t_again ON t USING simhash (tenant as_numbered, (fp # 99)) WHERE id % 3 = 0');
 answer('INSERT INTO t (fp) SELECT CASE WHEN i % 20 = 0 THEN NULL ELSE skewed_fp() END FROM generate_series(1, 20000) i');
-my $seconds = soak_seconds() || 12;
+my $seconds = soak_seconds() || 8;
 my $writers = start_load(
 	$node,
 	[

@@ -83,7 +83,7 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
 $standby->start;
 
-my $seconds = soak_seconds() || 15;
+my $seconds = soak_seconds() || 8;
 my $pages = $primary->safe_psql('postgres', "SELECT pg_relation_size('d_one') / 8192");
 my %writes = (
 	insert => "\\set n random(1, 1000)\nINSERT INTO d (tenant) SELECT some_tenant() FROM generate_series(1, :n);\n",

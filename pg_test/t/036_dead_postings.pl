@@ -226,7 +226,7 @@ sub look_on_standby
 	return $looks++;
 }
 
-my $seconds = soak_seconds() || 16;
+my $seconds = soak_seconds() || 8;
 my $load = start_writers($seconds);
 my $end = time + $seconds / 2;
 look_on_standby() while time < $end;

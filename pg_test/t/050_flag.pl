@@ -53,12 +53,13 @@ SQL
 	return;
 }
 
-# 16 sessions run the script for some seconds; returns how many of their transactions were sent back.
+# 16 sessions run so many transactions of the script, in a soak for some seconds; returns how many were sent back.
 sub race
 {
-	my ($what, $script, $seconds, $isolation) = @_;
+	my ($what, $script, $transactions, $isolation) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	my $race = run_sessions($node, $script, sessions => $sessions, seconds => $seconds + int(soak_seconds() / 8), isolation => $isolation);
+	my $race = run_sessions($node, $script, sessions => $sessions, isolation => $isolation,
+		transactions => $transactions, seconds => int(soak_seconds() / 8));
 	is($race->{errors}, '', "$what: no session failed, and no transaction for another reason than concurrency");
 	cmp_ok($race->{done}, '>=', $sessions, "$what: $race->{done} transactions, $race->{sent_back} sent back");
 	return $race->{sent_back};
@@ -79,16 +80,16 @@ sub nothing_missed
 my $one_row = "BEGIN;\nINSERT INTO race (fp) VALUES (passing_fp());\nSELECT pg_sleep(0.002);\nCOMMIT;\n";
 
 fresh_table("'lock=off'");
-race('lock=off', $one_row, 4, 'read committed');
+race('lock=off', $one_row, 2000, 'read committed');
 cmp_ok($node->safe_psql('postgres', 'SELECT missed(3)'), '>', 0, 'lock=off: near-duplicates pass, so the test can see them');
 
 fresh_table("'radius=3'");
-my $retried = race('single rows', $one_row, 6, 'read committed');
+my $retried = race('single rows', $one_row, 4000, 'read committed');
 is($retried, 0, 'single rows: no deadlock, nothing to retry');
 nothing_missed('single rows', 3);
 
 fresh_table("'radius=8'");
-is(race('radius 8', $one_row, 3, 'read committed'), 0, 'radius 8: nothing to retry');
+is(race('radius 8', $one_row, 1500, 'read committed'), 0, 'radius 8: nothing to retry');
 nothing_missed('radius 8', 8);
 
 # Two triggers with different radii, of which a row fires one: each sees what passed the other.
@@ -106,17 +107,17 @@ SQL
 for my $level ('read committed', 'repeatable read', 'serializable')
 {
 	two_triggers();
-	race("two triggers, $level", $one_row, 2, $level);
+	race("two triggers, $level", $one_row, 1200, $level);
 	nothing_missed("two triggers, $level", 3);
 }
 
 # A snapshot that is older than the row that it must not miss.
 my $old_snapshot = "BEGIN;\nSELECT count(*) FROM race WHERE id < 10;\nINSERT INTO race (fp) VALUES (passing_fp());\nSELECT pg_sleep(0.002);\nCOMMIT;\n";
 fresh_table("'radius=3'");
-cmp_ok(race('repeatable read', $old_snapshot, 5, 'repeatable read'), '>', 0, 'repeatable read: some transactions were sent back');
+cmp_ok(race('repeatable read', $old_snapshot, 2000, 'repeatable read'), '>', 0, 'repeatable read: some transactions were sent back');
 nothing_missed('repeatable read', 3);
 fresh_table("'radius=3'");
-race('serializable', $old_snapshot, 4, 'serializable');
+race('serializable', $old_snapshot, 1500, 'serializable');
 nothing_missed('serializable', 3);
 
 # A transaction that is sent back finds the other's row when it is tried again.
@@ -139,7 +140,7 @@ for my $case ([ 'repeatable read', 0 ], [ 'serializable', -1 ])
 
 # Several rows in a transaction lock in any order: deadlocks are found, and others go on.
 fresh_table("'radius=3'");
-race('statements of 6 rows', "INSERT INTO race (fp) SELECT family_fp(3000) FROM generate_series(1, 6);\n", 5, 'read committed');
+race('statements of 6 rows', "INSERT INTO race (fp) SELECT family_fp(3000) FROM generate_series(1, 6);\n", 1500, 'read committed');
 nothing_missed('statements of 6 rows', 3);
 
 # Rows that change: duplicates become originals and the other way round.
@@ -147,7 +148,7 @@ fresh_table("'radius=3'");
 $node->safe_psql('postgres', 'INSERT INTO race (fp) SELECT family_fp(2000) FROM generate_series(1, 500)');
 race('updates',
 	"BEGIN;\nUPDATE race SET fp = family_fp(2000) WHERE id = (SELECT 1 + floor(random() * 500)::int);\nSELECT pg_sleep(0.001);\nCOMMIT;\n",
-	4, 'read committed');
+	3000, 'read committed');
 # A row stays a duplicate when its original moves away, so only misses count.
 is($node->safe_psql('postgres', 'SELECT missed(3)'), 0, 'updates: no near-duplicates among the originals');
 
@@ -156,7 +157,7 @@ fresh_table("'radius=3'", 4);
 race('partitions',
 	"BEGIN;\nINSERT INTO race (fp, part) VALUES (family_fp(2000), floor(random() * 4)::int);\n"
 	  . "UPDATE race SET part = (SELECT floor(random() * 4)::int) WHERE id = (SELECT 1 + floor(random() * 1000)::int);\nSELECT pg_sleep(0.001);\nCOMMIT;\n",
-	5, 'read committed');
+	2000, 'read committed');
 nothing_missed('partitions', 3);
 
 # A transaction that is prepared holds its locks until it is committed, over a restart as well.
@@ -174,7 +175,7 @@ is($node->safe_psql('postgres', 'SELECT id, dup FROM race ORDER BY id'), "1|\n2|
 fresh_table("'radius=3'");
 race('statements behind a table lock',
 	"BEGIN;\nLOCK TABLE race IN SHARE ROW EXCLUSIVE MODE;\nINSERT INTO race (fp) SELECT family_fp(4000) FROM generate_series(1, 100);\nCOMMIT;\n",
-	3, 'read committed');
+	400, 'read committed');
 nothing_missed('statements behind a table lock', 3);
 
 # COPY from all sessions at once.

@@ -20,12 +20,13 @@ $$;
 CREATE FUNCTION pick(n int) RETURNS int LANGUAGE sql VOLATILE AS 'SELECT floor(random() * n)::int';
 SQL
 
-# 16 sessions, or fewer, run the script for some seconds; returns how many of their transactions were sent back.
+# 16 sessions, or fewer, run so many transactions of the script, in a soak for some seconds; returns how many were sent back.
 sub race
 {
-	my ($what, $script, $seconds, %options) = @_;
+	my ($what, $script, $transactions, %options) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	my $race = run_sessions($node, $script, sessions => 16, seconds => $seconds + int(soak_seconds() / 8), isolation => 'read committed', %options);
+	my $race = run_sessions($node, $script, sessions => 16, isolation => 'read committed',
+		transactions => $transactions, seconds => int(soak_seconds() / 8), %options);
 	is($race->{errors}, '', "$what: no session failed, and no transaction for another reason than concurrency");
 	cmp_ok($race->{done}, '>=', $options{sessions} // 16, "$what: $race->{done} transactions, $race->{sent_back} sent back");
 	return $race->{sent_back};
@@ -72,37 +73,37 @@ sub insert
 }
 
 fresh_tree([ 'race', ", 'lock=off', 'within=tenant'" ]);
-race('lock=off', insert(1), 3);
+race('lock=off', insert(1), 2000);
 cmp_ok(unmarked(3, 'a.tenant = b.tenant'), '>', 0, 'lock=off: near-duplicates pass, so the test can see them');
 
 # 8 tenants, one trigger.
 fresh_tree([ 'race', ", 'within=tenant'" ]);
-is(race('one trigger', insert(1), 5), 0, 'one trigger: no deadlock, nothing to retry');
+is(race('one trigger', insert(1), 3000), 0, 'one trigger: no deadlock, nothing to retry');
 is(unmarked(3, 'a.tenant = b.tenant'), 0, 'one trigger: no near-duplicates of a tenant among the originals');
 cmp_ok(unmarked(3, 'true'), '>', 0, 'one trigger: those of other tenants are');
 cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM race WHERE dup'), '>', 0, 'one trigger: some rows are marked');
 fresh_tree([ 'race', ", 'within=tenant', 'radius=8'" ]);
-is(race('radius 8', insert(1), 3), 0, 'radius 8: nothing to retry');
+is(race('radius 8', insert(1), 1500), 0, 'radius 8: nothing to retry');
 is(unmarked(8, 'a.tenant = b.tenant'), 0, 'radius 8: no near-duplicates of a tenant among the originals');
 fresh_tree([ 'race', ", 'within=tenant'" ]);
-race('repeatable read', insert(1), 3, isolation => 'repeatable read');
+race('repeatable read', insert(1), 1500, isolation => 'repeatable read');
 is(unmarked(3, 'a.tenant = b.tenant'), 0, 'repeatable read: no near-duplicates of a tenant among the originals');
 
 # Triggers with, without and with different within=. Of two rows that fire 0 (tenant) and 1 (tenant, source), each order of the
 # two marks one if they have tenant and source in common. Trigger 2 has no scope; it is on one of the partitions, or on the tree.
 my $both = 'a.tenant = b.tenant AND (a.source = b.source OR a.src + b.src = 0)';
 fresh_tree([ 'race', ", 'within=tenant'" ], [ 'race', ", 'within=source,tenant', 'radius=5'" ]);
-is(race('two scopes', insert(2), 4), 0, 'two scopes: nothing to retry');
+is(race('two scopes', insert(2), 2500), 0, 'two scopes: nothing to retry');
 is(unmarked(3, $both), 0, 'two scopes: no pair is unmarked that both triggers compare');
 fresh_tree([ 'race', ", 'within=tenant'" ], [ 'race', ", 'within=source,tenant'" ], [ 'race_0', '' ]);
 # On race_1 there is no third trigger.
 my $three = insert(3) =~ s/VALUES \(pick\(2\), pick\(3\)/SELECT part, CASE part WHEN 0 THEN pick(3) ELSE pick(2) END/r =~ s/passing_fp\(\)\);/passing_fp() FROM pick(2) part;/r;
-is(race('three scopes', $three, 5), 0, 'three scopes: nothing to retry');
+is(race('three scopes', $three, 3000), 0, 'three scopes: nothing to retry');
 is(unmarked(3, "a.src < 2 AND b.src < 2 AND $both"), 0, 'three scopes: no pair is unmarked that the triggers of the tree compare');
 is(unmarked(3, 'a.src = 2 AND b.src = 2'), 0, 'three scopes: no pair is unmarked that the trigger of the partition compares');
 is(unmarked(3, 'a.part + b.part = 0 AND a.tenant = b.tenant AND a.source = b.source'), 0, 'three scopes: nor one that either does');
 fresh_tree([ 'race', ", 'within=tenant'" ], [ 'race', ", 'within=source'" ]);
-race('nothing in common', insert(2), 3);
+race('nothing in common', insert(2), 1500);
 is(unmarked(3, 'a.src = b.src AND CASE a.src WHEN 0 THEN a.tenant = b.tenant ELSE a.source = b.source END'), 0,
 	'nothing in common: no pair of one trigger is unmarked');
 is(unmarked(3, 'a.tenant = b.tenant AND a.source = b.source'), 0, 'nothing in common: nor a pair that both compare');
@@ -111,7 +112,7 @@ is(unmarked(3, 'a.tenant = b.tenant AND a.source = b.source'), 0, 'nothing in co
 fresh_tree([ 'race', ", 'within=tenant'" ]);
 $node->safe_psql('postgres', 'INSERT INTO race (part, src, tenant, fp) SELECT pick(2), 0, 1 + pick(8), hashint8extended(pick(60), 5) FROM generate_series(1, 300)');
 race('changes', "BEGIN;\nUPDATE race SET tenant = 1 + (SELECT pick(8)), part = (SELECT pick(2)), fp = (SELECT hashint8extended(pick(60), 5))"
-	. " WHERE id = (SELECT 1 + pick(300));\nSELECT pg_sleep(0.001);\nCOMMIT;\n", 4);
+	. " WHERE id = (SELECT 1 + pick(300));\nSELECT pg_sleep(0.001);\nCOMMIT;\n", 2500);
 is(unmarked(3, 'a.tenant = b.tenant'), 0, 'changes: no near-duplicates of a tenant among the originals');
 
 # One session holds tenant 1, the other stores rows of 200 tenants, equal to that row, and waits for no lock but by chance.
@@ -157,7 +158,7 @@ CREATE VIEW should_be AS SELECT id AS key, cluster_id FROM (
 	) n WINDOW cluster AS (PARTITION BY tenant, number)
 ) s WHERE size > 1;
 SQL
-is(race('clusters', "BEGIN;\nINSERT INTO member (tenant, fp) VALUES (1 + pick(8), passing_fp());\nSELECT pg_sleep(0.002);\nCOMMIT;\n", 4), 0,
+is(race('clusters', "BEGIN;\nINSERT INTO member (tenant, fp) VALUES (1 + pick(8), passing_fp());\nSELECT pg_sleep(0.002);\nCOMMIT;\n", 2500), 0,
 	'clusters: no deadlock, nothing to retry');
 is($node->safe_psql('postgres', '(TABLE cluster EXCEPT TABLE should_be) UNION ALL (TABLE should_be EXCEPT TABLE cluster)'), '',
 	'clusters: they are those of each tenant');
@@ -176,7 +177,7 @@ for my $case (
 {
 	my ($what, $statement) = @$case;
 	$node->safe_psql('postgres', 'TRUNCATE member');
-	is(race($what, $statement, 4), 0, "$what: no deadlock, nothing to retry");
+	is(race($what, $statement, 800), 0, "$what: no deadlock, nothing to retry");
 	is($node->safe_psql('postgres', '(TABLE kept EXCEPT TABLE should_be) UNION ALL (TABLE should_be EXCEPT TABLE kept)'), '', "$what: clusters are true");
 }
 $node->safe_psql('postgres', 'TRUNCATE member');
@@ -198,10 +199,10 @@ my $change = 'UPDATE member SET tenant = 1 + (SELECT pick(8)) WHERE id IN (SELEC
 my $store = 'INSERT INTO member (tenant, fp) VALUES (1 + pick(8), hashint8extended(pick(60), 5));';
 $node->safe_psql('postgres', 'TRUNCATE member, cluster RESTART IDENTITY');
 $node->safe_psql('postgres', 'INSERT INTO member (tenant, fp) SELECT 1 + pick(8), hashint8extended(pick(60), 5) FROM generate_series(1, 300)');
-is(race('one row changes', sprintf("DO \$\$ BEGIN IF random() < 0.5 THEN $change ELSE $store END IF; PERFORM pg_sleep(0.002); END \$\$;\n", 1), 4), 0,
+is(race('one row changes', sprintf("DO \$\$ BEGIN IF random() < 0.5 THEN $change ELSE $store END IF; PERFORM pg_sleep(0.002); END \$\$;\n", 1), 2000), 0,
 	'one row changes: no deadlock, nothing to retry');
 clusters_agree('one row changes');
-race('several rows change', sprintf("BEGIN;\n$store\n$change\nCOMMIT;\n", 4), 4, sessions => 4);
+race('several rows change', sprintf("BEGIN;\n$store\n$change\nCOMMIT;\n", 4), 150, sessions => 4);
 clusters_agree('several rows change');
 
 $node->stop;
