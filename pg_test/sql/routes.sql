@@ -21,7 +21,7 @@ CREATE TABLE uniform AS
 SELECT i::bigint AS id, CASE WHEN i % 501 = 0 THEN NULL
 	WHEN i % 20 = 0 THEN hashint8extended(i - 1 - i % 7, 0) # (1::bigint << (i * 7 % 64)) # (1::bigint << (i * 13 % 64)) # CASE WHEN i % 3 = 0 THEN 1::bigint << (i * 29 % 64) ELSE 0 END
 	ELSE hashint8extended(i, 0) END AS fp
-FROM generate_series(1, 6000) AS i;
+FROM generate_series(1, 3000) AS i;
 CREATE TABLE skewed AS
 SELECT id, CASE WHEN id % 5 = 1 THEN (fp & ~65535::bigint) | 4711 WHEN id % 7 = 1 THEN 99::bigint << (id % 3)::int ELSE fp END AS fp FROM uniform;
 
@@ -68,7 +68,7 @@ CREATE TABLE keyed AS SELECT key, id, fp FROM skewed, unnest(simhash_route(fp, 3
 SELECT count(*) AS questions, sum(cardinality(whole)) > 60 AS found, count(*) FILTER (WHERE whole IS DISTINCT FROM routed) AS wrong FROM (
 	SELECT (SELECT array_agg(id ORDER BY id) FROM skewed WHERE bit_count((fp # q.fp)::bit(64)) <= 3) AS whole,
 		(SELECT array_agg(id ORDER BY id) FROM keyed WHERE key = ANY (simhash_route(q.fp, 3)) AND fp <~> q.fp <= 3 AND simhash_meet(fp, q.fp, 3) = key) AS routed
-	FROM uniform AS q WHERE q.id % 100 = 0 OR q.id < 10) AS x;
+	FROM uniform AS q WHERE q.id % 50 = 0 OR q.id < 10) AS x;
 
 -- Empty groups, groups of one, NULL arrays; a key more than once; keys of any sign.
 SELECT * FROM simhash_group_pairs('{}', '{}', 3);

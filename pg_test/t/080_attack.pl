@@ -20,7 +20,7 @@ my $seed = $ENV{SIMHASH_TEST_SEED} || (soak_seconds() ? int(rand(1_000_000)) : 1
 my $only = $ENV{SIMHASH_ROUND} || undef;
 # diag, not note: these lines are shown at once.
 diag "seed $seed";
-my $end = time + (soak_seconds() || 60);
+my $end = time + (soak_seconds() || 40);
 
 my $node = new_node('attack', damaged => 1, conf => <<'CONF');
 search_path = 'attack, public'

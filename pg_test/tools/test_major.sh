@@ -4,8 +4,8 @@
 #
 #   test_major.sh full      SQL files, specs and every file of pg_test/t
 #   test_major.sh most      the same without the long files, except those that TESTS names
-#   test_major.sh reduced   SQL files, specs and the files of pg_test/t that look at what a major can change
-#   test_major.sh long      as reduced, and the long files
+#   test_major.sh reduced   SQL files, specs and the files of pg_test/t that look at what a major can change, without the long ones
+#   test_major.sh long      as reduced, and the long ones
 #   test_major.sh upgrade   009_upgrade, from the server of OLD_PG_CONFIG
 #   test_major.sh soak      the crash and concurrency tests, each for SECONDS_EACH seconds, and SQL files under valgrind
 #   test_major.sh attack    080_attack alone, for SECONDS_EACH seconds, from the seed SEED, all rounds or ROUND again and again
@@ -25,10 +25,10 @@
 # server's pages, locks, WAL and catalogs.
 REDUCED='001_crash 005_dump_trusted 008_stored_rights 009_upgrade 010_standby 015_crash_points 019_vacuum
 	020_parallel_build 027_verify_beside_writers 029_read_ahead 054_replaced_columns 055_update 057_repack 058_promised'
-# The long ones of those that hardly depend on the major: damage, cancels, limits, estimates, and random changes of many sessions.
-# `make test` leaves them to `make test-majors`, which runs them on one major.
+# The long ones of those that hardly depend on the major: damage, cancels, limits, estimates, random changes of many sessions, and
+# long lists. `make test` leaves them to `make test-majors`, which runs them on one major.
 LONG='007_corrupt 014_size 021_estimates 025_pairs_clusters 028_flipped_bytes 031_damaged_answers 033_plans_of_a_million
-	040_limits 041_stored_lists 052_kept_clusters 053_kept_alone 080_attack'
+	040_limits 041_stored_lists 052_kept_clusters 053_kept_alone 080_attack many_scopes'
 # Random schedules, which are worth hours.
 SOAKED='001_crash 002_concurrency 004_cancel 006_unlogged_temp 007_corrupt 010_standby 011_transactions
 	012_fdw 013_directory 014_size 015_crash_points 017_nearest 019_vacuum 020_parallel_build 023_roots
@@ -100,6 +100,11 @@ names() {
 	done
 }
 
+# Leaves the long ones out of names, if this form does and TESTS has not asked for some of them.
+without_long() {
+	if [[ ($form = most || $form = reduced) && -z ${TESTS:-} ]]; then grep -vxF "$(tr -s ' \t' '\n' <<<"$LONG")"; else cat; fi
+}
+
 # keep_server_log OUT LOG: after a failure, copies the log of the server that pg_regress has run in OUT to a file beside
 # LOG, since OUT will be removed. Appends to LOG the name of that file, its lines of crashes, and its end.
 keep_server_log() {
@@ -116,7 +121,7 @@ keep_server_log() {
 # regress NAME PROGRAM FOLDER SUFFIX: a suite of pg_regress or pg_isolation_regress.
 regress() {
 	local name=$1 program=$2 out=$work/out/$3 log tests good bad=0 status=0
-	mapfile -t tests < <(names "$3" "$4")
+	mapfile -t tests < <(names "$3" "$4" | without_long)
 	started=$SECONDS
 	log=$(log_file "$3_$PG_MAJOR")
 	[ -x "$program" ] || fail "$program is missing: install postgresql-client-$PG_MAJOR, or a PostgreSQL with its test programs"
@@ -287,8 +292,7 @@ run_suites() {
 # files_of FORM: its files of pg_test/t, a line each.
 files_of() {
 	case $1 in
-	full) names t pl ;;
-	most) names t pl | if [ -n "${TESTS:-}" ]; then cat; else grep -vxF "$(tr -s ' \t' '\n' <<<"$LONG")"; fi ;;
+	full | most) names t pl | without_long ;;
 	reduced) tr -s ' \t' '\n' <<<"$REDUCED" ;;
 	long) tr -s ' \t' '\n' <<<"$REDUCED $LONG" ;;
 	esac
