@@ -171,7 +171,8 @@ crates() {
 chosen_majors() {
 	local major old full=${FULL:-} last
 	last=$(majors | tail -n 1)
-	for major in $(majors); do
+	# What takes longest begins first.
+	for major in $last $(majors | grep -vx "$last"); do
 		if [ -n "$full" ]; then
 			run "$major, full" full "$major"
 		elif [ "$major" = "$last" ]; then
