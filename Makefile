@@ -40,7 +40,7 @@ help:
 	@echo 'make test-citus     the tests on a cluster of Citus, which is built when its sources are given (CITUS=/folder)'
 	@echo 'make quick          format, lint and unit tests only: no server is started'
 	@echo 'make mutants        changes the code of the crates in COUNT places drawn from SEED, and says which the tests do not notice (COUNT=200)'
-	@echo 'make mutants-server  makes the 40 changes of a list to the code that needs a server, each of which must turn a test red (ENTRIES="3 17")'
+	@echo 'make mutants-server  makes the changes of a list to the code that needs a server, each of which must turn a test red (ENTRIES="3 17")'
 	@echo 'make soak           crash, standby and concurrency tests again and again, and what valgrind and AddressSanitizer find (SECONDS_EACH=600)'
 	@echo 'make attack         tables, statements, sessions, kills and damage drawn from SEED; every answer against reading all rows (SECONDS_EACH=60)'
 	@echo 'make fuzz           random text and options against the fingerprint code (SECONDS_EACH=60)'

@@ -90,6 +90,9 @@ copy_tests() {
 	[ "$(id -u)" != 0 ] || chown -R postgres "$work"
 }
 
+# The words of a list, a line each.
+lines() { tr -s ' \t' '\n' <<<"$1"; }
+
 # Tests of a kind, one name per line: file names without the suffix.
 names() {
 	local file name
@@ -102,7 +105,7 @@ names() {
 
 # Leaves the long ones out of names, if this form does and TESTS has not asked for some of them.
 without_long() {
-	if [[ ($form = most || $form = reduced) && -z ${TESTS:-} ]]; then grep -vxF "$(tr -s ' \t' '\n' <<<"$LONG")"; else cat; fi
+	if [[ ($form = most || $form = reduced) && -z ${TESTS:-} ]]; then grep -vxF "$(lines "$LONG")"; else cat; fi
 }
 
 # keep_server_log OUT LOG: after a failure, copies the log of the server that pg_regress has run in OUT to a file beside
@@ -293,8 +296,8 @@ run_suites() {
 files_of() {
 	case $1 in
 	full | most) names t pl | without_long ;;
-	reduced) tr -s ' \t' '\n' <<<"$REDUCED" ;;
-	long) tr -s ' \t' '\n' <<<"$REDUCED $LONG" ;;
+	reduced) names t pl | grep -xF "$(lines "$REDUCED")" ;;
+	long) names t pl | grep -xF "$(lines "$REDUCED $LONG")" ;;
 	esac
 }
 
