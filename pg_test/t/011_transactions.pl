@@ -153,7 +153,7 @@ for my $what (sort keys %look)
 # The same under load. All sessions try near-duplicates of one fingerprint for some milliseconds, then of
 # another: so each gets in once, or the race is lost.
 answers('TRUNCATE skew');
-my $race = run_sessions($node, <<'SQL', sessions => 8, transactions => 3000, isolation => 'serializable');
+my $race = run_sessions($node, <<'SQL', sessions => 8, seconds => 4, isolation => 'serializable');
 BEGIN;
 SET LOCAL enable_seqscan = off;
 INSERT INTO skew SELECT (random() * 1e15)::bigint, f

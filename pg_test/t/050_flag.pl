@@ -251,28 +251,28 @@ my $second_pid = $second->query_safe('SELECT pg_backend_pid()');
 $first->query_safe('SET client_min_messages = warning');
 my $no_triggers = join ' ', map { "DROP TRIGGER IF EXISTS of_1 ON $_; DROP TRIGGER IF EXISTS of_2 ON $_;" } 'tree', 'tree_1';
 my @radii = (0, 3, 4, 8, 9, 12, 64);
-# Where the trigger of the first and of the second row stands, and the partitions of the rows.
-for my $places ([ 'tree', 'tree', 1, 2 ], [ 'tree', 'tree_1', 1, 1 ], [ 'tree_1', 'tree', 1, 2 ])
+# Where the trigger of the first and of the second row stands, the partitions of the rows, and which trigger each fires.
+for my $places ([ 'tree', 'tree', 1, 2, 1, 2 ], [ 'tree', 'tree', 1, 2, 2, 1 ], [ 'tree', 'tree_1', 1, 1, 1, 2 ], [ 'tree_1', 'tree', 1, 2, 1, 2 ])
 {
-	my ($of_first, $of_second, $part_1, $part_2) = @$places;
+	my ($of_first, $of_second, $part_1, $part_2, $src_1, $src_2) = @$places;
 	my @passed;
 	$first->query_safe($no_triggers);
 	for my $radius_1 (@radii)
 	{
-		$first->query_safe("CALL watch('$of_first', 1, $radius_1)");
+		$first->query_safe("CALL watch('$of_first', $src_1, $radius_1)");
 		for my $radius_2 (@radii)
 		{
-			my ($fp, $near) = split /\|/, $first->query_safe("TRUNCATE tree; CALL watch('$of_second', 2, $radius_2); "
+			my ($fp, $near) = split /\|/, $first->query_safe("TRUNCATE tree; CALL watch('$of_second', $src_2, $radius_2); "
 				. "SELECT fp, away(fp, $radius_2) FROM (SELECT hashint8extended((random() * 1e9)::int, 1) AS fp) r");
-			$first->query_safe("BEGIN; INSERT INTO tree VALUES (1, $part_1, 1, $fp)");
-			start_statement($second, "INSERT INTO tree VALUES (2, $part_2, 2, $near)");
+			$first->query_safe("BEGIN; INSERT INTO tree VALUES (1, $part_1, $src_1, $fp)");
+			start_statement($second, "INSERT INTO tree VALUES (2, $part_2, $src_2, $near)");
 			my $waited = $first->query_safe("CALL until_waiting($second_pid); "
 				. "SELECT EXISTS (SELECT FROM pg_locks WHERE pid = $second_pid AND NOT granted); COMMIT");
 			my $refusal = finish_statement($second);
 			push @passed, "$radius_1, $radius_2" unless $waited eq 't' && $refusal =~ /ERROR:  near-duplicate of the row/;
 		}
 	}
-	is("@passed", '', "triggers on $of_first and $of_second: the second session waits, and refuses, whatever the radii");
+	is("@passed", '', "triggers $src_1 on $of_first and $src_2 on $of_second: the second session waits, and refuses, whatever the radii");
 }
 # Rows that are not alike do not wait for each other at radius 8.
 $first->query_safe("$no_triggers CALL watch('tree', 1, 8); TRUNCATE tree; BEGIN; INSERT INTO tree VALUES (1, 1, 1, 0)");

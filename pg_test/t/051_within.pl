@@ -164,6 +164,15 @@ is($node->safe_psql('postgres', '(TABLE cluster EXCEPT TABLE should_be) UNION AL
 	'clusters: they are those of each tenant');
 cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM cluster'), '>', 0, 'clusters: there are some');
 
+# A deferred trigger locks when it fires.
+my $of_row = "FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'within=tenant')";
+$node->safe_psql('postgres', "DROP TRIGGER assign ON member; CREATE CONSTRAINT TRIGGER assign AFTER INSERT OR UPDATE OR DELETE ON member DEFERRABLE INITIALLY DEFERRED $of_row");
+is(race('deferred', "BEGIN;\nINSERT INTO member (tenant, fp) VALUES (1 + pick(8), passing_fp());\n"
+	. "SET CONSTRAINTS ALL IMMEDIATE;\nSELECT pg_sleep(0.002);\nCOMMIT;\n", 1500), 0, 'deferred: nothing to retry');
+is($node->safe_psql('postgres', '(TABLE cluster EXCEPT TABLE should_be) UNION ALL (TABLE should_be EXCEPT TABLE cluster)'), '',
+	'deferred: clusters are those of each tenant');
+$node->safe_psql('postgres', "DROP TRIGGER assign ON member; CREATE TRIGGER assign AFTER INSERT OR UPDATE OR DELETE ON member $of_row");
+
 # Statements of many rows never deadlock: copies of hot texts, of one tenant or of several in any order; rows near each other;
 # rows that go while others come. An entry of a row that is left alone stays.
 $node->safe_psql('postgres', 'CREATE VIEW kept AS SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM cluster) c WHERE size > 1');
