@@ -7,12 +7,14 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = new_node('unlogged');
-
-$node->safe_psql('postgres', <<'SQL');
+my $unlogged = <<'SQL';
 CREATE UNLOGGED TABLE u (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint, tenant int DEFAULT any_tenant());
 CREATE INDEX u_fp ON u USING simhash (fp);
 CREATE INDEX u_scoped ON u USING simhash (tenant as_numbered, (fp # 0));
+SQL
+my $node = new_node('unlogged');
+
+$node->safe_psql('postgres', $unlogged . <<'SQL');
 INSERT INTO u (fp) SELECT random_fp() FROM generate_series(1, 5000);
 SQL
 is_sound($node, 'u', 'u_fp', 'an unlogged table', 4);
@@ -122,10 +124,7 @@ my $standby = PostgreSQL::Test::Cluster->new('reader');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
 $standby->start;
 # The standby has its init forks from the log alone.
-$primary->safe_psql('postgres', <<'SQL');
-CREATE UNLOGGED TABLE u (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint, tenant int DEFAULT any_tenant());
-CREATE INDEX u_fp ON u USING simhash (fp);
-CREATE INDEX u_scoped ON u USING simhash (tenant as_numbered, (fp # 0));
+$primary->safe_psql('postgres', $unlogged . <<'SQL');
 INSERT INTO u (fp) SELECT random_fp() FROM generate_series(1, 100);
 SQL
 for my $round (1 .. 3)

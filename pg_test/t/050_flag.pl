@@ -53,7 +53,7 @@ SQL
 	return;
 }
 
-# 16 sessions run so many transactions of the script, in a soak for some seconds; returns how many were sent back.
+# 16 sessions run the script until that number of transactions is done, or for some seconds in a soak; returns how many were sent back.
 sub race
 {
 	my ($what, $script, $transactions, $isolation) = @_;

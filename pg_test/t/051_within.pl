@@ -20,7 +20,8 @@ $$;
 CREATE FUNCTION pick(n int) RETURNS int LANGUAGE sql VOLATILE AS 'SELECT floor(random() * n)::int';
 SQL
 
-# 16 sessions, or fewer, run so many transactions of the script, in a soak for some seconds; returns how many were sent back.
+# 16 sessions, or fewer, run the script until that number of transactions is done, or for some seconds in a soak; returns how many
+# were sent back.
 sub race
 {
 	my ($what, $script, $transactions, %options) = @_;

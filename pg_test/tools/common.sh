@@ -226,7 +226,7 @@ require_everything() {
 
 # ---------------------------------------------------------------- build and install
 
-# A first build takes two thirds of the time without the files that make a second one short.
+# Cargo's incremental files make a first build longer, and the one after an edit shorter.
 export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
 
 # Arguments that make cargo build for the server at hand.

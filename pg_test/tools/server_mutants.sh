@@ -4,7 +4,7 @@
 # ENTRIES="3 17" restricts it to entries by number. The server is the one in target/servers, of which each run uses a copy:
 # no server of yours gets a library that is wrong on purpose.
 
-# One change after the other is built.
+# A change is built from what cargo has kept of the build before it.
 export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-1}
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/common.sh"

@@ -4,7 +4,7 @@
 #
 #   test.sh all      checks, unit tests and most files of one major, that of PG_CONFIG, or MAJORS; with FULL=1 all files
 #   test.sh majors   the other majors, or those of MAJORS, in the reduced form of test_major.sh, the last of them with the long
-#                    files and the library as it is released; with FULL=1 all of them in full, and pg_upgrade from each to each
+#                    ones and the library as it is released; with FULL=1 all of them in full, and pg_upgrade from each to each
 #                    later one
 #   test.sh quick    what needs no server and no headers of one: format, the pure crates' lint and unit tests, plain English
 #   test.sh soak     the crash and concurrency tests of one major for a long time, SQL files under valgrind, and the unit tests

@@ -3,7 +3,7 @@
 # starts one of these for each major, and adds up.
 #
 #   test_major.sh full      SQL files, specs and every file of pg_test/t
-#   test_major.sh most      the same without the long files, except those that TESTS names
+#   test_major.sh most      the same without the long ones, except those that TESTS names
 #   test_major.sh reduced   SQL files, specs and the files of pg_test/t that look at what a major can change, without the long ones
 #   test_major.sh long      as reduced, and the long ones
 #   test_major.sh upgrade   009_upgrade, from the server of OLD_PG_CONFIG
@@ -292,9 +292,9 @@ run_suites() {
 	[ -s "$work/plan" ] || fail "no test of the $form form has a name that begins with: $TESTS"
 }
 
-# files_of FORM: its files of pg_test/t, a line each.
-files_of() {
-	case $1 in
+# The files of pg_test/t that this form has, a line each.
+files() {
+	case $form in
 	full | most) names t pl | without_long ;;
 	reduced) names t pl | grep -xF "$(lines "$REDUCED")" ;;
 	long) names t pl | grep -xF "$(lines "$REDUCED $LONG")" ;;
@@ -329,7 +329,7 @@ copy_tests
 case $form in
 full | most | reduced | long)
 	prepare
-	mapfile -t files < <(files_of "$form")
+	mapfile -t files < <(files)
 	run_suites sql specs "${files[@]}"
 	;;
 upgrade) upgrade ;;
