@@ -10,7 +10,7 @@ use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_UNDEFINED_TABL
 use pgrx::pg_sys::Oid;
 
 use super::columns::Columns;
-use super::locked_tables::FlagLocks;
+use super::compared_tables::ComparedTables;
 use super::search_query::{QueryBuilder, SearchQueries};
 use crate::citus::refuse_shard;
 use crate::trigger::call::{Known, accepted, refuse_foreign, remembered};
@@ -38,8 +38,8 @@ pub struct FlaggedTable {
     pub name: String,
     pub columns: Columns,
     pub queries: SearchQueries,
-    /// None with lock=off.
-    pub locks: Option<FlagLocks>,
+    /// Where rows in progress are compared; None with lock=off.
+    pub compared: Option<ComparedTables>,
 }
 
 thread_local! {
@@ -104,12 +104,12 @@ impl FlaggedTable {
             );
         }
         let prefers_indexes = indexed && options.radius <= INDEX_SERVES;
-        let locks = options
+        let compared = options
             .lock
-            .then(|| FlagLocks::new(call, &options.fingerprint));
+            .then(|| ComparedTables::new(call, &options.fingerprint));
         let known = Self {
             queries: SearchQueries::new(search, prefers_indexes),
-            locks,
+            compared,
             options,
             origin,
             searched,

@@ -3,10 +3,10 @@
 //! docs/flagging.md.
 //!
 //! Of two transactions that store near-duplicates of each other, the second waits for the first and
-//! sees its row: before a transaction searches, it takes the locks that near-duplicates have in
-//! common ([`super::locked_tables`]), and holds them until it ends.
+//! sees its row. Before a transaction searches, it enters the row among those in progress
+//! ([`super::compared_tables`]), and waits for those that are near and not committed yet.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 use pgrx::PgSqlErrorCode::{ERRCODE_EXCLUSION_VIOLATION, ERRCODE_UNDEFINED_FUNCTION};
@@ -19,6 +19,7 @@ use super::row_movement;
 use super::search_query::OpenQueries;
 use crate::row::functions::simhash_row64;
 use crate::trigger::call::{missed_near_duplicate, wrong_timing};
+use crate::trigger::in_progress::withdraw;
 use simhash_pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
 use simhash_pg::catalog::table::Column;
 use simhash_pg::process::advisory_lock::keeps_its_snapshot;
@@ -33,6 +34,7 @@ use simhash_pg::sql::trigger::{Event, TriggerCall};
 use simhash_pg::sql::type_output::Output;
 use simhash_pg::sql::value::Value;
 use simhash_trigger::flag_options::{Mode, Recipe};
+use simhash_trigger::in_progress::Key;
 
 pg_function! {
     /// `simhash_flag_duplicate() -> trigger`
@@ -69,6 +71,8 @@ struct FlagState {
     table: Rc<FlaggedTable>,
     /// Computes the fingerprint; None when the new row has it already.
     expression: Option<RowExpression>,
+    /// The output function of the key.
+    key_output: OnceCell<Output>,
     /// Whether this statement has checked how the stored fingerprints were made.
     checked: Cell<bool>,
     memory: MemoryContext,
@@ -94,6 +98,7 @@ impl FlagState {
             open: OpenQueries::default(),
             table,
             expression,
+            key_output: OnceCell::new(),
             checked: Cell::new(false),
             memory,
         }
@@ -182,21 +187,54 @@ impl FlagState {
         scope: &[Value<'a>],
     ) -> Option<NearDuplicate<'a>> {
         let table = &self.table;
-        if let Some(locks) = &table.locks {
-            locks.take(call, fingerprint);
-        }
+        let added = (table.compared.as_ref()).map(|compared| {
+            let key = self.key_of_new(call);
+            compared.enter(call, fingerprint, key, |wait| self.compares(key, wait.key))
+        });
         let old = call.old_place();
         let search =
             NearDuplicateSearch::new(call, (table, &self.open), fingerprint, scope, old.as_ref());
         let found = search.any(Sees::Usual);
         if found.is_none()
-            && table.locks.is_some()
+            && table.compared.is_some()
             && keeps_its_snapshot()
             && search.any(Sees::Latest).is_some()
         {
             missed_near_duplicate(&table.name);
         }
+        // A row that is left out is not stored.
+        if let (Mode::Skip, Some(added), true) = (table.options.mode, added, found.is_some()) {
+            withdraw(added);
+        }
         found.map(|found| search.reported(found))
+    }
+
+    /// Returns the key of the new row, for messages.
+    fn key_of_new(&self, call: &TriggerCall<'_>) -> Key {
+        let key = (self.table.columns.key.as_ref()).and_then(|(_, key)| call.new_value(key));
+        key.map_or(Key::default(), |key| Key::new(&self.key_text(key)))
+    }
+
+    fn key_text(&self, key: Value<'_>) -> String {
+        let new = || Output::for_type(key.type_id(), self.memory);
+        let output = self.key_output.get_or_init(new);
+        output.text(key, |text| to_utf8(text).into_owned())
+    }
+
+    /// Returns the line of CONTEXT that says which rows are compared.
+    fn compares(&self, own: Key, other: Key) -> String {
+        let which = |key: Key, adjective| match (&self.table.columns.key, key.text()) {
+            (Some((name, _)), key) if !key.is_empty() => {
+                format!("the {adjective}row with \"{name}\" = {key}")
+            }
+            _ => format!("a {adjective}row"),
+        };
+        format!(
+            "while comparing {} in \"{}\" with {}",
+            which(own, ""),
+            self.table.name,
+            which(other, "uncommitted ")
+        )
     }
 
     fn mark<'a>(&'a self, changes: &mut Vec<Change<'a>>, found: Option<&NearDuplicate<'a>>) {
@@ -213,9 +251,7 @@ impl FlagState {
         let table = &self.table;
         let which = match (&table.columns.key, found.key) {
             (Some((name, _)), Some(value)) => {
-                let output = Output::for_type(value.type_id(), self.memory);
-                let value = output.text(value, |text| to_utf8(text).into_owned());
-                format!("the row with \"{name}\" = {value}")
+                format!("the row with \"{name}\" = {}", self.key_text(value))
             }
             _ => "a row".to_owned(),
         };

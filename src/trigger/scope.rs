@@ -13,7 +13,7 @@ use simhash_pg::sql::key_type::Equality;
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_pg::sql::type_hash::TypeHash;
 use simhash_pg::sql::value::Value;
-use simhash_trigger::locks;
+use simhash_trigger::scope;
 
 /// The columns, in the order of their names: partitions have them at different positions.
 pub struct Scope(Vec<ScopeColumn>);
@@ -46,9 +46,8 @@ impl Scope {
         })
     }
 
-    /// Returns those of the columns that the locks of other triggers can depend on. A column that
-    /// does not suit is left out: each trigger that names it refuses all rows.
-    pub fn for_locks(call: &TriggerCall<'_>, names: &[String]) -> Self {
+    /// Returns those of the columns that other triggers name. A column that does not suit is left out: each trigger that names it refuses all rows.
+    pub fn of_siblings(call: &TriggerCall<'_>, names: &[String]) -> Self {
         Self::from_names(names, |name| {
             let column = table::column(call.relation(), name)?;
             let hash = TypeHash::for_column(&column)?;
@@ -144,7 +143,7 @@ impl Scope {
         self.parameters(call).into_iter().collect()
     }
 
-    /// Returns what the locks of the new row depend on ([`locks::scope`]); None when it is NULL in
+    /// Returns the scope of the new row ([`scope::scope`]); None when it is NULL in
     /// one of the columns.
     pub fn of_new(&self, call: &TriggerCall<'_>) -> Option<u64> {
         self.hash(|column| call.new_value(column))
@@ -158,7 +157,7 @@ impl Scope {
     fn hash<'a>(&self, value: impl Fn(&Column) -> Option<Value<'a>>) -> Option<u64> {
         let hash = |c: &ScopeColumn| value(&c.column).map(|value| c.hash.of_value(value));
         let hashes: Option<Vec<u32>> = self.0.iter().map(hash).collect();
-        hashes.map(locks::scope)
+        hashes.map(scope::scope)
     }
 
     /// Returns the images of the new row's values in the columns.

@@ -1,6 +1,6 @@
-//! What the triggers decide without a server: what their arguments mean, which locks a row takes,
-//! and what a shard may answer. The extension's triggers call it.
-//! The same arguments always give the same locks, in every session and release.
+//! What the triggers decide without a server: what their arguments mean, for which rows in progress
+//! a row waits, and what a shard may answer. The extension's triggers call it. Equal values have
+//! equal scopes, in every session.
 
 #![forbid(unsafe_code)]
 
@@ -9,7 +9,9 @@ pub mod cluster_options;
 pub mod distribution;
 pub mod error;
 pub mod flag_options;
+pub mod in_progress;
 pub mod kept_options;
 pub mod locks;
+pub mod scope;
 
 pub use error::Error;

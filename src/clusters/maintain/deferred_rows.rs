@@ -94,8 +94,9 @@ fn forget(ends: Ends) {
             ROWS.with_borrow_mut(|rows| rows.retain(|row| row.subtransaction < ended));
         }
         Ends::Aborted => ROWS.set(Vec::new()),
-        Ends::Commits if ROWS.with_borrow(Vec::is_empty) => {}
-        Ends::Commits => Error::new(
+        Ends::Committed | Ends::Prepared => {}
+        Ends::Commits | Ends::Prepares if ROWS.with_borrow(Vec::is_empty) => {}
+        Ends::Commits | Ends::Prepares => Error::new(
             ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "trigger \"answer_rows\" of table simhash_catalog.statement_end was not fired",
         )

@@ -2,12 +2,7 @@
 //! take them. A lock is held until the transaction ends, and has a class that no lock of a user
 //! has.
 
-use std::cell::RefCell;
-
 use pgrx::pg_sys;
-
-use super::compat::local_transaction;
-use super::unguarded;
 
 /// The class (`objsubid` in pg_locks) of our locks. PostgreSQL's own advisory lock functions use 1
 /// and 2, so ours never collide with a user's.
@@ -23,78 +18,6 @@ pub fn lock_until_commit(table: pg_sys::Oid, number: u32) {
 pub fn try_lock_until_commit(table: pg_sys::Oid, number: u32) -> bool {
     acquire(table, number, pg_sys::ExclusiveLock, true)
         != pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL
-}
-
-thread_local! {
-    static OWN_LOCKS: RefCell<OwnLocks> = RefCell::default();
-}
-
-/// Locks that this subtransaction has taken. It holds all of them to its end, and the number of a
-/// subtransaction is never used again in its transaction. So a lock that an aborted subtransaction
-/// took, which is released, is not among them.
-#[derive(Default)]
-struct OwnLocks {
-    /// Numbers of the transaction and of the subtransaction.
-    by: (u32, pg_sys::SubTransactionId),
-    taken: Vec<TakenLocks>,
-}
-
-/// Those of [`RANGE`] neighbouring numbers of a table that were taken.
-struct TakenLocks {
-    table: pg_sys::Oid,
-    /// The first of the numbers, divided by [`RANGE`].
-    range: u32,
-    bits: [u64; (RANGE / u64::BITS) as usize],
-}
-
-/// A trigger takes locks with neighbouring numbers, a few for each row: looking them up in a hash table
-/// would take longer.
-const RANGE: u32 = 4096;
-
-impl OwnLocks {
-    /// Forgets the locks of another subtransaction.
-    fn taken_by(&mut self, by: (u32, pg_sys::SubTransactionId)) -> &mut Self {
-        if self.by != by {
-            self.taken.clear();
-            self.by = by;
-        }
-        self
-    }
-
-    /// Returns the word that tells whether a lock was taken, and the lock's bit in it.
-    fn bit(&mut self, table: pg_sys::Oid, number: u32) -> (&mut u64, u64) {
-        let (range, i) = (number / RANGE, number % RANGE);
-        let is_of = |taken: &TakenLocks| taken.table == table && taken.range == range;
-        let place = self.taken.iter().rposition(is_of).unwrap_or_else(|| {
-            let bits = [0; (RANGE / u64::BITS) as usize];
-            self.taken.push(TakenLocks { table, range, bits });
-            self.taken.len() - 1
-        });
-        let word = &mut self.taken[place].bits[(i / u64::BITS) as usize];
-        (word, 1 << (i % u64::BITS))
-    }
-}
-
-/// As [`lock_until_commit`], of several locks in this order, for a caller that takes the same ones
-/// again and again: the lock manager is only asked for those that the subtransaction lacks.
-pub fn lock_all_until_commit(table: pg_sys::Oid, numbers: impl Iterator<Item = u32>) {
-    // SAFETY: reads a variable of the backend.
-    let by = (local_transaction(), unsafe {
-        unguarded::GetCurrentSubTransactionId()
-    });
-    for number in numbers {
-        let has = OWN_LOCKS.with_borrow_mut(|own| {
-            let (word, bit) = own.taken_by(by).bit(table, number);
-            *word & bit != 0
-        });
-        if !has {
-            lock_until_commit(table, number);
-            OWN_LOCKS.with_borrow_mut(|own| {
-                let (word, bit) = own.taken_by(by).bit(table, number);
-                *word |= bit;
-            });
-        }
-    }
 }
 
 /// As [`lock_until_commit`], beside other transactions that share the lock.

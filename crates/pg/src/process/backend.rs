@@ -69,3 +69,9 @@ impl Command {
         }
     }
 }
+
+/// The OID of the session's database.
+pub fn database() -> u32 {
+    // SAFETY: reads a variable of the backend.
+    unsafe { pg_sys::MyDatabaseId }.to_u32()
+}

@@ -102,3 +102,11 @@ pub fn warn(message: impl Into<String>, hint: impl Into<String>) {
         .set_hint(reportable(hint.into()))
         .report(PgLogLevel::WARNING);
 }
+
+/// Writes a line to the server log.
+pub fn log(message: impl Into<String>, detail: impl Into<String>) {
+    let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+    ErrorReport::new(code, reportable(message.into()), "simhash_dedup")
+        .set_detail(reportable(detail.into()))
+        .report(PgLogLevel::LOG);
+}

@@ -3,9 +3,16 @@
 //! Here the callbacks of the extension's own PL/pgSQL functions, and of the statements by which
 //! they call one another, are replaced by one that writes nothing. Lines of users' functions stay.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use pgrx::pg_sys;
+
+use super::encoding::reportable;
+
+unsafe extern "C-unwind" {
+    /// Adds a line to the CONTEXT of the report that is being made.
+    fn errcontext_msg(format: *const c_char, ...) -> c_int;
+}
 
 /// A function or a statement that runs.
 type Running = pg_sys::ErrorContextCallback;
@@ -57,4 +64,31 @@ fn innermost<'r>() -> Option<&'r mut Running> {
 fn outside<'r>(running: &Running) -> Option<&'r mut Running> {
     // SAFETY: as above.
     unsafe { running.previous.as_mut() }
+}
+
+/// Runs `f`, with a line in the CONTEXT of reports that are made meanwhile.
+pub fn with_line<R>(line: &str, f: impl FnOnce() -> R) -> R {
+    let line = CString::new(reportable(line.to_owned())).unwrap_or_default();
+    // SAFETY: the callback and the line live until `f` has returned. After an ERROR the server has
+    // set the list of those that run back itself.
+    unsafe {
+        let mut running = Running {
+            previous: pg_sys::error_context_stack,
+            callback: Some(add_line),
+            arg: line.as_ptr().cast_mut().cast(),
+        };
+        pg_sys::error_context_stack = &raw mut running;
+        let result = f();
+        pg_sys::error_context_stack = running.previous;
+        result
+    }
+}
+
+unsafe extern "C-unwind" fn add_line(line: *mut c_void) {
+    // SAFETY: `with_line` gives a zero-terminated string.
+    unsafe {
+        let line = CStr::from_ptr(line.cast());
+        pg_sys::set_errcontext_domain(std::ptr::null());
+        errcontext_msg(c"%s".as_ptr(), line.as_ptr());
+    }
 }

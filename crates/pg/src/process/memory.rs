@@ -97,6 +97,13 @@ impl MemoryContext {
         Self(unsafe { pg_sys::MemoryContextGetParent(pg_sys::CurrentMemoryContext) })
     }
 
+    /// That of the process, which it keeps until it ends.
+    #[inline]
+    pub(crate) fn of_process() -> Self {
+        // SAFETY: reads a variable of the backend.
+        Self(unsafe { pg_sys::TopMemoryContext })
+    }
+
     /// # Safety
     /// `raw` must live as long as the result is used.
     #[inline]

@@ -1,6 +1,6 @@
 //! The server process: interrupts and stack ([`backend`]), [`memory`], [`temp_file`], [`error`],
 //! [`error_context`], [`attempt`], [`encoding`], [`settings`], [`activity`], [`snapshot`],
-//! [`subtransaction`], [`advisory_lock`]. [`compat`] has what differs between PostgreSQL's majors,
+//! [`transaction`], [`subtransaction`], [`advisory_lock`], [`shared_words`]. [`compat`] has what differs between PostgreSQL's majors,
 //! [`unguarded`] the calls without a guard. What must not live here: anything that needs another
 //! folder of `pg`.
 
@@ -14,8 +14,10 @@ pub mod error;
 pub mod error_context;
 pub mod memory;
 pub mod settings;
+pub mod shared_words;
 pub mod snapshot;
 pub mod subtransaction;
 pub mod temp_file;
+pub mod transaction;
 pub mod unguarded;
 pub mod user;

@@ -27,12 +27,17 @@ pub enum Ends {
     /// The subtransaction is rolled back, and with it all that began later.
     RolledBack(pg_sys::SubTransactionId),
     Aborted,
-    /// It is about to commit, or to be prepared: an ERROR still aborts it.
+    /// It is about to commit: an ERROR still aborts it.
     Commits,
+    /// All new snapshots show what it has stored.
+    Committed,
+    /// It is about to be prepared: an ERROR still aborts it.
+    Prepares,
+    Prepared,
 }
 
-/// Calls `listener` from now on at each end. It must not call the server, except for an ERROR when
-/// the transaction commits.
+/// Calls `listener` from now on at each end. It must raise no ERROR, except when the transaction
+/// commits or prepares.
 pub fn on_end(listener: fn(Ends)) {
     // The count registers the callback of subtransactions.
     Moment::now();
@@ -89,9 +94,10 @@ unsafe extern "C-unwind" fn count(
 #[pg_guard]
 unsafe extern "C-unwind" fn on_transaction(event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
     match event {
-        pg_sys::XactEvent::XACT_EVENT_PRE_COMMIT | pg_sys::XactEvent::XACT_EVENT_PRE_PREPARE => {
-            notify(Ends::Commits);
-        }
+        pg_sys::XactEvent::XACT_EVENT_PRE_COMMIT => notify(Ends::Commits),
+        pg_sys::XactEvent::XACT_EVENT_COMMIT => notify(Ends::Committed),
+        pg_sys::XactEvent::XACT_EVENT_PRE_PREPARE => notify(Ends::Prepares),
+        pg_sys::XactEvent::XACT_EVENT_PREPARE => notify(Ends::Prepared),
         pg_sys::XactEvent::XACT_EVENT_ABORT => notify(Ends::Aborted),
         _ => {}
     }

@@ -7,10 +7,12 @@
 mod am;
 mod page;
 mod planner;
+mod shared;
 
 pub use am::*;
 pub use page::*;
 pub use planner::*;
+pub use shared::*;
 
 use pgrx::pg_sys;
 

@@ -1,0 +1,67 @@
+//! Where rows in progress are kept: memory that all sessions share, in words of 64 bits. The
+//! extension and the tests implement [`Memory`]; [`super`] alone reads and writes it. Only one process
+//! has a `Memory` at a time.
+
+/// Words of the header.
+pub const HEADER: usize = 8;
+
+/// A run of words that was allocated; 0 is none.
+pub type Run = u64;
+
+pub trait Memory {
+    /// The words by which all else is found; zeros at first.
+    fn header(&mut self) -> &mut [u64; HEADER];
+
+    /// Returns a run of zeros, or None when memory would exceed its bound.
+    fn allocate(&mut self, words: usize) -> Option<Run>;
+
+    fn free(&mut self, run: Run);
+
+    /// The words of a run that [`Memory::allocate`] has returned.
+    fn words(&mut self, run: Run) -> &mut [u64];
+}
+
+/// Places in the header.
+pub(super) mod header {
+    /// The slots, as one run.
+    pub const SLOTS: usize = 0;
+    /// The numbers of the slots in use, as one run.
+    pub const USED: usize = 1;
+    /// How many these are.
+    pub const USED_COUNT: usize = 2;
+    /// How many slots are of sessions; those of prepared transactions follow.
+    pub const SESSIONS: usize = 3;
+    /// The last ticket.
+    pub const TICKET: usize = 4;
+    /// The transactions that were prepared before there was this memory, as one run.
+    pub const EARLIER: usize = 5;
+    /// How many these are, plus 1; 0 when nobody has looked yet.
+    pub const EARLIER_COUNT: usize = 6;
+}
+
+/// Places in a slot, which has the rows of one transaction.
+pub(super) mod slot {
+    use super::super::rows::ROW;
+    use super::super::{KEY, MOST_RUNS};
+
+    /// How many rows.
+    pub const COUNT: usize = 0;
+    /// The number of the transaction; 0 when the slot is not in use.
+    pub const TRANSACTION: usize = 1;
+    /// The ticket at which the transaction began to store rows that are not entered; 0 if it has
+    /// not.
+    pub const WHOLE_SINCE: usize = 2;
+    /// The tables in which it does, 0 for none.
+    pub const WHOLE: usize = 3;
+    pub const MOST_WHOLE: usize = 4;
+    /// The runs with the rows after the first ones.
+    pub const RUNS: usize = WHOLE + MOST_WHOLE;
+    /// The first rows.
+    pub const ROWS: usize = RUNS + MOST_RUNS;
+    /// How many these are; few in tests, which reach what comes after them.
+    pub const FIRST: usize = if cfg!(test) { 4 } else { 64 };
+    /// Their keys.
+    pub const KEYS: usize = ROWS + FIRST * ROW;
+    /// Words of a slot.
+    pub const WORDS: usize = KEYS + FIRST * KEY;
+}

@@ -1,0 +1,467 @@
+//! Rows in progress: what transactions have stored and not yet committed, as fingerprints in memory
+//! that all sessions share ([`memory`]). A trigger enters a row here before it looks for
+//! near-duplicates of it, and waits for each transaction that has entered one near it. So it waits
+//! for nothing else, and of two near rows the one that is entered later is compared with the other.
+//!
+//! **Why no pair is missed.** Each step here has the memory alone, so of two near rows a and b of two
+//! transactions one is entered first, say a. When b is entered, a is found, or its transaction has
+//! withdrawn it: since the transaction or a subtransaction was rolled back (then nothing is stored),
+//! or since it has committed, after which every new snapshot shows a. If a is found, b's
+//! transaction waits until a's has ended. In both cases it searches afterwards, with a new snapshot,
+//! and sees a if a is stored.
+//!
+//! **Why unlike rows never wait.** A row waits for rows of the same *place* (a table, a column, a
+//! scope) within the radius. Places are numbers of 32 bits made by hashing: rows of two places with
+//! one number wait for each other only if their fingerprints are near, too.
+//!
+//! **Rows that wait already.** Let b be entered after a, and wait for a's transaction A. If A enters
+//! another row near b, it need not wait: b is compared after A has ended. It must not, or the two
+//! would wait for each other. So A passes over rows near an earlier row of its own that it still
+//! has. It cannot withdraw that one alone: what was entered later is in the same subtransaction, or
+//! in one that began later.
+//!
+//! So a deadlock takes two rows of each of two transactions, near each other crosswise, of which
+//! each transaction has entered one before the other's.
+//!
+//! **What it takes.** A transaction's first 64 rows have room in the slot of its session, with their
+//! keys, for the messages. More rows take 24 bytes each, and from 1,089 on 40 bytes. Beyond
+//! 1,180,718 rows, or when the memory of all is at its bound, a transaction enters the *tables*
+//! that it writes instead of rows: from then on every other row in one of them waits for it.
+
+pub mod memory;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use memory::{Memory, header, slot};
+use rows::Row;
+
+/// Words of a key.
+const KEY: usize = 5;
+/// Rows of the run that follows the first rows; later ones are filed.
+const SECOND: usize = if cfg!(test) { 8 } else { 1024 };
+/// Runs of a transaction beside the first rows: half of what the extension gives all of them.
+const MOST_RUNS: usize = 19;
+
+/// A row, as others are compared with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared {
+    pub fingerprint: u64,
+    /// The table, the column and the scope, as [`place`] makes it.
+    pub place: u32,
+    /// The table and the column, as [`place`] makes it; not 0.
+    pub table: u32,
+    /// Bits. The same for all rows of a place.
+    pub radius: u32,
+}
+
+/// Who enters rows.
+#[derive(Clone, Copy)]
+pub struct Writer {
+    /// The slot of the session.
+    pub slot: usize,
+    pub transaction: u32,
+    /// The running subtransaction, or the transaction itself.
+    pub subtransaction: u32,
+}
+
+/// The key of a row as text, cut to 39 bytes; empty where it is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Key([u64; KEY]);
+
+impl Key {
+    /// The first byte has the length.
+    const ROOM: usize = KEY * 8 - 1;
+
+    pub fn new(text: &str) -> Self {
+        let text = &text[..text.floor_char_boundary(Self::ROOM)];
+        let mut bytes = [0; KEY * 8];
+        bytes[0] = text.len() as u8;
+        bytes[1..][..text.len()].copy_from_slice(text.as_bytes());
+        let word = |i: usize| std::array::from_fn(|byte| bytes[i * 8 + byte]);
+        Self(std::array::from_fn(|i| u64::from_le_bytes(word(i))))
+    }
+
+    pub fn text(&self) -> String {
+        let bytes: Vec<u8> = self.0.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let length = usize::from(bytes[0]).min(Self::ROOM);
+        String::from_utf8_lossy(&bytes[1..][..length]).into_owned()
+    }
+}
+
+/// A transaction to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The transaction or subtransaction that stores a near row.
+    pub transaction: u32,
+    /// The key of that row.
+    pub key: Key,
+}
+
+/// What [`InProgress::enter`] did.
+#[derive(Debug, Default)]
+pub struct Entered {
+    /// Those to wait for, each once.
+    pub waits: Vec<Wait>,
+    /// How many rows the transaction had before.
+    pub before: usize,
+    /// How many it has now.
+    pub now: usize,
+    /// Whether from now on every other row of one of these tables waits.
+    pub became_whole: bool,
+}
+
+/// A number for what these numbers stand for together; not 0.
+pub fn place(parts: impl IntoIterator<Item = u64>) -> u32 {
+    let hash = crate::scope::combined(parts);
+    ((hash >> 32) as u32).max(1)
+}
+
+/// The rows in progress of all sessions.
+pub struct InProgress<M>(M);
+
+impl<M: Memory> InProgress<M> {
+    /// Takes memory over, which may have been used before. It has a slot for each of these
+    /// numbers of sessions and of prepared transactions. None when there is no room for these.
+    pub fn new(mut memory: M, [sessions, prepared]: [usize; 2]) -> Option<Self> {
+        if memory.header()[header::SLOTS] == 0 {
+            let slots = sessions + prepared;
+            let runs = [slots * slot::WORDS, slots, prepared.max(1)];
+            let [slots, used, earlier] = runs.map(|words| memory.allocate(words));
+            let words = memory.header();
+            words[header::USED] = used?;
+            words[header::EARLIER] = earlier?;
+            words[header::SESSIONS] = sessions as u64;
+            words[header::SLOTS] = slots?;
+        }
+        Some(Self(memory))
+    }
+
+    /// Enters rows of a writer, with the key of what they are made of, and returns what it has to
+    /// wait for before it searches. `is_running` tells whether a transaction is.
+    pub fn enter(
+        &mut self,
+        by: Writer,
+        rows: &[Compared],
+        key: Key,
+        is_running: impl Fn(u32) -> bool,
+    ) -> Entered {
+        let mut waits = Vec::new();
+        self.forget_prepared(is_running);
+        for i in 0..self.header(header::USED_COUNT) {
+            let other = self.used()[i] as usize;
+            if other != by.slot {
+                for row in rows {
+                    self.add_waits(by.slot, other, row, &mut waits);
+                }
+            }
+        }
+        self.use_slot(by.slot, by.transaction);
+        let before = self.get(by.slot, slot::COUNT) as usize;
+        let mut became_whole = false;
+        for row in rows {
+            if self.is_whole(by.slot, row.table).is_none() && !self.add(by, row, key) {
+                self.make_whole(by.slot, row.table);
+                became_whole = true;
+            }
+        }
+        Entered {
+            waits,
+            before,
+            now: self.get(by.slot, slot::COUNT) as usize,
+            became_whole,
+        }
+    }
+
+    /// How many rows a session has entered.
+    pub fn count(&mut self, of: usize) -> usize {
+        self.get(of, slot::COUNT) as usize
+    }
+
+    /// Withdraws the rows of a session but the first ones.
+    pub fn withdraw(&mut self, of: usize, left: usize) {
+        let count = self.get(of, slot::COUNT) as usize;
+        for (run, start, size) in runs() {
+            if start + size <= left || start >= count {
+                continue;
+            }
+            let block = self.get(of, slot::RUNS + run);
+            if start >= left {
+                self.0.free(block);
+                self.set(of, slot::RUNS + run, 0);
+            } else if run > 0 {
+                let end = count.min(start + size);
+                let words = self.0.words(block);
+                (left..end)
+                    .rev()
+                    .for_each(|i| rows::unfile(words, i - start));
+            }
+        }
+        self.set(of, slot::COUNT, left.min(count) as u64);
+    }
+
+    /// Forgets all of a session, whose transaction has ended.
+    pub fn end(&mut self, of: usize) {
+        if self.get(of, slot::TRANSACTION) == 0 {
+            return;
+        }
+        self.withdraw(of, 0);
+        self.slot(of)[..slot::ROWS].fill(0);
+        let count = self.header(header::USED_COUNT);
+        let used = &mut self.used()[..count];
+        if let Some(i) = used.iter().position(|&slot| slot == of as u64) {
+            used[i] = used[count - 1];
+            self.0.header()[header::USED_COUNT] = count as u64 - 1;
+        }
+    }
+
+    /// Moves what a session has entered to the slot of a prepared transaction, and returns that one.
+    /// None when all are in use, which the server's own limit rules out.
+    pub fn prepare(&mut self, from: usize, is_running: impl Fn(u32) -> bool) -> Option<usize> {
+        self.forget_prepared(is_running);
+        let slots = self.slots().len() / slot::WORDS;
+        let to = (self.header(header::SESSIONS)..slots)
+            .find(|&i| self.get(i, slot::TRANSACTION) == 0)?;
+        let words = self.slots();
+        words.copy_within(
+            from * slot::WORDS..(from + 1) * slot::WORDS,
+            to * slot::WORDS,
+        );
+        self.slot(from)[..slot::ROWS].fill(0);
+        for used in self.used() {
+            if *used == from as u64 {
+                *used = to as u64;
+            }
+        }
+        Some(to)
+    }
+
+    /// Whether it is known which transactions were prepared before there was this memory.
+    pub fn knows_earlier(&mut self) -> bool {
+        self.header(header::EARLIER_COUNT) > 0
+    }
+
+    /// Says which transactions were prepared before there was this memory, if nobody has.
+    pub fn set_earlier(&mut self, transactions: &[u32]) {
+        if self.knows_earlier() {
+            return;
+        }
+        let run = self.0.header()[header::EARLIER];
+        let words = self.0.words(run);
+        let count = transactions.len().min(words.len());
+        for (word, &transaction) in words.iter_mut().zip(transactions) {
+            *word = transaction.into();
+        }
+        self.0.header()[header::EARLIER_COUNT] = count as u64 + 1;
+    }
+
+    /// The transactions that were prepared before there was this memory and have not ended.
+    pub fn earlier(&mut self, is_running: impl Fn(u32) -> bool) -> Vec<u32> {
+        let count = self.header(header::EARLIER_COUNT).saturating_sub(1);
+        if count == 0 {
+            return Vec::new();
+        }
+        let run = self.0.header()[header::EARLIER];
+        let words = self.0.words(run);
+        let left: Vec<u32> = (words[..count].iter().map(|&word| word as u32))
+            .filter(|&transaction| is_running(transaction))
+            .collect();
+        for (word, &transaction) in words.iter_mut().zip(&left) {
+            *word = transaction.into();
+        }
+        self.0.header()[header::EARLIER_COUNT] = left.len() as u64 + 1;
+        left
+    }
+
+    // ---- what others have entered
+
+    /// Adds those of the transaction in `other` for which a row of the one in `own` has to wait.
+    fn add_waits(&mut self, own: usize, other: usize, row: &Compared, waits: &mut Vec<Wait>) {
+        let own_whole = self.is_whole(own, row.table);
+        // A transaction that began to store rows that are not entered is waited for by those that
+        // were entered later.
+        let waits_for_own = |ticket: u64| own_whole.is_some_and(|since| since < ticket);
+        let mut add = |transaction: u32, key| {
+            if waits.iter().all(|wait| wait.transaction != transaction) {
+                waits.push(Wait { transaction, key });
+            }
+        };
+        if let Some(since) = self.is_whole(other, row.table)
+            && !waits_for_own(since)
+        {
+            add(self.get(other, slot::TRANSACTION) as u32, Key::default());
+        }
+        let mut near = Vec::new();
+        self.for_each_near(other, row, |row, key| near.push((row, key)));
+        for (found, key) in near {
+            let sought = Compared {
+                fingerprint: found.fingerprint,
+                ..*row
+            };
+            let mut first = u64::MAX;
+            if !waits_for_own(found.ticket) {
+                self.for_each_near(own, &sought, |row, _| first = first.min(row.ticket));
+                if first > found.ticket {
+                    add(found.transaction, key.unwrap_or_default());
+                }
+            }
+        }
+    }
+
+    /// Calls `found` with each near row of a transaction, and its key if that is kept.
+    fn for_each_near(
+        &mut self,
+        of: usize,
+        sought: &Compared,
+        mut found: impl FnMut(Row, Option<Key>),
+    ) {
+        let words = self.slot(of);
+        let count = words[slot::COUNT] as usize;
+        let (first, keys) = words[slot::ROWS..].split_at(slot::FIRST * rows::ROW);
+        rows::near(first, count.min(slot::FIRST), sought, &mut |i, row| {
+            let key = std::array::from_fn(|word| keys[i * KEY + word]);
+            found(row, Some(Key(key)));
+        });
+        for (run, start, size) in runs() {
+            if count <= start {
+                break;
+            }
+            let block = self.get(of, slot::RUNS + run);
+            let count = (count - start).min(size);
+            let found = &mut |_, row| found(row, None);
+            match run {
+                0 => rows::near(self.0.words(block), count, sought, found),
+                _ => rows::near_filed(self.0.words(block), count, sought, found),
+            }
+        }
+    }
+
+    /// Gives the slots of prepared transactions that have ended back.
+    fn forget_prepared(&mut self, is_running: impl Fn(u32) -> bool) {
+        let sessions = self.header(header::SESSIONS) as u64;
+        let mut i = 0;
+        while i < self.header(header::USED_COUNT) {
+            let of = self.used()[i];
+            if of >= sessions && !is_running(self.get(of as usize, slot::TRANSACTION) as u32) {
+                self.end(of as usize);
+            } else {
+                i += 1;
+            }
+        }
+    }
+
+    // ---- what a session enters
+
+    fn use_slot(&mut self, of: usize, transaction: u32) {
+        if self.get(of, slot::TRANSACTION) == 0 {
+            let count = self.header(header::USED_COUNT);
+            self.used()[count] = of as u64;
+            self.0.header()[header::USED_COUNT] = count as u64 + 1;
+            self.set(of, slot::TRANSACTION, transaction.into());
+        }
+    }
+
+    /// Adds a row; false when there is no room for it.
+    fn add(&mut self, by: Writer, row: &Compared, key: Key) -> bool {
+        let count = self.get(by.slot, slot::COUNT) as usize;
+        let ticket = self.0.header()[header::TICKET] + 1;
+        let row = Row {
+            fingerprint: row.fingerprint,
+            place: row.place,
+            transaction: by.subtransaction,
+            ticket,
+        };
+        if count < slot::FIRST {
+            let words = self.slot(by.slot);
+            rows::put(&mut words[slot::ROWS..slot::KEYS], count, &row);
+            words[slot::KEYS + count * KEY..][..KEY].copy_from_slice(&key.0);
+        } else {
+            let Some((run, start, _)) = runs().find(|(_, start, size)| count < start + size) else {
+                return false;
+            };
+            if count == start {
+                let words = match run {
+                    0 => SECOND * rows::ROW,
+                    _ => rows::FILED_WORDS,
+                };
+                let Some(block) = self.0.allocate(words) else {
+                    return false;
+                };
+                self.set(by.slot, slot::RUNS + run, block);
+            }
+            let block = self.get(by.slot, slot::RUNS + run);
+            let words = self.0.words(block);
+            match run {
+                0 => rows::put(words, count - start, &row),
+                _ => rows::file(words, count - start, &row),
+            }
+        }
+        self.0.header()[header::TICKET] = ticket;
+        self.set(by.slot, slot::COUNT, count as u64 + 1);
+        true
+    }
+
+    /// Returns the ticket since when a transaction stores rows of this table that are not entered.
+    fn is_whole(&mut self, of: usize, table: u32) -> Option<u64> {
+        let words = self.slot(of);
+        let tables = &words[slot::WHOLE..][..slot::MOST_WHOLE];
+        let is_of = |&whole: &u64| whole == u64::from(table) || whole == ALL_TABLES;
+        (words[slot::WHOLE_SINCE] > 0 && tables.iter().any(is_of))
+            .then_some(words[slot::WHOLE_SINCE])
+    }
+
+    fn make_whole(&mut self, of: usize, table: u32) {
+        self.0.header()[header::TICKET] += 1;
+        let ticket = self.0.header()[header::TICKET];
+        let words = self.slot(of);
+        // The last one counts, since others had not to wait for the new table before.
+        words[slot::WHOLE_SINCE] = ticket;
+        let tables = &mut words[slot::WHOLE..][..slot::MOST_WHOLE];
+        match tables.iter().position(|&whole| whole == 0) {
+            Some(free) => tables[free] = table.into(),
+            None => tables[0] = ALL_TABLES,
+        }
+    }
+
+    // ---- words
+
+    fn header(&mut self, place: usize) -> usize {
+        self.0.header()[place] as usize
+    }
+
+    fn used(&mut self) -> &mut [u64] {
+        let run = self.0.header()[header::USED];
+        self.0.words(run)
+    }
+
+    fn slots(&mut self) -> &mut [u64] {
+        let run = self.0.header()[header::SLOTS];
+        self.0.words(run)
+    }
+
+    fn slot(&mut self, i: usize) -> &mut [u64] {
+        &mut self.slots()[i * slot::WORDS..][..slot::WORDS]
+    }
+
+    fn get(&mut self, of: usize, place: usize) -> u64 {
+        self.slot(of)[place]
+    }
+
+    fn set(&mut self, of: usize, place: usize, value: u64) {
+        self.slot(of)[place] = value;
+    }
+}
+
+/// Stands for all tables, where a transaction writes more than a slot has room for.
+const ALL_TABLES: u64 = u64::MAX;
+
+/// The runs after the first rows: each one's number, its first row, and how many it has room for.
+fn runs() -> impl Iterator<Item = (usize, usize, usize)> {
+    (0..MOST_RUNS).map(|run| match run {
+        0 => (run, slot::FIRST, SECOND),
+        _ => {
+            let start = slot::FIRST + SECOND + (run - 1) * rows::FILED;
+            (run, start, rows::FILED)
+        }
+    })
+}

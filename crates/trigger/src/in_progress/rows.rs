@@ -1,0 +1,167 @@
+//! A run of rows in progress, and the search of it for rows near one. [`super`] keeps the runs of a
+//! transaction, and says what a row is. A long run is filed under the four 16-bit parts of its
+//! fingerprints, as the index is, so that a search of it does not read all of its rows.
+
+use super::Compared;
+
+/// A row that a transaction has stored and not yet committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub fingerprint: u64,
+    pub place: u32,
+    /// The transaction or subtransaction that stores it.
+    pub transaction: u32,
+    /// Rows that are entered later have greater tickets.
+    pub ticket: u64,
+}
+
+/// Words of a row.
+pub(super) const ROW: usize = 3;
+/// Rows of a run that is filed: with 16 bits for each link, 0 for none.
+pub(super) const FILED: usize = 65_535;
+/// Words of a run that is filed: its rows, for each row a word of four links, and for each key a
+/// word of four places where a list of rows begins.
+pub(super) const FILED_WORDS: usize = FILED * (ROW + 1) + KEYS;
+
+const PARTS: usize = 4;
+const PART_BITS: usize = 16;
+const KEYS: usize = 1 << PART_BITS;
+/// Up to this radius few enough keys are near one.
+const LARGEST_FILED_RADIUS: u32 = 15;
+
+impl Row {
+    fn from_words(words: &[u64]) -> Self {
+        Self {
+            fingerprint: words[0],
+            place: words[1] as u32,
+            transaction: (words[1] >> 32) as u32,
+            ticket: words[2],
+        }
+    }
+
+    fn words(&self) -> [u64; ROW] {
+        let place = u64::from(self.place) | u64::from(self.transaction) << 32;
+        [self.fingerprint, place, self.ticket]
+    }
+
+    fn is_near(&self, sought: &Compared) -> bool {
+        self.place == sought.place
+            && (self.fingerprint ^ sought.fingerprint).count_ones() <= sought.radius
+    }
+}
+
+/// Writes row `i` of a run that is not filed.
+pub(super) fn put(run: &mut [u64], i: usize, row: &Row) {
+    run[i * ROW..][..ROW].copy_from_slice(&row.words());
+}
+
+/// Calls `found` with those of the first `count` rows of a run that are near, and their numbers.
+pub(super) fn near(
+    run: &[u64],
+    count: usize,
+    sought: &Compared,
+    found: &mut impl FnMut(usize, Row),
+) {
+    let rows = run[..count * ROW].chunks_exact(ROW).map(Row::from_words);
+    rows.enumerate()
+        .filter(|(_, row)| row.is_near(sought))
+        .for_each(|(i, row)| found(i, row));
+}
+
+/// Writes row `i` of a run that is filed, after those before it.
+pub(super) fn file(run: &mut [u64], i: usize, row: &Row) {
+    put(run, i, row);
+    let (rows, heads) = run.split_at_mut(FILED * (ROW + 1));
+    let links = &mut rows[FILED * ROW + i];
+    for part in 0..PARTS {
+        let head = &mut heads[key(row.fingerprint, row.place, part)];
+        *links = with(*links, part, get(*head, part));
+        *head = with(*head, part, i as u16 + 1);
+    }
+}
+
+/// Removes row `i`, the last one, from the lists of a run that is filed.
+pub(super) fn unfile(run: &mut [u64], i: usize) {
+    let row = Row::from_words(&run[i * ROW..]);
+    let (rows, heads) = run.split_at_mut(FILED * (ROW + 1));
+    let links = rows[FILED * ROW + i];
+    for part in 0..PARTS {
+        let head = &mut heads[key(row.fingerprint, row.place, part)];
+        *head = with(*head, part, get(links, part));
+    }
+}
+
+/// As [`near`], for a run that is filed. A row may be found several times.
+pub(super) fn near_filed(
+    run: &[u64],
+    count: usize,
+    sought: &Compared,
+    found: &mut impl FnMut(usize, Row),
+) {
+    let within = within(sought.radius);
+    let keys: usize = within.iter().map(|&bits| keys_within(bits)).sum();
+    // A list is read in no order, so its rows cost more than neighbours.
+    if sought.radius > LARGEST_FILED_RADIUS || count < 4 * keys {
+        return near(run, count, sought, found);
+    }
+    let (rows, heads) = run.split_at(FILED * (ROW + 1));
+    for (part, &bits) in within.iter().enumerate() {
+        let own = key(sought.fingerprint, sought.place, part);
+        for_each_mask(bits, |mask| {
+            let mut next = get(heads[own ^ mask], part);
+            while next != 0 {
+                let i = usize::from(next) - 1;
+                let row = Row::from_words(&rows[i * ROW..]);
+                if row.is_near(sought) {
+                    found(i, row);
+                }
+                next = get(rows[FILED * ROW + i], part);
+            }
+        });
+    }
+}
+
+/// The key under which a part of a fingerprint is filed. The same bits are flipped for all rows of a
+/// place, so keys are as far from each other as the parts.
+fn key(fingerprint: u64, place: u32, part: usize) -> usize {
+    usize::from((fingerprint >> (part * PART_BITS)) as u16 ^ place as u16)
+}
+
+/// Bits in which each part may differ; -1 where the part is not looked up. If every part differed in
+/// more, the fingerprints would differ in more than `radius` bits.
+fn within(radius: u32) -> [i32; PARTS] {
+    let (each, more) = (radius as usize / PARTS, radius as usize % PARTS);
+    std::array::from_fn(|part| each as i32 - i32::from(part > more))
+}
+
+/// How many keys are within that many bits of one.
+fn keys_within(bits: i32) -> usize {
+    let mut count = 0;
+    for_each_mask(bits, |_| count += 1);
+    count
+}
+
+/// Calls `f` with each number of 16 bits of which at most `bits` are set.
+fn for_each_mask(bits: i32, mut f: impl FnMut(usize)) {
+    fn add(mask: usize, from: usize, bits: i32, f: &mut impl FnMut(usize)) {
+        f(mask);
+        if bits > 0 {
+            for bit in from..PART_BITS {
+                add(mask | 1 << bit, bit + 1, bits - 1, f);
+            }
+        }
+    }
+    if bits >= 0 {
+        add(0, 0, bits, &mut f);
+    }
+}
+
+/// A number of 16 bits of a word.
+fn get(word: u64, part: usize) -> u16 {
+    (word >> (part * PART_BITS)) as u16
+}
+
+fn with(word: u64, part: usize, value: u16) -> u64 {
+    let shift = part * PART_BITS;
+    word & !(0xFFFF << shift) | u64::from(value) << shift
+}

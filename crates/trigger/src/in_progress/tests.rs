@@ -1,0 +1,532 @@
+//! Sessions that store rows in an order drawn at random, on a memory of their own. A pair of near
+//! rows is missed when each of two transactions searches before the other's row can be seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::memory::{HEADER, Memory, Run};
+use super::*;
+
+/// Words that tests can look at.
+struct TestMemory {
+    header: [u64; HEADER],
+    runs: BTreeMap<Run, Vec<u64>>,
+    next: Run,
+    left: usize,
+}
+
+impl TestMemory {
+    fn with_room(words: usize) -> Self {
+        Self {
+            header: [0; HEADER],
+            runs: BTreeMap::new(),
+            next: 1,
+            left: words,
+        }
+    }
+}
+
+impl Memory for TestMemory {
+    fn header(&mut self) -> &mut [u64; HEADER] {
+        &mut self.header
+    }
+
+    fn allocate(&mut self, words: usize) -> Option<Run> {
+        self.left = self.left.checked_sub(words)?;
+        self.next += 1;
+        self.runs.insert(self.next, vec![0; words]);
+        Some(self.next)
+    }
+
+    fn free(&mut self, run: Run) {
+        self.left += self
+            .runs
+            .remove(&run)
+            .expect("a run that is allocated")
+            .len();
+    }
+
+    fn words(&mut self, run: Run) -> &mut [u64] {
+        self.runs.get_mut(&run).expect("a run that is allocated")
+    }
+}
+
+const SESSIONS: usize = 6;
+const PREPARED: usize = 2;
+const AMPLE: usize = 10_000_000;
+
+fn in_progress(room: usize) -> InProgress<TestMemory> {
+    let most = SESSIONS + PREPARED;
+    let fixed = most * slot::WORDS + most + PREPARED;
+    InProgress::new(TestMemory::with_room(fixed + room), [SESSIONS, PREPARED]).expect("room")
+}
+
+fn row(fingerprint: u64, place: u32, radius: u32) -> Compared {
+    Compared {
+        fingerprint,
+        place,
+        table: 1 + place % 2,
+        radius,
+    }
+}
+
+fn writer(slot: usize) -> Writer {
+    Writer {
+        slot,
+        transaction: 100 + slot as u32,
+        subtransaction: 100 + slot as u32,
+    }
+}
+
+fn waits(entered: &Entered) -> Vec<u32> {
+    entered.waits.iter().map(|wait| wait.transaction).collect()
+}
+
+#[test]
+fn the_later_of_two_near_rows_waits_and_says_for_which() {
+    let mut all = in_progress(AMPLE);
+    let first = all.enter(writer(0), &[row(0, 2, 3)], Key::new("one"), |_| true);
+    assert!(first.waits.is_empty() && (first.before, first.now) == (0, 1));
+    let second = all.enter(writer(1), &[row(7, 2, 3)], Key::new("two"), |_| true);
+    assert_eq!(
+        second.waits,
+        [Wait {
+            transaction: 100,
+            key: Key::new("one")
+        }]
+    );
+    // Another scope, another bit too many, a transaction that has ended.
+    assert_eq!(
+        waits(&all.enter(writer(2), &[row(0, 4, 3)], Key::default(), |_| true)),
+        [0; 0]
+    );
+    assert_eq!(
+        waits(&all.enter(writer(3), &[row(!0 << 4, 2, 3)], Key::default(), |_| true)),
+        [0; 0]
+    );
+    all.end(0);
+    all.end(1);
+    assert_eq!(
+        waits(&all.enter(writer(4), &[row(1, 2, 3)], Key::default(), |_| true)),
+        [0; 0]
+    );
+}
+
+#[test]
+fn rows_that_wait_already_are_passed_over() {
+    let mut all = in_progress(AMPLE);
+    all.enter(writer(0), &[row(0, 2, 3)], Key::default(), |_| true);
+    assert_eq!(
+        waits(&all.enter(writer(1), &[row(1, 2, 3)], Key::default(), |_| true)),
+        [100]
+    );
+    assert_eq!(
+        waits(&all.enter(writer(0), &[row(3, 2, 3)], Key::default(), |_| true)),
+        [0; 0]
+    );
+    // Not when the row that it waits for is withdrawn.
+    all.withdraw(0, 0);
+    assert_eq!(
+        waits(&all.enter(writer(0), &[row(3, 2, 3)], Key::default(), |_| true)),
+        [101]
+    );
+}
+
+#[test]
+fn a_prepared_transaction_is_waited_for_until_it_ends() {
+    let mut all = in_progress(AMPLE);
+    for session in 0..PREPARED {
+        all.enter(
+            writer(session),
+            &[row(0, 2 + session as u32 * 2, 3)],
+            Key::default(),
+            |_| true,
+        );
+        assert_eq!(all.prepare(session, |_| true), Some(SESSIONS + session));
+    }
+    assert_eq!(all.prepare(3, |_| true), None);
+    assert_eq!(
+        waits(&all.enter(writer(0), &[row(1, 2, 3)], Key::default(), |_| true)),
+        [100]
+    );
+    all.end(0);
+    let ended = |transaction| transaction != 100;
+    assert_eq!(
+        waits(&all.enter(writer(1), &[row(1, 2, 3)], Key::default(), ended)),
+        [0; 0]
+    );
+    assert_eq!(all.prepare(1, ended), Some(SESSIONS));
+}
+
+#[test]
+fn earlier_transactions_are_known_until_they_end() {
+    let mut all = in_progress(AMPLE);
+    assert!(!all.knows_earlier());
+    all.set_earlier(&[7, 8]);
+    all.set_earlier(&[9]);
+    assert!(all.knows_earlier());
+    assert_eq!(all.earlier(|_| true), [7, 8]);
+    assert_eq!(all.earlier(|transaction| transaction == 8), [8]);
+    assert_eq!(all.earlier(|_| false), [0; 0]);
+    assert!(all.knows_earlier());
+}
+
+#[test]
+fn beyond_its_room_a_transaction_has_its_tables_whole() {
+    let mut all = in_progress(0);
+    for i in 0..slot::FIRST as u64 {
+        assert!(
+            !all.enter(writer(0), &[row(i << 32, 2, 3)], Key::default(), |_| true)
+                .became_whole
+        );
+    }
+    assert_eq!(
+        waits(&all.enter(writer(1), &[row(!0, 2, 3)], Key::default(), |_| true)),
+        [0; 0]
+    );
+    assert!(
+        all.enter(writer(0), &[row(5, 2, 3)], Key::default(), |_| true)
+            .became_whole
+    );
+    // A row like no other of the table waits, one of another table does not.
+    assert_eq!(
+        waits(&all.enter(writer(2), &[row(!0 << 9, 4, 3)], Key::default(), |_| true)),
+        [100]
+    );
+    assert_eq!(
+        waits(&all.enter(writer(3), &[row(5, 3, 3)], Key::default(), |_| true)),
+        [0; 0]
+    );
+    // It waits for a row that was there before, and not for one that waits for it.
+    assert_eq!(
+        waits(&all.enter(writer(0), &[row(!0, 2, 3)], Key::default(), |_| true)),
+        [101]
+    );
+    assert_eq!(
+        waits(&all.enter(writer(0), &[row(!0 << 9, 4, 3)], Key::default(), |_| true)),
+        [0; 0]
+    );
+    for table in 2..8 {
+        let compared = Compared {
+            fingerprint: 0,
+            place: 90 + table,
+            table,
+            radius: 0,
+        };
+        all.enter(writer(0), &[compared], Key::default(), |_| true);
+    }
+    // More tables than a slot has room for: all.
+    let other = Compared {
+        fingerprint: 0,
+        place: 99,
+        table: 99,
+        radius: 0,
+    };
+    assert_eq!(
+        waits(&all.enter(writer(4), &[other], Key::default(), |_| true)),
+        [100]
+    );
+    all.end(0);
+    assert_eq!(
+        waits(&all.enter(writer(5), &[other], Key::default(), |_| true)),
+        [104]
+    );
+}
+
+#[test]
+fn all_room_is_given_back() {
+    let mut all = in_progress(AMPLE);
+    let before = all.0.left;
+    let (first, second) = (slot::FIRST as u64, (slot::FIRST + SECOND) as u64);
+    for count in [1, first, first + 1, second, second + 1, 70_000] {
+        for i in 0..count {
+            all.enter(writer(0), &[row(i, 2, 3)], Key::default(), |_| true);
+        }
+        all.end(0);
+        assert_eq!(all.0.left, before, "{count} rows");
+    }
+    for _ in 0..2 {
+        for i in 0..2000 {
+            all.enter(writer(0), &[row(i, 2, 3)], Key::default(), |_| true);
+        }
+        assert!(all.0.left < before);
+        all.withdraw(0, slot::FIRST);
+        assert_eq!(all.0.left, before);
+    }
+}
+
+#[test]
+fn keys_are_cut_where_the_room_ends() {
+    for length in [0, 1, 39, 40, 200] {
+        let text = "k".repeat(length);
+        assert_eq!(Key::new(&text).text(), text[..length.min(39)]);
+    }
+    assert_eq!(Key::new(&"é".repeat(30)).text(), "é".repeat(19));
+}
+
+proptest! {
+    /// Long runs find the same rows as one that is read whole, also after rows were withdrawn.
+    #[test]
+    fn filed_rows_are_found(
+        seed: u64,
+        radius in 0u32..20,
+        left in 0usize..3000,
+        centres in 1u64..5,
+    ) {
+        let mut all = in_progress(AMPLE);
+        let random = |i: u64| simhash_fingerprint::hash::mix(seed.wrapping_add(i));
+        let drawn = |i: u64| {
+            let flips = (0..random(i) % 20).fold(0, |flips, bit| flips | 1 << (random(i + bit) % 64));
+            row(random(i % centres) ^ flips, 2 + (i % 3) as u32, radius)
+        };
+        let mut stored: Vec<Compared> = (0..3000).map(drawn).collect();
+        for row in &stored {
+            all.enter(writer(0), std::slice::from_ref(row), Key::default(), |_| true);
+        }
+        all.withdraw(0, left);
+        stored.truncate(left);
+        for row in (5000..6000).map(drawn) {
+            stored.push(row);
+            all.enter(writer(0), &[row], Key::default(), |_| true);
+        }
+        for sought in (9000..9060).map(drawn) {
+            let mut found = BTreeSet::new();
+            all.for_each_near(0, &sought, |row, _| {
+                found.insert((row.fingerprint, row.place));
+            });
+            let is_near = |row: &&Compared| row.place == sought.place
+                && (row.fingerprint ^ sought.fingerprint).count_ones() <= radius;
+            let expected = stored.iter().filter(is_near).map(|row| (row.fingerprint, row.place));
+            prop_assert_eq!(found, expected.collect::<BTreeSet<_>>());
+        }
+    }
+}
+
+// ---- schedules
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Store,
+    Savepoint,
+    Release,
+    RollBackTo,
+    Commit,
+    RollBack,
+    Prepare,
+}
+
+/// A transaction of the schedule. The numbers of its subtransactions follow its own.
+struct Transaction {
+    number: u32,
+    /// Of each open savepoint: its number, and how many rows were entered and stored before.
+    savepoints: Vec<(u32, usize, usize)>,
+    /// Its rows, and the number of what stores each.
+    stored: Vec<(Compared, u32)>,
+    /// A row that waits until these have ended.
+    waiting: Option<(Compared, Vec<u32>)>,
+}
+
+struct Schedule {
+    all: InProgress<TestMemory>,
+    sessions: Vec<Option<Transaction>>,
+    prepared: Vec<Transaction>,
+    committed: Vec<Compared>,
+    next: u32,
+    /// Rows that waited, and those that were stored.
+    waited: usize,
+}
+
+fn near(a: &Compared, b: &Compared) -> bool {
+    a.place == b.place && (a.fingerprint ^ b.fingerprint).count_ones() <= a.radius
+}
+
+impl Schedule {
+    fn new(room: usize) -> Self {
+        Self {
+            all: in_progress(room),
+            sessions: (0..SESSIONS).map(|_| None).collect(),
+            prepared: Vec::new(),
+            committed: Vec::new(),
+            next: 1,
+            waited: 0,
+        }
+    }
+
+    fn transactions(&self) -> impl Iterator<Item = &Transaction> {
+        self.sessions.iter().flatten().chain(&self.prepared)
+    }
+
+    /// Whether somebody who waits for this number still has to. As the server has it: a savepoint
+    /// that is released counts as long as its transaction.
+    fn holds(&self, number: u32) -> bool {
+        self.transactions().any(|t| {
+            let is_own = (t.number..t.number + 1000).contains(&number);
+            is_own
+                && (number == t.number
+                    || t.savepoints.iter().any(|savepoint| savepoint.0 == number)
+                    || t.stored.iter().any(|(_, by)| *by == number))
+        })
+    }
+
+    fn step(&mut self, session: usize, step: Step, row: Compared) -> Result<(), TestCaseError> {
+        if self.sessions[session].is_none() {
+            let number = self.next;
+            self.next += 1000;
+            self.sessions[session] = Some(Transaction {
+                number,
+                savepoints: Vec::new(),
+                stored: Vec::new(),
+                waiting: None,
+            });
+        }
+        let holds: Vec<u32> = match &self.sessions[session].as_ref().unwrap().waiting {
+            Some((_, waits)) => waits.iter().copied().filter(|&w| self.holds(w)).collect(),
+            None => Vec::new(),
+        };
+        let t = self.sessions[session].as_mut().unwrap();
+        if t.waiting.is_some() {
+            // A session that waits does nothing else, but may be cancelled.
+            if !holds.is_empty() {
+                if matches!(step, Step::RollBack) {
+                    self.end(session, false);
+                }
+                return Ok(());
+            }
+            let (row, _) = t.waiting.take().unwrap();
+            return self.search_and_store(session, row);
+        }
+        match step {
+            Step::Store => {
+                let by = Writer {
+                    slot: session,
+                    transaction: t.number,
+                    subtransaction: t
+                        .savepoints
+                        .last()
+                        .map_or(t.number, |savepoint| savepoint.0),
+                };
+                let (number, next) = (t.number, self.next);
+                let running: BTreeSet<u32> = self.transactions().map(|t| t.number).collect();
+                let is_running = |transaction| running.contains(&transaction);
+                let entered = self.all.enter(by, &[row], Key::default(), is_running);
+                let waits = waits(&entered);
+                for wait in &waits {
+                    prop_assert!(!(number..number + 1000).contains(wait) && *wait < next);
+                }
+                if waits.iter().any(|&w| self.holds(w)) {
+                    self.waited += 1;
+                    self.sessions[session].as_mut().unwrap().waiting = Some((row, waits));
+                    return Ok(());
+                }
+                self.search_and_store(session, row)
+            }
+            Step::Savepoint => {
+                if t.savepoints.len() < 4 {
+                    let number = t.number + 1 + (self.next % 7) * 100 + t.stored.len() as u32;
+                    let entered = self.all.get(session, slot::COUNT) as usize;
+                    let t = self.sessions[session].as_mut().unwrap();
+                    t.savepoints
+                        .push((number.max(t.number + 1), entered, t.stored.len()));
+                }
+                Ok(())
+            }
+            Step::Release => {
+                t.savepoints.pop();
+                Ok(())
+            }
+            Step::RollBackTo => {
+                if let Some((_, entered, stored)) = t.savepoints.pop() {
+                    t.stored.truncate(stored);
+                    self.all.withdraw(session, entered);
+                }
+                Ok(())
+            }
+            Step::Commit => {
+                self.end(session, true);
+                Ok(())
+            }
+            Step::RollBack => {
+                self.end(session, false);
+                Ok(())
+            }
+            Step::Prepare => {
+                if self.prepared.len() < PREPARED && self.all.get(session, slot::COUNT) > 0 {
+                    let t = self.sessions[session].take().unwrap();
+                    let running: BTreeSet<u32> = self.transactions().map(|t| t.number).collect();
+                    let is_running = |transaction| running.contains(&transaction);
+                    prop_assert!(self.all.prepare(session, is_running).is_some());
+                    self.prepared.push(t);
+                } else if let Some(t) = self.prepared.pop() {
+                    // Nobody says that it has ended: the next one who enters a row finds out.
+                    self.committed.extend(t.stored.iter().map(|(row, _)| *row));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// What a trigger does after it has waited. A row that is near one that it sees is not stored;
+    /// one that it does not see is missed.
+    fn search_and_store(&mut self, session: usize, row: Compared) -> Result<(), TestCaseError> {
+        let own = self.sessions[session].as_ref().unwrap();
+        let sees = |seen: &Compared| near(seen, &row);
+        if self.committed.iter().any(sees) || own.stored.iter().any(|(seen, _)| sees(seen)) {
+            return Ok(());
+        }
+        let number = own.number;
+        for other in self.transactions().filter(|t| t.number != number) {
+            for (stored, _) in &other.stored {
+                prop_assert!(
+                    !near(stored, &row),
+                    "{:?} and {:?} do not see each other",
+                    stored,
+                    row
+                );
+            }
+        }
+        let t = self.sessions[session].as_mut().unwrap();
+        let by = t
+            .savepoints
+            .last()
+            .map_or(t.number, |savepoint| savepoint.0);
+        t.stored.push((row, by));
+        Ok(())
+    }
+
+    fn end(&mut self, session: usize, commits: bool) {
+        let t = self.sessions[session].take().unwrap();
+        if commits {
+            self.committed.extend(t.stored.iter().map(|(row, _)| *row));
+        }
+        self.all.end(session);
+    }
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        10 => Just(Step::Store),
+        1 => Just(Step::Savepoint),
+        1 => Just(Step::Release),
+        1 => Just(Step::RollBackTo),
+        2 => Just(Step::Commit),
+        1 => Just(Step::RollBack),
+        1 => Just(Step::Prepare),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn no_schedule_misses_a_pair(
+        steps in prop::collection::vec((0..SESSIONS, any_step(), 0u64..5, 0u32..64, 2u32..5), 1..120),
+        room in prop_oneof![Just(0usize), Just(AMPLE)],
+    ) {
+        let mut schedule = Schedule::new(room);
+        for (session, step, centre, bit, place) in steps {
+            let fingerprint = simhash_fingerprint::hash::mix(centre) ^ 1 << bit;
+            schedule.step(session, step, row(fingerprint, place, 3))?;
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What this session has stored and not yet committed, for the sessions whose rows are compared with
+//! it ([`simhash_trigger::in_progress`] says how they meet). The flagging trigger enters each row
+//! here before it searches. What a session has entered goes with its transaction or subtransaction;
+//! what a prepared transaction has entered stays until that one has ended.
+
+use std::cell::{Cell, RefCell};
+
+use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
+use pgrx::pg_sys;
+
+use simhash_pg::process::backend::database;
+use simhash_pg::process::error::{Error, log};
+use simhash_pg::process::shared_words::SharedWords;
+use simhash_pg::process::subtransaction::{self, Ends};
+use simhash_pg::process::transaction::{self, is_running, own_number};
+use simhash_pg::process::user::AsUser;
+use simhash_pg::spi::query::for_each_row;
+use simhash_pg::sql::value::Value;
+use simhash_trigger::in_progress::memory::{HEADER, Memory, Run};
+use simhash_trigger::in_progress::{Compared, Entered, InProgress, Key, Wait, Writer, place};
+
+/// A row that is compared with others.
+pub struct RowInProgress<'a> {
+    /// Once for each table that is searched for it.
+    pub compared: &'a [Compared],
+    /// The tables that are searched.
+    pub tables: &'a [pg_sys::Oid],
+    pub key: Key,
+}
+
+/// The rows that [`enter`] has added.
+#[derive(Clone, Copy)]
+pub struct Added {
+    before: usize,
+    now: usize,
+}
+
+/// What the running transaction has entered.
+#[derive(Default)]
+struct Session {
+    /// How many rows were there when each subtransaction entered its first, ascending.
+    began: Vec<(pg_sys::SubTransactionId, usize)>,
+    /// The slot of the prepared transaction that this one becomes.
+    prepared: Option<usize>,
+    /// Whether it has entered anything.
+    has_entered: bool,
+}
+
+thread_local! {
+    static SESSION: RefCell<Session> = RefCell::default();
+    /// Whether this session listens to the ends of its transactions, and has found out which ones
+    /// were prepared before the server started.
+    static BEGUN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Number of the table, for [`Compared::table`].
+pub fn table_number(table: pg_sys::Oid, column: u16) -> u32 {
+    place(table_parts(table, column))
+}
+
+/// Number of the scope in a table, for [`Compared::place`].
+pub fn place_number(table: pg_sys::Oid, column: u16, scope: u64) -> u32 {
+    place(table_parts(table, column).into_iter().chain([scope]))
+}
+
+fn table_parts(table: pg_sys::Oid, column: u16) -> [u64; 3] {
+    [database().into(), table.to_u32().into(), column.into()]
+}
+
+/// Enters a row, and waits for those who have stored rows near it and not yet committed.
+/// `context` says, given the key of such a row, what this one waits for.
+pub fn enter(row: &RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Added {
+    begin();
+    let by = Writer {
+        slot: own_number(),
+        transaction: transaction::top(),
+        subtransaction: transaction::current(),
+    };
+    let (entered, earlier) = {
+        let mut shared = shared(SharedWords::lock());
+        let entered = shared.enter(by, row.compared, row.key, is_running);
+        (entered, shared.earlier(is_running))
+    };
+    SESSION.with_borrow_mut(|session| session.note(subtransaction::current(), &entered));
+    if entered.became_whole {
+        log(
+            "rows of this transaction are no longer entered as rows in progress",
+            "Until it ends, all others that store rows in the same table wait for it.",
+        );
+    }
+    for wait in &entered.waits {
+        transaction::wait_until_ended(wait.transaction, &context(wait));
+    }
+    if !earlier.is_empty() {
+        wait_for_earlier(row.tables, &earlier, context);
+    }
+    Added {
+        before: entered.before,
+        now: entered.now,
+    }
+}
+
+/// Withdraws a row that is not stored after all, if nothing was entered after it.
+pub fn withdraw(added: Added) {
+    let mut shared = shared(SharedWords::lock());
+    if shared.count(own_number()) == added.now {
+        shared.withdraw(own_number(), added.before);
+    }
+}
+
+impl Session {
+    /// Notes how many rows were there when the running subtransaction entered its first. Those that
+    /// began later have ended, and can be rolled back with it only.
+    fn note(&mut self, running: pg_sys::SubTransactionId, entered: &Entered) {
+        self.has_entered = true;
+        while self.began.last().is_some_and(|(began, _)| *began > running) {
+            self.began.pop();
+        }
+        if self.began.last().is_none_or(|(began, _)| *began < running) {
+            self.began.push((running, entered.before));
+        }
+    }
+
+    /// Returns how many rows are left when a subtransaction is rolled back, if it has entered any.
+    fn rolled_back(&mut self, ended: pg_sys::SubTransactionId) -> Option<usize> {
+        let first = self.began.iter().position(|(began, _)| *began >= ended)?;
+        let (_, left) = self.began[first];
+        self.began.truncate(first);
+        Some(left)
+    }
+}
+
+fn on_end(ends: Ends) {
+    SESSION.with_borrow_mut(|session| match ends {
+        _ if !session.has_entered => {}
+        Ends::Commits => {}
+        Ends::RolledBack(ended) => {
+            if let Some(left) = session.rolled_back(ended) {
+                shared(SharedWords::lock()).withdraw(own_number(), left);
+            }
+        }
+        // An ERROR after this aborts the transaction.
+        Ends::Prepares => {
+            session.prepared = shared(SharedWords::lock()).prepare(own_number(), is_running);
+            let [_, most] = transaction::most();
+            // Without any the server says so next.
+            if session.prepared.is_none() && most > 0 {
+                too_many_prepared(most);
+            }
+        }
+        Ends::Prepared => *session = Session::default(),
+        Ends::Committed | Ends::Aborted => {
+            let mut shared = shared(SharedWords::lock());
+            shared.end(own_number());
+            if let Some(prepared) = session.prepared {
+                shared.end(prepared);
+            }
+            *session = Session::default();
+        }
+    });
+}
+
+/// What a session does once.
+fn begin() {
+    if BEGUN.get() {
+        return;
+    }
+    let is_known = shared(SharedWords::lock()).knows_earlier();
+    if !is_known {
+        let earlier = prepared_transactions();
+        shared(SharedWords::lock()).set_earlier(&earlier);
+    }
+    subtransaction::on_end(on_end);
+    BEGUN.set(true);
+}
+
+// ---- transactions that were prepared before the server started
+
+/// Returns the prepared transactions of the server.
+fn prepared_transactions() -> Vec<u32> {
+    let mut all = Vec::new();
+    as_superuser(
+        "SELECT transaction::pg_catalog.text::pg_catalog.int8 FROM pg_catalog.pg_prepared_xact()",
+        &[],
+        |transaction| all.push(transaction),
+    );
+    all
+}
+
+/// Waits for those of these transactions that may have stored rows in one of the tables. What they
+/// have stored is not known: memory was lost when the server stopped.
+fn wait_for_earlier(tables: &[pg_sys::Oid], earlier: &[u32], context: impl Fn(&Wait) -> String) {
+    for table in tables {
+        let mut writers = Vec::new();
+        as_superuser(WRITERS, &[Some(Value::from(*table))], |transaction| {
+            writers.push(transaction);
+        });
+        for transaction in writers {
+            if earlier.contains(&transaction) {
+                let wait = Wait {
+                    transaction,
+                    key: Key::default(),
+                };
+                transaction::wait_until_ended(transaction, &context(&wait));
+            }
+        }
+    }
+}
+
+/// The prepared transactions that hold the lock of a writer on a table or on a partition of it.
+const WRITERS: &str = "\
+    SELECT own.transactionid::pg_catalog.text::pg_catalog.int8 \
+    FROM pg_catalog.pg_lock_status() AS own JOIN pg_catalog.pg_lock_status() AS held \
+    ON held.virtualtransaction OPERATOR(pg_catalog.=) own.virtualtransaction \
+    WHERE own.pid IS NULL AND own.locktype OPERATOR(pg_catalog.=) 'transactionid' \
+    AND held.pid IS NULL AND held.locktype OPERATOR(pg_catalog.=) 'relation' \
+    AND held.mode OPERATOR(pg_catalog.=) 'RowExclusiveLock' \
+    AND (held.relation OPERATOR(pg_catalog.=) $1 OR held.relation OPERATOR(pg_catalog.=) ANY \
+    (SELECT relid FROM pg_catalog.pg_partition_tree($1::pg_catalog.regclass)))";
+
+/// Calls `found` with the numbers that a query of ours returns, which not every role may run.
+fn as_superuser(sql: &str, parameters: &[Option<Value<'_>>], mut found: impl FnMut(u32)) {
+    let _user = AsUser::switch(pg_sys::BOOTSTRAP_SUPERUSERID.into());
+    for_each_row(sql, parameters, &mut |[number]| {
+        found(number.map_or(0, |number| number.integer() as u32));
+    });
+}
+
+/// Raises the server's ERROR, which comes too late for us.
+fn too_many_prepared(most: usize) -> ! {
+    Error::new(
+        ERRCODE_OUT_OF_MEMORY,
+        "maximum number of prepared transactions reached",
+    )
+    .hint(format!(
+        "Increase \"max_prepared_transactions\" (currently {most})."
+    ))
+    .raise()
+}
+
+// ---- the shared memory
+
+/// As [`simhash_trigger::in_progress`] uses it.
+struct Shared(SharedWords);
+
+fn shared(words: SharedWords) -> InProgress<Shared> {
+    InProgress::new(Shared(words), transaction::most())
+        .unwrap_or_else(|| Error::out_of_memory().raise())
+}
+
+#[allow(unsafe_code, reason = "runs are numbers in the shared memory")]
+impl Memory for Shared {
+    fn header(&mut self) -> &mut [u64; HEADER] {
+        self.0.header()
+    }
+
+    fn allocate(&mut self, words: usize) -> Option<Run> {
+        self.0.allocate(words)
+    }
+
+    fn free(&mut self, run: Run) {
+        // SAFETY: `InProgress` passes what `allocate` has returned, and forgets what it frees.
+        unsafe { self.0.free(run) }
+    }
+
+    fn words(&mut self, run: Run) -> &mut [u64] {
+        // SAFETY: as above.
+        unsafe { self.0.words(run) }
+    }
+}
