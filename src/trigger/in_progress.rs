@@ -17,7 +17,7 @@ use simhash_pg::process::user::AsUser;
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::value::Value;
 use simhash_trigger::in_progress::memory::{HEADER, Memory, Run};
-use simhash_trigger::in_progress::{Compared, Entered, InProgress, Key, Wait, Writer, place};
+use simhash_trigger::in_progress::{Compared, InProgress, Key, Wait, Writer, place};
 
 /// A row that is compared with others.
 pub struct RowInProgress<'a> {
@@ -78,14 +78,19 @@ pub fn enter(row: &RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Adde
     };
     let (entered, earlier) = {
         let mut shared = shared(SharedWords::lock());
+        let before = shared.count(by.slot);
+        // Before the rows: an ERROR for lack of memory may leave some of them.
+        SESSION.with_borrow_mut(|session| session.note(subtransaction::current(), before));
         let entered = shared.enter(by, row.compared, row.key, is_running);
         (entered, shared.earlier(is_running))
     };
-    SESSION.with_borrow_mut(|session| session.note(subtransaction::current(), &entered));
     if entered.became_whole {
         log(
-            "rows of this transaction are no longer entered as rows in progress",
-            "Until it ends, all others that store rows in the same table wait for it.",
+            format!(
+                "transaction {} stores too many rows to compare each with those of others",
+                by.transaction
+            ),
+            "Until it ends, all others that store rows in the same tables wait for it.",
         );
     }
     for wait in &entered.waits {
@@ -111,13 +116,13 @@ pub fn withdraw(added: Added) {
 impl Session {
     /// Notes how many rows were there when the running subtransaction entered its first. Those that
     /// began later have ended, and can be rolled back with it only.
-    fn note(&mut self, running: pg_sys::SubTransactionId, entered: &Entered) {
+    fn note(&mut self, running: pg_sys::SubTransactionId, before: usize) {
         self.has_entered = true;
         while self.began.last().is_some_and(|(began, _)| *began > running) {
             self.began.pop();
         }
         if self.began.last().is_none_or(|(began, _)| *began < running) {
-            self.began.push((running, entered.before));
+            self.began.push((running, before));
         }
     }
 
