@@ -3,8 +3,8 @@
 # one, clusters that split, loads, many sessions that write. Leaves triggers.txt and triggers.csv in OUT, and of the last part
 # writers.txt and writers.csv. PARTS are some of copies, splits, loads and writers, with spaces between them, instead of all.
 # COPIES, MEMBERS and ROWS are numbers with commas between them; ROUNDS rounds of loads and of writers. Of writers: STORED rows
-# of TENANTS tenants are there before, SECONDS_EACH seconds for a load, SYNC the values of synchronous_commit, LOADS the
-# numbers of loads to measure; a COPY has COPYROWS rows, may take COPYSECONDS and is measured in COPYROUNDS rounds.
+# of TENANTS tenants are there before, SECONDS_EACH seconds for a load, SYNC the values of synchronous_commit, FSYNC that
+# of fsync, LOADS the numbers of loads to measure; a COPY has COPYROWS rows, may take COPYSECONDS and is measured in COPYROUNDS rounds.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/../../pg_test/tools/common.sh"

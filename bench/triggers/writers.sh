@@ -8,6 +8,7 @@ STORED=${STORED:-100000}
 TENANTS=${TENANTS:-100}
 SECONDS_EACH=${SECONDS_EACH:-10}
 SYNC=${SYNC:-on,off}
+FSYNC=${FSYNC:-on}
 LOADS=${LOADS:-1,2,3,4,5,6,7,8,9,10}
 COPYROWS=${COPYROWS:-1000000}
 COPYROUNDS=${COPYROUNDS:-1}
@@ -175,7 +176,7 @@ copy_beside() {
 
 # Settings of all sessions that begin from now on.
 set_up() {
-	sql -c "ALTER SYSTEM SET synchronous_commit = '$1'" -c 'ALTER SYSTEM SET fsync = on' -c "ALTER SYSTEM SET log_line_prefix = '%m [%p] %e '" \
+	sql -c "ALTER SYSTEM SET synchronous_commit = '$1'" -c "ALTER SYSTEM SET fsync = '$FSYNC'" -c "ALTER SYSTEM SET log_line_prefix = '%m [%p] %e '" \
 		-c 'SELECT FROM pg_reload_conf()' -c 'SELECT FROM pg_sleep(1)'
 }
 
