@@ -85,8 +85,8 @@ sub waits_for
 	return 0;
 }
 
-# Creates waits(statement), which says whether a statement would wait for another session. It leaves nothing behind: it undoes
-# what the statement does, and of one that waits for as long as a few milliseconds, the wait too.
+# Creates waits(statement), which says whether a statement would wait for another session. It undoes what the statement does, and
+# cancels one that waits after a few milliseconds.
 sub create_waits
 {
 	my ($node) = @_;

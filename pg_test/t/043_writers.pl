@@ -82,7 +82,7 @@ sub race
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $length = -s $node->logfile;
 	my $race = run_sessions($node, $script, sessions => $sessions, isolation => 'read committed', transactions => $transactions,
-		seconds => int(soak_seconds() / 20), %options);
+		seconds => int(soak_seconds() / 25), %options);
 	is($race->{errors}, '', "$what: no session failed, and no transaction for another reason than concurrency");
 	my $waits = waits_since($length);
 	cmp_ok($race->{begun}, '>=', $sessions, "$what: $race->{begun} transactions, $race->{sent_back} errors that ask for another try, $waits waits");
@@ -261,7 +261,7 @@ SQL
 for my $case ([ undef, 'COMMIT' ], [ undef, 'ROLLBACK' ], [ 'fast', 'COMMIT' ], [ 'immediate', 'COMMIT' ], [ 'immediate', 'ROLLBACK' ])
 {
 	my ($mode, $end) = @$case;
-	my $what = 'a prepared transaction' . ($mode ? ", a $mode restart," : '') . " and $end PREPARED";
+	my $what = 'a prepared transaction' . ($mode ? ", a restart ($mode)," : '') . " and $end PREPARED";
 	$first->query_safe("TRUNCATE race, parted; $first_prepared");
 	# The session goes on.
 	$first->query_safe('BEGIN;' . insert(1, 'unlike_fp()', 'other') . 'ROLLBACK');
@@ -361,7 +361,7 @@ $first->query_safe('COMMIT');
 is(finish_statement($second), '', 'beyond the bound: it goes on after the commit');
 is($node->safe_psql('postgres', 'SELECT is_dup FROM deep WHERE id = -1'), 't', 'beyond the bound: and sees the row');
 is(others_wait('hashint8extended(-5, 11)', 'deep'), 'f', 'beyond the bound: then nobody waits');
-$first->query_safe("DELETE FROM deep; BEGIN; COPY deep (id, fp) FROM '$path' WHERE id <= $count / 2; ROLLBACK");
+$first->query_safe("DELETE FROM deep; BEGIN; COPY deep (id, fp) FROM '$path' WHERE id <= $count / 10; ROLLBACK");
 is(shared_bytes(), $now, 'memory: what it took is used again');
 $_->quit for $first, $second, $third;
 $node->safe_psql('postgres', 'DROP TABLE deep');
