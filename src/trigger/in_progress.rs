@@ -40,8 +40,6 @@ pub struct Added {
 struct Session {
     /// How many rows were there when each subtransaction entered its first, ascending.
     began: Vec<(pg_sys::SubTransactionId, usize)>,
-    /// The slot of the prepared transaction that this one becomes.
-    prepared: Option<usize>,
     /// Whether it has entered anything.
     has_entered: bool,
 }
@@ -78,8 +76,8 @@ pub fn enter(row: &RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Adde
     };
     let (entered, earlier) = {
         let mut shared = shared(SharedWords::lock());
+        // First: after an ERROR, what was entered before it is withdrawn.
         let before = shared.count(by.slot);
-        // Before the rows: an ERROR for lack of memory may leave some of them.
         SESSION.with_borrow_mut(|session| session.note(subtransaction::current(), before));
         let entered = shared.enter(by, row.compared, row.key, is_running);
         (entered, shared.earlier(is_running))
@@ -114,11 +112,15 @@ pub fn withdraw(added: Added) {
 }
 
 impl Session {
-    /// Notes how many rows were there when the running subtransaction entered its first. Those that
-    /// began later have ended, and can be rolled back with it only.
-    fn note(&mut self, running: pg_sys::SubTransactionId, before: usize) {
+    /// Notes how many rows are there before the running subtransaction enters one. Those that began
+    /// later have ended: what they have entered counts as entered by the running one, since it can be
+    /// rolled back with that one only.
+    fn note(&mut self, running: pg_sys::SubTransactionId, mut before: usize) {
         self.has_entered = true;
-        while self.began.last().is_some_and(|(began, _)| *began > running) {
+        while let Some(&(began, earlier)) = self.began.last()
+            && began > running
+        {
+            before = earlier;
             self.began.pop();
         }
         if self.began.last().is_none_or(|(began, _)| *began < running) {
@@ -144,22 +146,19 @@ fn on_end(ends: Ends) {
                 shared(SharedWords::lock()).withdraw(own_number(), left);
             }
         }
-        // An ERROR after this aborts the transaction.
+        // An ERROR after this aborts the transaction. Then the slot is given back as those of
+        // prepared transactions that have ended: another one may have it already.
         Ends::Prepares => {
-            session.prepared = shared(SharedWords::lock()).prepare(own_number(), is_running);
+            let prepared = shared(SharedWords::lock()).prepare(own_number(), is_running);
             let [_, most] = transaction::most();
             // Without any the server says so next.
-            if session.prepared.is_none() && most > 0 {
+            if prepared.is_none() && most > 0 {
                 too_many_prepared(most);
             }
         }
         Ends::Prepared => *session = Session::default(),
         Ends::Committed | Ends::Aborted => {
-            let mut shared = shared(SharedWords::lock());
-            shared.end(own_number());
-            if let Some(prepared) = session.prepared {
-                shared.end(prepared);
-            }
+            shared(SharedWords::lock()).end(own_number());
             *session = Session::default();
         }
     });
