@@ -213,6 +213,16 @@ is(others_wait(31, 'skipping'), 'f', 'mode=skip: nobody waits for a row that is 
 is(others_wait(-2, 'skipping'), 't', 'mode=skip: but for one that is stored');
 $first->query_safe('COMMIT');
 is($node->safe_psql('postgres', 'SELECT id FROM skipping ORDER BY id'), "1\n2", 'mode=skip: it is left out');
+# But while another session waits for it: that one is compared with what the transaction stores then.
+$third->query_safe('TRUNCATE skipping; BEGIN;' . insert(1, 0, 'skipping'));
+ok(starts_waiting($first, 'BEGIN;' . insert(2, 3, 'skipping')), 'mode=skip: a row waits');
+ok(starts_waiting($second, insert(3, 31, 'skipping')), 'mode=skip: another one waits for it');
+$third->query_safe('COMMIT');
+is(finish_statement($first), '', 'mode=skip: the first of them is left out');
+$first->query(insert(4, 30, 'skipping'));
+$first->query('COMMIT');
+is($first->{stderr} . finish_statement($second), '', 'mode=skip: and what the transaction stores then does not wait for the other one');
+is($node->safe_psql('postgres', 'SELECT id FROM skipping ORDER BY id'), "1\n4", 'mode=skip: which sees it');
 
 # A session that ends, or whose statement is cancelled while it waits, takes its rows along.
 $first->query_safe('TRUNCATE race; BEGIN;' . insert(1, 0));

@@ -119,7 +119,7 @@ impl ComparedTables {
             })
         });
         let row = RowInProgress {
-            compared: &compared.collect::<Vec<_>>(),
+            compared: compared.collect(),
             tables: &self
                 .0
                 .iter()
@@ -127,6 +127,6 @@ impl ComparedTables {
                 .collect::<Vec<_>>(),
             key,
         };
-        enter(&row, context)
+        enter(row, context)
     }
 }

@@ -19,7 +19,7 @@ use super::row_movement;
 use super::search_query::OpenQueries;
 use crate::row::functions::simhash_row64;
 use crate::trigger::call::{missed_near_duplicate, wrong_timing};
-use crate::trigger::in_progress::withdraw;
+use crate::trigger::in_progress::leave_out;
 use simhash_pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
 use simhash_pg::catalog::table::Column;
 use simhash_pg::process::advisory_lock::keeps_its_snapshot;
@@ -204,7 +204,7 @@ impl FlagState {
         }
         // A row that is left out is not stored.
         if let (Mode::Skip, Some(added), true) = (table.options.mode, added, found.is_some()) {
-            withdraw(added);
+            leave_out(&added);
         }
         found.map(|found| search.reported(found))
     }

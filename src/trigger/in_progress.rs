@@ -17,22 +17,21 @@ use simhash_pg::process::user::AsUser;
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::value::Value;
 use simhash_trigger::in_progress::memory::{HEADER, Memory, Run};
-use simhash_trigger::in_progress::{Compared, InProgress, Key, Wait, Writer, place};
+use simhash_trigger::in_progress::{Compared, Entered, InProgress, Key, Wait, Writer, place};
 
 /// A row that is compared with others.
 pub struct RowInProgress<'a> {
     /// Once for each table that is searched for it.
-    pub compared: &'a [Compared],
+    pub compared: Vec<Compared>,
     /// The tables that are searched.
     pub tables: &'a [pg_sys::Oid],
     pub key: Key,
 }
 
-/// The rows that [`enter`] has added.
-#[derive(Clone, Copy)]
+/// What [`enter`] has added.
 pub struct Added {
-    before: usize,
-    now: usize,
+    compared: Vec<Compared>,
+    entered: Entered,
 }
 
 /// What the running transaction has entered.
@@ -67,7 +66,7 @@ fn table_parts(table: pg_sys::Oid, column: u16) -> [u64; 3] {
 
 /// Enters a row, and waits for those who have stored rows near it and not yet committed.
 /// `context` says, given the key of such a row, what this one waits for.
-pub fn enter(row: &RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Added {
+pub fn enter(row: RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Added {
     begin();
     let by = Writer {
         slot: own_number(),
@@ -79,7 +78,7 @@ pub fn enter(row: &RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Adde
         // First: after an ERROR, what was entered before it is withdrawn.
         let before = shared.count(by.slot);
         SESSION.with_borrow_mut(|session| session.note(subtransaction::current(), before));
-        let entered = shared.enter(by, row.compared, row.key, is_running);
+        let entered = shared.enter(by, &row.compared, row.key, is_running);
         (entered, shared.earlier(is_running))
     };
     if entered.became_whole {
@@ -98,17 +97,14 @@ pub fn enter(row: &RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Adde
         wait_for_earlier(row.tables, &earlier, context);
     }
     Added {
-        before: entered.before,
-        now: entered.now,
+        compared: row.compared,
+        entered,
     }
 }
 
-/// Withdraws a row that is not stored after all, if nothing was entered after it.
-pub fn withdraw(added: Added) {
-    let mut shared = shared(SharedWords::lock());
-    if shared.count(own_number()) == added.now {
-        shared.withdraw(own_number(), added.before);
-    }
+/// Withdraws a row that is not stored after all, if nothing was entered after it that matters.
+pub fn leave_out(added: &Added) {
+    shared(SharedWords::lock()).leave_out(own_number(), &added.compared, &added.entered);
 }
 
 impl Session {

@@ -18,7 +18,7 @@
 //! another row near b, it need not wait: b is compared after A has ended. It must not, or the two
 //! would wait for each other. So A passes over rows near an earlier row of its own that it still
 //! has. It cannot withdraw that one alone: what was entered later is in the same subtransaction, or
-//! in one that began later.
+//! in one that began later. A row that is not stored after all stays while a row waits for it.
 //!
 //! So a deadlock takes two rows of each of two transactions, near each other crosswise, of which
 //! each transaction has entered one before the other's.
@@ -109,6 +109,8 @@ pub struct Entered {
     pub now: usize,
     /// Whether from now on every other row of one of these tables waits.
     pub became_whole: bool,
+    /// What others enter from now on has greater tickets.
+    ticket: u64,
 }
 
 /// A number for what these numbers stand for together; not 0.
@@ -170,12 +172,32 @@ impl<M: Memory> InProgress<M> {
             before,
             now: self.get(by.slot, slot::COUNT) as usize,
             became_whole,
+            ticket: self.0.header()[header::TICKET],
         }
     }
 
     /// How many rows a session has entered.
     pub fn count(&mut self, of: usize) -> usize {
         self.get(of, slot::COUNT) as usize
+    }
+
+    /// Withdraws rows that are not stored after all, unless the session has entered others since, or
+    /// another one a row that may wait for them.
+    pub fn leave_out(&mut self, of: usize, rows: &[Compared], entered: &Entered) {
+        if self.count(of) != entered.now {
+            return;
+        }
+        let mut sought = false;
+        for i in 0..self.header(header::USED_COUNT) {
+            let other = self.used()[i] as usize;
+            for row in rows.iter().filter(|_| other != of) {
+                sought |= self.is_whole(other, row.table).is_some();
+                self.for_each_near(other, row, |row, _| sought |= row.ticket > entered.ticket);
+            }
+        }
+        if !sought {
+            self.withdraw(of, entered.before);
+        }
     }
 
     /// Withdraws the rows of a session but the first ones.

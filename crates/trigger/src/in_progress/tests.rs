@@ -134,6 +134,30 @@ fn rows_that_wait_already_are_passed_over() {
 }
 
 #[test]
+fn a_row_that_is_left_out_stays_while_others_wait_for_it() {
+    let mut all = in_progress(AMPLE);
+    let rows = [row(0, 2, 3)];
+    all.enter(writer(0), &[row(!0, 2, 3)], Key::default(), |_| true);
+    let entered = all.enter(writer(0), &rows, Key::default(), |_| true);
+    all.enter(writer(1), &[row(!0 << 9, 2, 3)], Key::default(), |_| true);
+    all.leave_out(0, &rows, &entered);
+    assert_eq!(all.count(0), 1);
+    let entered = all.enter(writer(0), &rows, Key::default(), |_| true);
+    assert_eq!(
+        waits(&all.enter(writer(1), &[row(1, 2, 3)], Key::default(), |_| true)),
+        [100]
+    );
+    all.leave_out(0, &rows, &entered);
+    assert_eq!(
+        waits(&all.enter(writer(0), &[row(3, 2, 3)], Key::default(), |_| true)),
+        [0; 0]
+    );
+    // Nor when the session has entered others since.
+    all.leave_out(0, &rows, &entered);
+    assert_eq!(all.count(0), 3);
+}
+
+#[test]
 fn a_prepared_transaction_is_waited_for_until_it_ends() {
     let mut all = in_progress(AMPLE);
     for session in 0..PREPARED {
