@@ -192,9 +192,13 @@ fn prepared_transactions() -> Vec<u32> {
 fn wait_for_earlier(tables: &[pg_sys::Oid], earlier: &[u32], context: impl Fn(&Wait) -> String) {
     for table in tables {
         let mut writers = Vec::new();
-        as_superuser(WRITERS, &[Some(Value::from(*table))], |transaction| {
-            writers.push(transaction);
-        });
+        as_superuser(
+            WRITERS,
+            &[*table, database().into()].map(|oid| Some(Value::from(oid))),
+            |transaction| {
+                writers.push(transaction);
+            },
+        );
         for transaction in writers {
             if earlier.contains(&transaction) {
                 let wait = Wait {
@@ -215,6 +219,7 @@ const WRITERS: &str = "\
     WHERE own.pid IS NULL AND own.locktype OPERATOR(pg_catalog.=) 'transactionid' \
     AND held.pid IS NULL AND held.locktype OPERATOR(pg_catalog.=) 'relation' \
     AND held.mode OPERATOR(pg_catalog.=) 'RowExclusiveLock' \
+    AND held.database OPERATOR(pg_catalog.=) $2 \
     AND (held.relation OPERATOR(pg_catalog.=) $1 OR held.relation OPERATOR(pg_catalog.=) ANY \
     (SELECT relid FROM pg_catalog.pg_partition_tree($1::pg_catalog.regclass)))";
 

@@ -54,8 +54,10 @@ pub(super) mod slot {
     /// The tables in which it does, 0 for none.
     pub const WHOLE: usize = 3;
     pub const MOST_WHOLE: usize = 4;
+    /// The tables of its rows: for each a bit, by the last six bits of its number.
+    pub const TABLES: usize = WHOLE + MOST_WHOLE;
     /// The runs with the rows after the first ones.
-    pub const RUNS: usize = WHOLE + MOST_WHOLE;
+    pub const RUNS: usize = TABLES + 1;
     /// The first rows.
     pub const ROWS: usize = RUNS + MOST_RUNS;
     /// How many these are; few in tests, which reach what comes after them.

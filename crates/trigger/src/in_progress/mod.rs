@@ -338,6 +338,9 @@ impl<M: Memory> InProgress<M> {
         mut found: impl FnMut(Row, Option<Key>),
     ) {
         let words = self.slot(of);
+        if words[slot::TABLES] & table_bit(sought.table) == 0 {
+            return;
+        }
         let count = words[slot::COUNT] as usize;
         let (first, keys) = words[slot::ROWS..].split_at(slot::FIRST * rows::ROW);
         rows::near(first, count.min(slot::FIRST), sought, &mut |i, row| {
@@ -387,6 +390,7 @@ impl<M: Memory> InProgress<M> {
     fn add(&mut self, by: Writer, row: &Compared, key: Key) -> bool {
         let count = self.get(by.slot, slot::COUNT) as usize;
         let ticket = self.0.header()[header::TICKET] + 1;
+        self.slot(by.slot)[slot::TABLES] |= table_bit(row.table);
         let row = Row {
             fingerprint: row.fingerprint,
             place: row.place,
@@ -472,6 +476,11 @@ impl<M: Memory> InProgress<M> {
     fn set(&mut self, of: usize, place: usize, value: u64) {
         self.slot(of)[place] = value;
     }
+}
+
+/// Most transactions write a few tables, so that their rows need not be read for other ones.
+fn table_bit(table: u32) -> u64 {
+    1 << (table % u64::BITS)
 }
 
 /// Stands for all tables, where a transaction writes more than a slot has room for.
