@@ -1,6 +1,7 @@
 //! What this session has stored and not yet committed, for the sessions whose rows are compared with
 //! it ([`simhash_trigger::in_progress`] says how they meet). The flagging trigger enters each row
-//! here before it searches. What a session has entered goes with its transaction or subtransaction;
+//! here before it searches; the one that keeps clusters enters the rows of a statement, and the
+//! clusters that it changes. What a session has entered goes with its transaction or subtransaction;
 //! what a prepared transaction has entered stays until that one has ended.
 
 use std::cell::{Cell, RefCell};
@@ -8,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
 use pgrx::pg_sys;
 
-use simhash_pg::process::backend::database;
+use simhash_pg::process::backend::{check_for_interrupts, database};
 use simhash_pg::process::error::{Error, log};
 use simhash_pg::process::shared_words::SharedWords;
 use simhash_pg::process::subtransaction::{self, Ends};
@@ -71,33 +72,112 @@ fn table_parts(table: pg_sys::Oid, column: u16) -> [u64; 3] {
 /// `context` says, given the key of such a row, what this one waits for.
 pub fn enter(row: &RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Added {
     begin();
-    let by = Writer {
+    let (entered, earlier) = {
+        let mut shared = shared(SharedWords::lock());
+        let entered = shared.enter(writer(), row.compared, row.key, is_running);
+        (entered, shared.earlier(is_running))
+    };
+    note(&entered);
+    wait(row.tables, &entered.waits, &earlier, context);
+    Added {
+        before: entered.before,
+        now: entered.now,
+    }
+}
+
+/// Enters many rows, before it waits for anyone: those that this transaction has not entered.
+pub fn enter_all(rows: &[Compared], tables: &[pg_sys::Oid], context: impl Fn(&Wait) -> String) {
+    begin();
+    let (mut waits, mut earlier) = (Vec::new(), Vec::new());
+    for rows in rows.chunks(AT_ONCE) {
+        check_for_interrupts();
+        let entered = {
+            let mut shared = shared(SharedWords::lock());
+            let rows = shared.new_rows(own_number(), rows);
+            let entered = shared.enter(writer(), &rows, Key::default(), is_running);
+            earlier = shared.earlier(is_running);
+            entered
+        };
+        note(&entered);
+        waits.extend(entered.waits);
+    }
+    wait(tables, &waits, &earlier, context);
+}
+
+/// How a [`claim`] ended.
+pub enum Claim {
+    /// This transaction had entered all of the rows before.
+    Known,
+    /// It has entered them. The number is that of [`ended`].
+    Entered(u64),
+    /// It has entered none, but has waited for others.
+    Waited,
+}
+
+/// Enters rows at once, unless others have entered one that is near and not yet committed. Then it
+/// waits for these, and enters none.
+pub fn claim(
+    rows: &[Compared],
+    tables: &[pg_sys::Oid],
+    context: impl Fn(&Wait) -> String,
+) -> Claim {
+    begin();
+    let (entered, earlier) = {
+        let mut shared = shared(SharedWords::lock());
+        let rows = shared.new_rows(own_number(), rows);
+        if rows.is_empty() {
+            return Claim::Known;
+        }
+        let entered = shared.claim(writer(), &rows, is_running);
+        (entered, shared.earlier(is_running))
+    };
+    note(&entered);
+    let has_waited = wait(tables, &entered.waits, &earlier, context);
+    match has_waited {
+        true => Claim::Waited,
+        false => Claim::Entered(entered.ended),
+    }
+}
+
+/// How many transactions with rows in progress have ended ([`InProgress::ended`]).
+pub fn ended() -> u64 {
+    shared(SharedWords::lock()).ended()
+}
+
+/// How many rows [`enter_all`] enters while it has the memory alone.
+const AT_ONCE: usize = 1024;
+
+fn writer() -> Writer {
+    Writer {
         slot: own_number(),
         transaction: transaction::top(),
         subtransaction: transaction::current(),
-    };
-    let (entered, earlier) = {
-        let mut shared = shared(SharedWords::lock());
-        let entered = shared.enter(by, row.compared, row.key, is_running);
-        (entered, shared.earlier(is_running))
-    };
-    SESSION.with_borrow_mut(|session| session.note(subtransaction::current(), &entered));
+    }
+}
+
+/// Notes what this transaction has entered.
+fn note(entered: &Entered) {
+    SESSION.with_borrow_mut(|session| session.note(subtransaction::current(), entered));
     if entered.became_whole {
         log(
             "rows of this transaction are no longer entered as rows in progress",
             "Until it ends, all others that store rows in the same table wait for it.",
         );
     }
-    for wait in &entered.waits {
+}
+
+/// Waits for others. Returns whether there was anyone to wait for.
+fn wait(
+    tables: &[pg_sys::Oid],
+    waits: &[Wait],
+    earlier: &[u32],
+    context: impl Fn(&Wait) -> String,
+) -> bool {
+    for wait in waits {
         transaction::wait_until_ended(wait.transaction, &context(wait));
     }
-    if !earlier.is_empty() {
-        wait_for_earlier(row.tables, &earlier, context);
-    }
-    Added {
-        before: entered.before,
-        now: entered.now,
-    }
+    let has_waited = !earlier.is_empty() && wait_for_earlier(tables, earlier, context);
+    has_waited || !waits.is_empty()
 }
 
 /// Withdraws a row that is not stored after all, if nothing was entered after it.
@@ -188,8 +268,13 @@ fn prepared_transactions() -> Vec<u32> {
 }
 
 /// Waits for those of these transactions that may have stored rows in one of the tables. What they
-/// have stored is not known: memory was lost when the server stopped.
-fn wait_for_earlier(tables: &[pg_sys::Oid], earlier: &[u32], context: impl Fn(&Wait) -> String) {
+/// have stored is not known: memory was lost when the server stopped. Returns whether there were any.
+fn wait_for_earlier(
+    tables: &[pg_sys::Oid],
+    earlier: &[u32],
+    context: impl Fn(&Wait) -> String,
+) -> bool {
+    let mut has_waited = false;
     for table in tables {
         let mut writers = Vec::new();
         as_superuser(WRITERS, &[Some(Value::from(*table))], |transaction| {
@@ -202,9 +287,11 @@ fn wait_for_earlier(tables: &[pg_sys::Oid], earlier: &[u32], context: impl Fn(&W
                     key: Key::default(),
                 };
                 transaction::wait_until_ended(transaction, &context(&wait));
+                has_waited = true;
             }
         }
     }
+    has_waited
 }
 
 /// The prepared transactions that hold the lock of a writer on a table or on a partition of it.

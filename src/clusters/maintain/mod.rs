@@ -23,6 +23,7 @@
 //!   costs the same however many there are.
 mod answered_rows;
 mod arrival;
+mod claims;
 mod cluster_table;
 mod deferred_rows;
 mod departure;
@@ -31,7 +32,6 @@ mod maintained;
 mod members;
 mod regroup;
 mod row;
-mod scope_locks;
 mod statement;
 mod trigger;
 mod truncation;
