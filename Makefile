@@ -21,14 +21,15 @@
 #   ENTRIES     which changes of pg_test/tools/server_mutants.txt `make mutants-server` makes, by number ("3 17"), instead of all
 #   ROUND       the one round that `make attack` repeats
 #   PEERS       PEERS=none measures the extension alone
+#   PARTS       what `make bench-triggers` measures: some of copies, splits, loads and writers ("loads writers"), instead of all
 #   OUT         folder for the result of `make bench`, `quality` and `bench-text` (target/bench, ...)
-#   SECONDS_EACH  how long `make soak` repeats each test (600), and `make attack` and `make fuzz` run (60)
+#   SECONDS_EACH  how long `make soak` repeats each test (600), `make attack` and `make fuzz` run (60), and a load of `make bench-triggers` (10)
 #   DATA        folder of the labelled sets of `make quality`, and of real rows for `bench-text`
 #   PYTHON      an interpreter: with the packages simhash and jieba for `make bench-text`, with datasketch for `make bench-others`, with
 #               splink, recordlinkage, dedupe, rapidfuzz and datasketch for `make quality`, with psycopg, sqlalchemy, alembic and
 #               django for the Python of the pages in `make test`
 
-export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE WITH_TESTS MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR KEEP ROWS SETS SEED COUNT ENTRIES ROUND QUERIES QUESTIONS PEERS OUT SECONDS_EACH DATA PYTHON
+export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE WITH_TESTS MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR KEEP ROWS SETS SEED COUNT ENTRIES ROUND QUERIES QUESTIONS PEERS PARTS OUT SECONDS_EACH DATA PYTHON
 
 .PHONY: all help build install uninstall demo test test-majors test-citus quick mutants mutants-server soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-readme test-docker clean
 .DEFAULT_GOAL := help
@@ -48,7 +49,7 @@ help:
 	@echo 'make bench-cold     searches that find nothing in memory, by effective_io_concurrency (ROWS=1000000)'
 	@echo 'make bench-text     how fast texts become fingerprints, next to cutting words alone'
 	@echo 'make bench-planner  random queries: the chosen plan against the best of the others (SEED=1, QUERIES=1000)'
-	@echo 'make bench-triggers copies, splits and loads through the triggers, next to rows like no other and to no trigger'
+	@echo 'make bench-triggers copies, splits, loads and many sessions through the triggers, next to none and to EXCLUDE (PARTS=writers)'
 	@echo 'make bench-others   near-duplicates of a text by this extension, pg_trgm, bktree, pgvector, and MinHash in Python'
 	@echo 'make bench-tutorial how long writers wait while a large table goes through the tutorial (ROWS=1000000)'
 	@echo 'make bench-citus    pairs, clusters and searches on 1, 2 and 3 workers of Citus, next to one table (ROWS=200000)'

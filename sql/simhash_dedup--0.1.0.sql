@@ -73,35 +73,38 @@ COMMENT ON FUNCTION simhash_features(text, jsonb, text) IS
 -- ---------------------------------------------------------------- checks of candidates
 -- How similar two texts or sets with close fingerprints are. NULL when there is nothing to compare.
 
-CREATE FUNCTION simhash_jaccard(a text, b text, ngram int DEFAULT 5) RETURNS float8
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_jaccard';
+CREATE FUNCTION simhash_jaccard(a text, b text, ngram int DEFAULT NULL) RETURNS float8
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_jaccard';
 COMMENT ON FUNCTION simhash_jaccard(text, text, int) IS
-	'Jaccard similarity of the sets of character n-grams of two texts; ngram is their length in characters';
+	'Jaccard similarity of the sets of character n-grams of two texts; ngram is their length in characters, NULL 2 for '
+	'Han, 3 for kana and Hangul, 5 for other letters';
 
--- For the triggers' queries: whether simhash_jaccard(a, b, ngram) >= min_jaccard, without its value.
-CREATE FUNCTION simhash_catalog.jaccard_at_least(a text, b text, ngram int, min_jaccard float8) RETURNS boolean
+-- For the triggers' queries: whether simhash_jaccard(a, b) >= min_jaccard, without its value.
+CREATE FUNCTION simhash_catalog.jaccard_at_least(a text, b text, min_jaccard float8) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_jaccard_at_least';
-COMMENT ON FUNCTION simhash_catalog.jaccard_at_least(text, text, int, float8) IS
-	'whether simhash_jaccard(a, b, ngram) is at least this, for triggers';
+COMMENT ON FUNCTION simhash_catalog.jaccard_at_least(text, text, float8) IS
+	'whether simhash_jaccard(a, b) is at least this, for triggers';
 
 -- ---------------------------------------------------------------- passages
 -- docs/passages.md. A GIN index on simhash_passages(text) answers which texts share a passage.
 
-CREATE FUNCTION simhash_passages(text text, ngram int DEFAULT 12, min_length int DEFAULT 40) RETURNS bigint[]
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_passages';
+CREATE FUNCTION simhash_passages(text text, ngram int DEFAULT NULL, min_length int DEFAULT NULL) RETURNS bigint[]
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_passages';
 COMMENT ON FUNCTION simhash_passages(text, int, int) IS
-	'hashes of chosen n-grams of a text: two texts that share min_length letters in a row share one of them';
+	'hashes of chosen n-grams of a text: two texts that share min_length letters in a row share one of them; by default 40 '
+	'letters, 17 of Han, 25 of kana and Hangul';
 
-CREATE FUNCTION simhash_containment(a text, b text, ngram int DEFAULT 12) RETURNS float8
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_containment';
+CREATE FUNCTION simhash_containment(a text, b text, ngram int DEFAULT NULL) RETURNS float8
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_containment';
 COMMENT ON FUNCTION simhash_containment(text, text, int) IS
-	'share of the character n-grams of the smaller text that the larger one has';
+	'share of the character n-grams of the smaller text that the larger one has; ngram is their length in characters, '
+	'NULL 5 for Han, 7 for kana and Hangul, 12 for other letters';
 
 CREATE FUNCTION simhash_shared_passages(
-	a text, b text, min_length int DEFAULT 40,
+	a text, b text, min_length int DEFAULT NULL,
 	OUT start_a int, OUT length_a int, OUT start_b int, OUT length_b int, OUT passage text
 ) RETURNS SETOF record
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 ROWS 5 AS 'MODULE_PATHNAME', 'simhash_shared_passages';
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 5 AS 'MODULE_PATHNAME', 'simhash_shared_passages';
 COMMENT ON FUNCTION simhash_shared_passages(text, text, int) IS
 	'the passages of at least min_length letters that two texts share, by their places in characters, and as they '
 	'stand in the first';

@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-our @EXPORT = qw($FOR_PIN $FOR_CONTENT soak_seconds until_over done_so_far open_session start_statement finish_statement waits_for create_gate hold_vacuum open_gate session_agrees run_sessions kill_backend kill_postmaster limits_memory short_of_memory);
+our @EXPORT = qw($FOR_PIN $FOR_CONTENT soak_seconds until_over done_so_far open_session start_statement finish_statement waits_for create_gate hold_vacuum open_gate session_agrees create_waits run_sessions kill_backend kill_postmaster limits_memory short_of_memory);
 
 # Seconds that `make soak` gives this file, 0 in the quick form.
 sub soak_seconds { return $ENV{SIMHASH_SOAK} // 0; }
@@ -85,6 +85,24 @@ sub waits_for
 	return 0;
 }
 
+# Creates waits(statement), which says whether a statement would wait for another session. It undoes what the statement does, and
+# cancels one that waits after a few milliseconds.
+sub create_waits
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION waits(statement text) RETURNS boolean LANGUAGE plpgsql SET lock_timeout = '5ms' AS $$
+BEGIN
+	EXECUTE statement;
+	RAISE EXCEPTION 'it did not wait';
+EXCEPTION
+	WHEN lock_not_available THEN RETURN true;
+	WHEN raise_exception THEN RETURN false;
+END $$;
+SQL
+	return;
+}
+
 # The key of an advisory lock.
 my $GATE = 4711;
 
@@ -146,8 +164,8 @@ sub session_agrees
 # Runs $script, the statements of one transaction, again and again in several sessions at a time. After a
 # serialization failure or a deadlock a session goes on with the next transaction. Options: sessions; transactions, how many
 # they run in all, or seconds, how long they run; isolation; nodes => the nodes to which sessions connect by turns, $node among
-# them; also => an SQLSTATE that is no error either. Returns how many transactions were done, how many failed in these two or
-# three ways (sent_back), and all other errors.
+# them; also => an SQLSTATE that is no error either. Returns how many transactions were begun, how many were done, how many
+# errors of these two or three kinds there were (sent_back), and all other errors.
 sub run_sessions
 {
 	my ($node, $script, %options) = @_;
@@ -176,16 +194,17 @@ sub run_sessions
 				'-h', $at->host, '-p', $at->port, 'postgres' ],
 			'>', \$out, '2>', \$err) };
 	} 1 .. $options{sessions};
-	my %result = (done => 0, sent_back => 0, errors => '');
+	my %result = (begun => 0, done => 0, sent_back => 0, errors => '');
 	for my $session (@sessions)
 	{
 		$session->{run}->finish or $result{errors} .= "psql failed\n";
 		my @lines = split /^/, ${ $session->{err} };
-		# After its error the rest of a transaction fails with 25P02.
-		$result{errors} .= join '', grep { !/ERROR:  (?:$sent_back_with|25P02)$/ } @lines;
+		# After its error the rest of a transaction fails with 25P02, and 3B001 where it names a savepoint that it did not set.
+		$result{errors} .= join '', grep { !/ERROR:  (?:$sent_back_with|25P02|3B001)$/ } @lines;
 		my $sent_back = grep { /ERROR:  (?:$sent_back_with)$/ } @lines;
 		my $all = () = ${ $session->{out} } =~ /^over$/mg;
 		$result{sent_back} += $sent_back;
+		$result{begun} += $all;
 		$result{done} += $all - $sent_back;
 	}
 	return \%result;

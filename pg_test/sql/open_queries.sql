@@ -288,22 +288,6 @@ INSERT INTO s SELECT i, i / 4 * 1000003 FROM generate_series(1, 8) i;
 SELECT count(*), count(dup) FROM s;
 COMMIT;
 
--- Locks that a rolled back subtransaction took are taken again.
-CREATE FUNCTION locks() RETURNS bigint LANGUAGE sql VOLATILE AS
-	'SELECT count(*) FROM pg_locks WHERE locktype = ''advisory'' AND objsubid = 21320 AND pid = pg_backend_pid()';
-BEGIN;
-SAVEPOINT a;
-INSERT INTO t VALUES (3000, 99), (3001, 99);
-SELECT locks();
-ROLLBACK TO a;
-SELECT locks();
-INSERT INTO t VALUES (3000, 99), (3001, 99);
-SELECT locks();
-RELEASE a;
-INSERT INTO t VALUES (3002, 99), (3003, 98);
-SELECT locks();
-ROLLBACK;
-
 SET client_min_messages = warning;
 DROP SCHEMA held CASCADE;
 DROP ROLE regress_held_writer, regress_held_blind;

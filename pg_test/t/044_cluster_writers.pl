@@ -20,7 +20,7 @@ SQL
 sub fresh_table
 {
 	my ($within, $timing) = @_;
-	my $arguments = "'clusters=cluster', 'key=id', 'fingerprint=fp'" . ($within && ", 'within=tenant'");
+	my $arguments = "'clusters=cluster', 'key=id', 'fingerprint=fp'" . ($within ? ", 'within=tenant'" : '');
 	my $partition = $within ? 'tenant' : 'true';
 	my $kind = $timing ? 'CONSTRAINT TRIGGER' : 'TRIGGER';
 	$node->safe_psql('postgres', <<"SQL");

@@ -8,12 +8,13 @@
 
 use super::equal_texts::DistinctTexts;
 use super::paired_rows::{EdgeList, add_edge, for_each_edge};
-use super::texts::{CHARACTERS, TextReader};
+use super::texts::TextReader;
 use crate::errors::or_raise;
 use crate::row::jaccard::letters;
 use simhash_base::bytes::get_u32;
 use simhash_fingerprint::similarity::prefix::{Least, PrefixMaker};
 use simhash_fingerprint::similarity::prefix_index::PrefixIndex;
+use simhash_fingerprint::text::ngrams::GramLengths;
 use simhash_hamming::components::edge_sort::{ByNumbers, EdgeSorter, next_of};
 use simhash_hamming::components::edges::Edge;
 use simhash_hamming::components::group::Classes;
@@ -145,7 +146,7 @@ impl Prefixes {
     ) -> Self {
         let coarse = &table.members.classes;
         let rows = texts.first_rows(fine);
-        let mut maker = or_raise(PrefixMaker::new(least, CHARACTERS, memory()));
+        let mut maker = or_raise(PrefixMaker::new(least, GramLengths::SHINGLES, memory()));
         let counted = "texts read to count n-grams";
         table.read_all(&rows, counted, activity, |_, text| {
             maker.count(&text.show_bytes(letters), &mut check_for_interrupts);

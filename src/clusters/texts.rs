@@ -14,6 +14,7 @@ use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
 use pgrx::pg_sys;
 use simhash_fingerprint::similarity::letters::Letters;
 use simhash_fingerprint::similarity::ngram_set::Similarity;
+use simhash_fingerprint::text::ngrams::GramLengths;
 use simhash_hamming::components::edge_sort::{ByNumbers, EdgeSorter, SortedEdges};
 use simhash_hamming::components::edges::Edge;
 use simhash_hamming::components::group::{Classes, ClusterMethod};
@@ -39,9 +40,6 @@ const PATIENCE: u64 = 1024;
 /// Number of rows whose texts one query of [`TextReader::read_all`] reads: where no index serves, it
 /// reads the whole table.
 const ROWS: usize = 4096;
-/// Characters of an n-gram, as simhash_jaccard has it.
-pub const CHARACTERS: usize = 5;
-
 /// A chunk's number and its rows' letters; None where the text is NULL.
 type Chunk = (u32, Vec<Option<Letters>>);
 
@@ -203,7 +201,7 @@ impl<'t> ChunkedTexts<'t> {
         let mut comparer = std::mem::take(&mut self.comparer);
         let similarity = self.text(pair.a).zip(self.text(pair.b)).map(|(a, b)| {
             if self.compared_place != Some(pair.a) {
-                comparer.set_first(a, CHARACTERS);
+                comparer.set_first(a, GramLengths::SHINGLES);
             }
             comparer.compare(b, least)
         });

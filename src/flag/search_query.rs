@@ -18,9 +18,6 @@ use simhash_pg::sql::key_type::Equality;
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::flag_options::FlagOptions;
 
-/// Characters of the n-grams by which texts are compared.
-const NGRAM: u32 = 5;
-
 /// The row that a query finds.
 #[derive(Clone, Copy)]
 pub enum SearchTarget {
@@ -190,7 +187,7 @@ impl QueryBuilder {
         if let Some(check) = &options.text {
             search.types.push(pg_sys::TEXTOID);
             search.conditions += &format!(
-                " AND simhash_catalog.jaccard_at_least(t.{}::pg_catalog.text, ${}, {NGRAM}, \
+                " AND simhash_catalog.jaccard_at_least(t.{}::pg_catalog.text, ${}, \
                  '{}'::pg_catalog.float8)",
                 quoted(&check.column),
                 search.types.len(),

@@ -3,11 +3,11 @@
 //! The relation is read once more, and the texts that are needed are put into a temporary file: two
 //! at a time are in memory.
 
-use crate::clusters::texts::CHARACTERS;
 use crate::row::jaccard::{Comparer, letters};
 use simhash_base::store::Store;
 use simhash_fingerprint::similarity::letters::Letters;
 use simhash_fingerprint::similarity::ngram_set::Similarity;
+use simhash_fingerprint::text::ngrams::GramLengths;
 use simhash_hamming::report::compared::PairSimilarities;
 use simhash_hamming::report::sample::Sample;
 use simhash_pg::process::activity::Activity;
@@ -89,7 +89,7 @@ impl<'s> SampleTexts<'s> {
             let Some((a, b)) = a.zip(b) else {
                 continue;
             };
-            comparer.set_first(&a, CHARACTERS);
+            comparer.set_first(&a, GramLengths::SHINGLES);
             if let Similarity::Exactly(similarity) = comparer.compare(&b, 0.0) {
                 push_within(&mut found, (similarity, pair), usize::MAX);
             }

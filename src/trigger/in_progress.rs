@@ -41,8 +41,6 @@ pub struct Added {
 struct Session {
     /// How many rows were there when each subtransaction entered its first, ascending.
     began: Vec<(pg_sys::SubTransactionId, usize)>,
-    /// The slot of the prepared transaction that this one becomes.
-    prepared: Option<usize>,
     /// Whether it has entered anything.
     has_entered: bool,
 }
@@ -72,12 +70,14 @@ fn table_parts(table: pg_sys::Oid, column: u16) -> [u64; 3] {
 /// `context` says, given the key of such a row, what this one waits for.
 pub fn enter(row: &RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Added {
     begin();
+    let by = writer();
     let (entered, earlier) = {
         let mut shared = shared(SharedWords::lock());
-        let entered = shared.enter(writer(), row.compared, row.key, is_running);
+        note(&mut shared);
+        let entered = shared.enter(by, row.compared, row.key, is_running);
         (entered, shared.earlier(is_running))
     };
-    note(&entered);
+    report(by, &entered);
     wait(row.tables, &entered.waits, &earlier, context);
     Added {
         before: entered.before,
@@ -88,17 +88,19 @@ pub fn enter(row: &RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Adde
 /// Enters many rows, before it waits for anyone: those that this transaction has not entered.
 pub fn enter_all(rows: &[Compared], tables: &[pg_sys::Oid], context: impl Fn(&Wait) -> String) {
     begin();
+    let by = writer();
     let (mut waits, mut earlier) = (Vec::new(), Vec::new());
     for rows in rows.chunks(AT_ONCE) {
         check_for_interrupts();
         let entered = {
             let mut shared = shared(SharedWords::lock());
-            let rows = shared.new_rows(own_number(), rows);
-            let entered = shared.enter(writer(), &rows, Key::default(), is_running);
+            note(&mut shared);
+            let rows = shared.new_rows(by.slot, rows);
+            let entered = shared.enter(by, &rows, Key::default(), is_running);
             earlier = shared.earlier(is_running);
             entered
         };
-        note(&entered);
+        report(by, &entered);
         waits.extend(entered.waits);
     }
     wait(tables, &waits, &earlier, context);
@@ -122,21 +124,28 @@ pub fn claim(
     context: impl Fn(&Wait) -> String,
 ) -> Claim {
     begin();
+    let by = writer();
     let (entered, earlier) = {
         let mut shared = shared(SharedWords::lock());
-        let rows = shared.new_rows(own_number(), rows);
+        let rows = shared.new_rows(by.slot, rows);
         if rows.is_empty() {
             return Claim::Known;
         }
-        let entered = shared.claim(writer(), &rows, is_running);
+        note(&mut shared);
+        let entered = shared.claim(by, &rows, is_running);
         (entered, shared.earlier(is_running))
     };
-    note(&entered);
+    report(by, &entered);
     let has_waited = wait(tables, &entered.waits, &earlier, context);
     match has_waited {
         true => Claim::Waited,
         false => Claim::Entered(entered.ended),
     }
+}
+
+/// Returns whether no other transaction has entered anything, given that this one has.
+pub fn is_alone() -> bool {
+    shared(SharedWords::lock()).is_alone()
 }
 
 /// How many transactions with rows in progress have ended ([`InProgress::ended`]).
@@ -155,13 +164,22 @@ fn writer() -> Writer {
     }
 }
 
-/// Notes what this transaction has entered.
-fn note(entered: &Entered) {
-    SESSION.with_borrow_mut(|session| session.note(subtransaction::current(), entered));
+/// Notes how many rows are there, before more are entered: after an ERROR in the middle, these are
+/// withdrawn.
+fn note(shared: &mut InProgress<Shared>) {
+    let before = shared.count(own_number());
+    SESSION.with_borrow_mut(|session| session.note(subtransaction::current(), before));
+}
+
+/// Says when this transaction stores more rows than it enters.
+fn report(by: Writer, entered: &Entered) {
     if entered.became_whole {
         log(
-            "rows of this transaction are no longer entered as rows in progress",
-            "Until it ends, all others that store rows in the same table wait for it.",
+            format!(
+                "transaction {} stores too many rows to compare each with those of others",
+                by.transaction
+            ),
+            "Until it ends, all others that store rows in the same tables wait for it.",
         );
     }
 }
@@ -189,15 +207,19 @@ pub fn withdraw(added: Added) {
 }
 
 impl Session {
-    /// Notes how many rows were there when the running subtransaction entered its first. Those that
-    /// began later have ended, and can be rolled back with it only.
-    fn note(&mut self, running: pg_sys::SubTransactionId, entered: &Entered) {
+    /// Notes how many rows are there before the running subtransaction enters one. Those that began
+    /// later have ended: what they have entered counts as entered by the running one, since it can be
+    /// rolled back with that one only.
+    fn note(&mut self, running: pg_sys::SubTransactionId, mut before: usize) {
         self.has_entered = true;
-        while self.began.last().is_some_and(|(began, _)| *began > running) {
+        while let Some(&(began, earlier)) = self.began.last()
+            && began > running
+        {
+            before = earlier;
             self.began.pop();
         }
         if self.began.last().is_none_or(|(began, _)| *began < running) {
-            self.began.push((running, entered.before));
+            self.began.push((running, before));
         }
     }
 
@@ -219,22 +241,19 @@ fn on_end(ends: Ends) {
                 shared(SharedWords::lock()).withdraw(own_number(), left);
             }
         }
-        // An ERROR after this aborts the transaction.
+        // An ERROR after this aborts the transaction. Then the slot is given back as those of
+        // prepared transactions that have ended: another one may have it already.
         Ends::Prepares => {
-            session.prepared = shared(SharedWords::lock()).prepare(own_number(), is_running);
+            let prepared = shared(SharedWords::lock()).prepare(own_number(), is_running);
             let [_, most] = transaction::most();
             // Without any the server says so next.
-            if session.prepared.is_none() && most > 0 {
+            if prepared.is_none() && most > 0 {
                 too_many_prepared(most);
             }
         }
         Ends::Prepared => *session = Session::default(),
         Ends::Committed | Ends::Aborted => {
-            let mut shared = shared(SharedWords::lock());
-            shared.end(own_number());
-            if let Some(prepared) = session.prepared {
-                shared.end(prepared);
-            }
+            shared(SharedWords::lock()).end(own_number());
             *session = Session::default();
         }
     });

@@ -7,6 +7,7 @@ use simhash_fingerprint::hash::city64;
 use simhash_fingerprint::similarity::hash_list::{push, sort_distinct};
 use simhash_fingerprint::similarity::letters::Letters;
 use simhash_fingerprint::similarity::ngram_hashes::NgramHashes;
+use simhash_fingerprint::text::ngrams::GramLengths;
 use simhash_fingerprint::text::normal::for_each_chunk;
 use simhash_fingerprint::text::words::for_each_word;
 
@@ -32,7 +33,7 @@ pub fn features(
     });
     result?;
     let letters = Letters::new(text, pause)?;
-    let mut ngrams = NgramHashes::new(&letters, ngram);
+    let mut ngrams = NgramHashes::new(&letters, GramLengths::all(ngram));
     let mut limit = FEW;
     while let Some(hashes) = ngrams.next(pause) {
         for hash in hashes {

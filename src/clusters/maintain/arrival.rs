@@ -20,6 +20,7 @@ pub struct Arrival {
     ids_across_scopes: SavedQuery,
     ids: SavedQuery,
     to_unite: SavedQuery,
+    a_few_to_unite: SavedQuery,
     unite: SavedQuery,
     leave: SavedQuery,
     join_remembered: SavedQuery,
@@ -44,13 +45,14 @@ impl Arrival {
             statement.ids_across_scopes(),
             statement.ids(),
             statement.to_unite(),
+            statement.a_few_to_unite(),
             statement.unite(),
             statement.leave(),
             statement.join_answered(&leaf_name),
             statement.join_remembered(),
         ];
         let mut queries = texts.each_ref().map(|text| (&**text, types));
-        queries[10].1 = &types_with_key;
+        queries[11].1 = &types_with_key;
         let [
             is_stored,
             any_near,
@@ -59,6 +61,7 @@ impl Arrival {
             ids_across_scopes,
             ids,
             to_unite,
+            a_few_to_unite,
             unite,
             leave,
             join_answered,
@@ -72,6 +75,7 @@ impl Arrival {
             ids_across_scopes,
             ids,
             to_unite,
+            a_few_to_unite,
             unite,
             leave,
             join_remembered,
@@ -80,9 +84,19 @@ impl Arrival {
         }
     }
 
+    /// Returns the id of the cluster of the row, or of one that is named after it, and its key, as an
+    /// array, if there is one.
+    pub fn own_ids<'a>(
+        &self,
+        call: &TriggerCall<'a>,
+        row: &[Option<Value<'_>>],
+    ) -> Option<Value<'a>> {
+        ids(&self.own_ids, call, row)
+    }
+
     /// Returns whether there is an entry with the key, or a cluster named after it.
     pub fn has_entry(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
-        ids(&self.own_ids, call, row).is_some()
+        self.own_ids(call, row).is_some()
     }
 
     /// Returns the ids of the clusters of the row and of those near it, as an array.
@@ -97,6 +111,15 @@ impl Arrival {
         row: &[Option<Value<'_>>],
     ) -> Option<Value<'a>> {
         ids(&self.to_unite, call, row)
+    }
+
+    /// Returns the same for a few of the rows near it.
+    pub fn a_few_to_unite<'a>(
+        &self,
+        call: &TriggerCall<'a>,
+        row: &[Option<Value<'_>>],
+    ) -> Option<Value<'a>> {
+        ids(&self.a_few_to_unite, call, row)
     }
 
     /// Returns whether the new version is stored, and any row is near it.

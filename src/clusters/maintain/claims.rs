@@ -10,7 +10,7 @@ use pgrx::pg_sys::Oid;
 
 use crate::trigger::in_progress::{Claim, claim, ended, enter_all, place_number, table_number};
 use crate::trigger::scope::Scope;
-use simhash_pg::catalog::table::Column;
+use simhash_pg::catalog::table::{self, Column};
 use simhash_pg::catalog::table_name::{self, TableName};
 use simhash_pg::process::advisory_lock::{lock_until_commit, share_until_commit};
 use simhash_pg::process::error::Error;
@@ -53,6 +53,15 @@ impl ClaimedTables {
         enter_all(rows, &self.oids(), |_| self.context("comparing"));
     }
 
+    /// Has these clusters for this transaction alone until it ends. Returns whether it has waited
+    /// instead: then others may have changed what a row belongs to.
+    pub fn has_waited_for(self, clusters: &[Compared]) -> bool {
+        matches!(
+            claim(clusters, &self.oids(), |_| self.context("changing")),
+            Claim::Waited
+        )
+    }
+
     /// Keeps out those that write the whole table of clusters.
     pub fn share(self) {
         share_until_commit(self.clusters.into(), CLUSTERS);
@@ -64,7 +73,7 @@ impl ClaimedTables {
 
     /// Returns the line of CONTEXT for an ERROR while this waits.
     fn context(self, doing: &str) -> String {
-        let [rows, clusters] = self.oids().map(table_name::shown);
+        let [rows, clusters] = self.oids().map(|oid| table::name(oid).unwrap_or_default());
         match doing {
             "comparing" => format!("while comparing rows of \"{rows}\" with uncommitted rows"),
             _ => format!("while another transaction changes the same cluster in \"{clusters}\""),
@@ -137,7 +146,7 @@ impl Claims {
     }
 
     /// Returns clusters as they are entered, given an array of their ids.
-    fn clusters(&self, ids: Value<'_>) -> Vec<Compared> {
+    pub fn clusters(&self, ids: Value<'_>) -> Vec<Compared> {
         let clusters = self.tables.clusters.into();
         let hash = |id| self.hash.as_ref().map_or(0, |hash| hash.of_value(id));
         let mut rows: Vec<Compared> = (ids.array().items.into_iter().flatten())

@@ -18,20 +18,24 @@ use pgrx::pg_sys;
 
 use super::claims::ClaimedTables;
 use super::row;
+use crate::trigger::in_progress::is_alone;
 use simhash_pg::catalog::lookup::table_in;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::subtransaction::{self, Ends};
 use simhash_pg::sql::deferred_calls::DeferredCalls;
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::statement_end::fire_at_statement_end;
 use simhash_pg::sql::trigger::{TriggerCall, depth};
 use simhash_trigger::in_progress::Compared;
+
+/// Up to this number of rows, a statement holds clusters of all of them before it answers the first.
+const FEW: usize = 1024;
 
 /// Rows of one statement that are still to be answered.
 struct DeferredRows {
     calls: DeferredCalls,
     /// What they are as rows in progress.
-    in_progress: BTreeMap<ClaimedTables, Vec<Compared>>,
+    in_progress: InProgressOf,
     subtransaction: pg_sys::SubTransactionId,
     /// Nesting depth of the trigger functions: nested statements end one after the other.
     depth: i32,
@@ -62,7 +66,7 @@ pub fn defer(
         if is_first {
             rows.push(DeferredRows {
                 calls: DeferredCalls::default(),
-                in_progress: BTreeMap::new(),
+                in_progress: InProgressOf::new(),
                 subtransaction,
                 depth,
             });
@@ -117,6 +121,10 @@ pg_function! {
         let mut rows: Vec<DeferredRows> = ROWS
             .with_borrow_mut(|rows| rows.extract_if(.., |row| row.depth >= depth).collect());
         enter(&mut rows);
+        let count = rows.iter().map(|later| later.calls.len()).sum();
+        if (2..=FEW).contains(&count) && !is_alone() {
+            hold_clusters(args, &rows);
+        }
         for later in &rows {
             later.calls.make(args, row::answer);
         }
@@ -124,18 +132,43 @@ pg_function! {
     }
 }
 
+/// Rows in progress of each table of clusters, in any order and repeated.
+type InProgressOf = BTreeMap<ClaimedTables, Vec<Compared>>;
+
 /// Enters all these rows.
 fn enter(rows: &mut [DeferredRows]) {
-    let mut all: BTreeMap<ClaimedTables, Vec<Compared>> = BTreeMap::new();
+    let mut all = InProgressOf::new();
     for later in rows {
         for (tables, rows) in &mut later.in_progress {
             all.entry(*tables).or_default().append(rows);
         }
     }
-    for (tables, mut rows) in all {
-        let place = |row: &Compared| (row.place, row.fingerprint);
-        rows.sort_unstable_by_key(place);
-        rows.dedup_by_key(|row| place(row));
-        tables.enter(&rows);
+    for (tables, rows) in all {
+        tables.enter(&each_once(rows));
     }
+}
+
+/// Holds the clusters that these rows are likely to change, all at once. Each row holds what it
+/// changes in any case: this is for statements that would do so in different order, and deadlock.
+fn hold_clusters(args: &Args, rows: &[DeferredRows]) {
+    let mut has_waited = true;
+    while has_waited {
+        let mut all = InProgressOf::new();
+        for later in rows {
+            later.calls.make(args, |call| {
+                if let Some((tables, clusters)) = row::likely_clusters(call) {
+                    all.entry(tables).or_default().extend(clusters);
+                }
+            });
+        }
+        has_waited =
+            (all.into_iter()).any(|(tables, clusters)| tables.has_waited_for(&each_once(clusters)));
+    }
+}
+
+fn each_once(mut rows: Vec<Compared>) -> Vec<Compared> {
+    let place = |row: &Compared| (row.place, row.fingerprint);
+    rows.sort_unstable_by_key(place);
+    rows.dedup_by_key(|row| place(row));
+    rows
 }

@@ -6,6 +6,7 @@ use std::cell::{OnceCell, RefCell};
 
 use super::answered_rows;
 use super::arrival::Arrival;
+use super::claims::ClaimedTables;
 use super::deferred_rows::defer;
 use super::departure::Departure;
 use super::maintained::Maintained;
@@ -14,6 +15,7 @@ use crate::trigger::call::{Known, remembered};
 use simhash_pg::catalog::invalidation::Current;
 use simhash_pg::sql::trigger::{Event, TriggerCall};
 use simhash_pg::sql::value::Value;
+use simhash_trigger::in_progress::Compared;
 
 /// State that a session keeps for a trigger.
 struct RowTrigger {
@@ -101,6 +103,21 @@ pub fn maintain(call: &TriggerCall<'_>) {
         return trigger.answer(call, old, new);
     }
     defer(call, claims.tables, rows);
+}
+
+/// Returns clusters that the row of a call is likely to change, as rows in progress: most rows near
+/// it are in one.
+pub fn likely_clusters(call: &TriggerCall<'_>) -> Option<(ClaimedTables, Vec<Compared>)> {
+    let trigger = remembered(&KNOWN, call, || RowTrigger::new(call));
+    let (old, new) = trigger.changed(call)?;
+    let (arrival, claims) = (&trigger.arrival, &trigger.maintained.claims);
+    (trigger.maintained.clusters).check_rights(call, false);
+    let old = old.and_then(|old| arrival.own_ids(call, &old.parameters()));
+    let new = new.filter(Version::is_compared);
+    let new = new.and_then(|new| arrival.a_few_to_unite(call, &new.parameters()));
+    let ids = [old, new].into_iter().flatten();
+    let clusters = ids.flat_map(|ids| claims.clusters(ids)).collect();
+    Some((claims.tables, clusters))
 }
 
 /// Answers the row of a call, which is among those in progress.

@@ -170,6 +170,18 @@ impl Statement {
     /// Finds what [`Self::unite`] changes, as an array: the ids of the clusters of the row and of
     /// those near it, and the keys of those that are in no cluster.
     pub fn to_unite(&self) -> String {
+        self.ids_of(&self.keys())
+    }
+
+    /// Finds the same for a few of the rows near it.
+    pub fn a_few_to_unite(&self) -> String {
+        let Statement {
+            key, near, collate, ..
+        } = self;
+        self.ids_of(&format!("SELECT {key}{collate} AS key FROM {near} LIMIT 8"))
+    }
+
+    fn ids_of(&self, keys: &str) -> String {
         let Statement {
             clusters,
             equality,
@@ -177,7 +189,6 @@ impl Statement {
             key_type,
             ..
         } = self;
-        let keys = self.keys();
         let is_near = equality.clause("c.key", "near.key");
         format!(
             "SELECT pg_catalog.array_agg(ids.id) FROM (

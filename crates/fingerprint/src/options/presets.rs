@@ -162,12 +162,6 @@ const NGRAMS: Features = Features {
 
 /// About a word. Longer ones find less; long texts that have nothing to do with each other share
 /// too many shorter ones (docs/quality.md).
-const SHINGLES: GramLengths = GramLengths {
-    han: 2,
-    syllables: 3,
-    others: 5,
-};
-
 /// A preset whose bits are drawn from the features.
 const fn drawn(name: &'static str, hash: FeatureHash, value_as_text: bool, rules: Rules) -> Preset {
     Preset {
@@ -189,7 +183,7 @@ static PRESETS: [Preset; 9] = [
         false,
         Rules {
             features: NGRAMS,
-            ngram: SHINGLES,
+            ngram: GramLengths::SHINGLES,
             tf: Tf::Set,
             ..WORDS
         },

@@ -2,6 +2,8 @@
 //! of equal letters have equal hashes, whichever form their texts' letters have.
 
 use super::letters::Letters;
+use crate::text::ngrams::GramLengths;
+use std::ops::Range;
 
 /// Number of hashes of a block.
 pub const BLOCK: usize = 64;
@@ -19,27 +21,52 @@ const FACTOR: u64 = 0xa458_fea3_f493_3d7f;
 /// The n-grams of a text from a position on.
 pub struct NgramHashes<'l> {
     letters: &'l Letters,
-    n: usize,
+    lengths: Lengths,
+    /// The next n-gram of one length, or the letter that the next one ends with.
     next: usize,
     count: usize,
     block: [u64; BLOCK],
+    /// Letters of each n-gram of the block.
+    sizes: [u8; BLOCK],
+}
+
+#[derive(Clone, Copy)]
+enum Lengths {
+    /// All n-grams have one length.
+    One(usize),
+    ByScript(GramLengths),
 }
 
 impl<'l> NgramHashes<'l> {
-    /// A text of fewer than `n` letters is one n-gram by itself; one without letters has none.
-    pub fn new(letters: &'l Letters, n: usize) -> Self {
-        let n = n.min(letters.count());
-        let count = if n == 0 { 0 } else { letters.count() - n + 1 };
+    /// A text that is too short for an n-gram is one by itself; one without letters has none.
+    pub fn new(letters: &'l Letters, lengths: GramLengths) -> Self {
+        let count = letters.count();
+        let lengths = match letters {
+            Letters::Wide(_) if !lengths.is_one() => match lengths.has_ngram(letters) {
+                true => Lengths::ByScript(lengths),
+                false => Lengths::One(count),
+            },
+            _ => Lengths::One(lengths.others.min(count)),
+        };
+        let size = match lengths {
+            Lengths::One(n) => n.min(u8::MAX.into()) as u8,
+            Lengths::ByScript(_) => 0,
+        };
         Self {
             letters,
-            n,
+            lengths,
             next: 0,
-            count,
+            count: match lengths {
+                Lengths::One(0) => 0,
+                Lengths::One(n) => count - n + 1,
+                Lengths::ByScript(_) => count,
+            },
             block: [0; BLOCK],
+            sizes: [size; BLOCK],
         }
     }
 
-    /// Number of n-grams that are still to come.
+    /// How many n-grams are still to come, at most.
     pub fn remaining(&self) -> usize {
         self.count - self.next
     }
@@ -47,6 +74,11 @@ impl<'l> NgramHashes<'l> {
     /// Returns the next hashes, or None after the last. Calls `pause` now and then: the caller may
     /// want to stop.
     pub fn next(&mut self, pause: &mut dyn FnMut()) -> Option<&[u64]> {
+        self.next_sized(pause).map(|(hashes, _)| hashes)
+    }
+
+    /// As [`Self::next`], with the number of letters of each n-gram (255 where it is more).
+    pub fn next_sized(&mut self, pause: &mut dyn FnMut()) -> Option<(&[u64], &[u8])> {
         if self.next == self.count {
             return None;
         }
@@ -56,14 +88,54 @@ impl<'l> NgramHashes<'l> {
         let from = self.next;
         let some = BLOCK.min(self.remaining());
         self.next += some;
-        let letters = from..from + some + self.n - 1;
         let block = &mut self.block[..some];
-        match self.letters {
-            Letters::Ascii(all) => hash_into(&all[letters], self.n, block),
-            Letters::Wide(all) => hash_into(&all[letters], self.n, block),
-        }
-        Some(block)
+        let found = match (self.lengths, self.letters) {
+            (Lengths::One(n), Letters::Ascii(all)) => {
+                hash_into(&all[from..from + some + n - 1], n, block);
+                some
+            }
+            (Lengths::One(n), Letters::Wide(all)) => {
+                hash_into(&all[from..from + some + n - 1], n, block);
+                some
+            }
+            (Lengths::ByScript(lengths), Letters::Wide(all)) => {
+                hash_by_script(all, from..from + some, lengths, (block, &mut self.sizes))
+            }
+            // `new` gives these one length.
+            (Lengths::ByScript(_), Letters::Ascii(_)) => 0,
+        };
+        Some((&self.block[..found], &self.sizes[..found]))
     }
+}
+
+impl GramLengths {
+    /// Returns whether a letter of a text ends an n-gram.
+    pub fn has_ngram(&self, letters: &Letters) -> bool {
+        match letters {
+            Letters::Ascii(all) => self.others <= all.len(),
+            Letters::Wide(all) => (1..)
+                .zip(all)
+                .any(|(count, letter)| self.for_code(*letter) <= count),
+        }
+    }
+}
+
+/// Hashes the n-grams that end with these letters, and returns how many there are.
+fn hash_by_script(
+    letters: &[u32],
+    ends: Range<usize>,
+    lengths: GramLengths,
+    (hashes, sizes): (&mut [u64], &mut [u8]),
+) -> usize {
+    let mut count = 0;
+    for end in ends {
+        if let Some(first) = (end + 1).checked_sub(lengths.for_code(letters[end])) {
+            hashes[count] = hash_of(&letters[first..=end]);
+            sizes[count] = (end + 1 - first) as u8;
+            count += 1;
+        }
+    }
+    count
 }
 
 fn hash_into<T: Copy + Into<u32>>(letters: &[T], n: usize, hashes: &mut [u64]) {

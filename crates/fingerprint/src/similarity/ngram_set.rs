@@ -9,6 +9,7 @@ use super::hash_list::sort_distinct;
 use super::letters::Letters;
 use super::ngram_hashes::{BLOCK, NgramHashes};
 use crate::error::Error;
+use crate::text::ngrams::GramLengths;
 
 /// Number of hashes that take long to process, some ms: the caller may want to stop.
 const LONG: usize = 1 << 16;
@@ -20,10 +21,9 @@ const FIRST: u64 = 1;
 const SECOND: u64 = 2;
 
 /// The set of n-grams of a text.
-#[derive(Default)]
 pub struct NgramSet {
-    /// Number of letters of an n-gram.
-    n: usize,
+    /// Letters of an n-gram.
+    lengths: GramLengths,
     /// Number of n-grams.
     count: usize,
     tables: Tables,
@@ -61,13 +61,24 @@ pub enum Similarity {
     Exactly(f64),
 }
 
+impl Default for NgramSet {
+    fn default() -> Self {
+        Self {
+            lengths: GramLengths::SHINGLES,
+            count: 0,
+            tables: Tables::default(),
+            rest: Vec::new(),
+        }
+    }
+}
+
 impl NgramSet {
     /// Makes this the set of the n-grams of a text. A text of fewer letters is one n-gram by itself;
-    /// one without letters has none. `n` is at least 1.
+    /// one without letters has none. Lengths are at least 1.
     pub fn fill(
         &mut self,
         letters: &Letters,
-        n: usize,
+        lengths: GramLengths,
         scratch: &mut Scratch,
         pause: &mut dyn FnMut(),
     ) -> Result<(), Error> {
@@ -75,7 +86,7 @@ impl NgramSet {
         let [left, rest] = &mut scratch.left;
         let mut counts = HashCounts::default();
         clear(first, letters.count())?;
-        let mut hashes = NgramHashes::new(letters, n);
+        let mut hashes = NgramHashes::new(letters, lengths);
         left.clear();
         while let Some(block) = hashes.next(pause) {
             add::<FIRST>(first, block, left, &mut counts)?;
@@ -84,7 +95,7 @@ impl NgramSet {
         rest.clear();
         add_rotated::<FIRST>(first, second, left, rest, &mut counts, pause)?;
         std::mem::swap(&mut self.rest, rest);
-        self.n = n;
+        self.lengths = lengths;
         self.count = counts.different + self.rest.len();
         Ok(())
     }
@@ -141,7 +152,7 @@ impl NgramSet {
         scratch: &mut Scratch,
         pause: &mut dyn FnMut(),
     ) -> Result<Option<HashCounts>, Error> {
-        let mut hashes = NgramHashes::new(other, self.n);
+        let mut hashes = NgramHashes::new(other, self.lengths);
         if self.count > 0 && stop(HashCounts::default(), hashes.remaining()) {
             return Ok(None);
         }
@@ -170,9 +181,9 @@ impl NgramSet {
 
 /// Returns |A and B| / |A or B| of two texts' sets of n-grams; None if neither has a letter. To
 /// compare a text with many, keep its [`NgramSet`].
-pub fn jaccard(a: &Letters, b: &Letters, n: usize) -> Result<Option<f64>, Error> {
+pub fn jaccard(a: &Letters, b: &Letters, lengths: GramLengths) -> Result<Option<f64>, Error> {
     let (mut set, mut scratch) = (NgramSet::default(), Scratch::default());
-    set.fill(a, n, &mut scratch, &mut || {})?;
+    set.fill(a, lengths, &mut scratch, &mut || {})?;
     Ok(match set.compare(b, 0.0, &mut scratch, &mut || {})? {
         Similarity::Exactly(similarity) => Some(similarity),
         _ => None,
@@ -271,7 +282,8 @@ mod tests {
         // What the sets of other texts leave behind has no influence.
         let other = letters("the quick brown fox");
         for letters in [&other, &letters(a)] {
-            set.fill(letters, n, &mut scratch, &mut || {}).unwrap();
+            set.fill(letters, GramLengths::all(n), &mut scratch, &mut || {})
+                .unwrap();
         }
         set.compare(&other, 0.0, &mut scratch, &mut || {}).unwrap();
         set.compare(&letters(b), least, &mut scratch, &mut || {})
@@ -282,7 +294,7 @@ mod tests {
         let similarity = compare(a, b, n, 0.0);
         assert_ne!(similarity, Similarity::TooLow, "{a:?}, {b:?}");
         let letters = |text| Letters::new(text, &mut || {}).unwrap();
-        let found = super::jaccard(&letters(a), &letters(b), n).unwrap();
+        let found = super::jaccard(&letters(a), &letters(b), GramLengths::all(n)).unwrap();
         assert_eq!(
             found.map_or(Similarity::Undefined, Similarity::Exactly),
             similarity
@@ -293,7 +305,8 @@ mod tests {
     fn containment(a: &str, b: &str, n: usize) -> Option<f64> {
         let letters = |text| Letters::new(text, &mut || {}).unwrap();
         let (mut set, mut scratch) = (NgramSet::default(), Scratch::default());
-        set.fill(&letters(a), n, &mut scratch, &mut || {}).unwrap();
+        set.fill(&letters(a), GramLengths::all(n), &mut scratch, &mut || {})
+            .unwrap();
         set.containment(&letters(b), &mut scratch, &mut || {})
             .unwrap()
     }
@@ -341,13 +354,53 @@ mod tests {
         let (mut set, mut scratch, mut pauses) = (NgramSet::default(), Scratch::default(), 0);
         let mut pause = || pauses += 1;
         let letters = [&a, &b].map(|text| Letters::new(text, &mut || {}).unwrap());
-        set.fill(&letters[0], 9, &mut scratch, &mut pause).unwrap();
+        set.fill(&letters[0], GramLengths::all(9), &mut scratch, &mut pause)
+            .unwrap();
         let found = set
             .compare(&letters[1], 0.0, &mut scratch, &mut pause)
             .unwrap();
         assert!(!set.rest.is_empty() && !scratch.left[1].is_empty());
         assert_eq!(found, Similarity::Exactly(expected(&a, &b, 9).unwrap()));
         assert!(pauses > 100, "{pauses} pauses");
+    }
+
+    /// As features have them: by the script of the letter that an n-gram ends with.
+    #[test]
+    fn lengths_by_script() {
+        let by_script = |a, b| {
+            let letters = |text| Letters::new(text, &mut || {}).unwrap();
+            super::jaccard(&letters(a), &letters(b), GramLengths::SHINGLES).unwrap()
+        };
+        // 路灯 灯坏 坏了, 路灯 灯没 没了.
+        assert_eq!(by_script("路灯坏了", "路灯没了"), Some(1.0 / 5.0));
+        assert_eq!(by_script("abcdef", "abcdeg"), Some(1.0 / 3.0));
+        // b灯, 灯坏: ab has no n-gram of its own.
+        assert_eq!(by_script("ab灯坏", "b灯坏"), Some(1.0));
+        assert_eq!(by_script("あいうえ", "あいう"), Some(1.0 / 2.0));
+        assert_eq!(by_script("é", "é"), Some(1.0));
+        assert_eq!(by_script("é", "éa"), Some(0.0));
+        // Texts with and without wide letters meet.
+        assert_eq!(by_script("abcde灯", "abcde"), Some(1.0 / 2.0));
+    }
+
+    proptest! {
+        #[test]
+        fn lengths_by_script_are_those_of_features(
+            a in "[abあい中文か𠀀， ]{0,150}", b in "[abあい中文か𠀀， ]{0,150}",
+        ) {
+            let grams = |text: &str| {
+                let (mut all, mut ngrams) = (HashSet::new(), crate::text::ngrams::Ngrams::new(GramLengths::SHINGLES));
+                ngrams.chunk(text, &mut |gram| { all.insert(gram.to_owned()); });
+                ngrams.finish(&mut |gram| { all.insert(gram.to_owned()); });
+                all
+            };
+            let sets = [grams(&a), grams(&b)];
+            let either = sets[0].union(&sets[1]).count();
+            let expected = (either > 0)
+                .then(|| sets[0].intersection(&sets[1]).count() as f64 / either as f64);
+            let letters = |text| Letters::new(text, &mut || {}).unwrap();
+            prop_assert_eq!(super::jaccard(&letters(&a), &letters(&b), GramLengths::SHINGLES).unwrap(), expected);
+        }
     }
 
     proptest! {

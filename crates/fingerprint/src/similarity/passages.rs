@@ -6,32 +6,36 @@ use super::hash_list::{push, sort_distinct};
 use super::letters::Letters;
 use super::ngram_hashes::NgramHashes;
 use crate::error::Error;
+use crate::text::ngrams::GramLengths;
 use std::collections::VecDeque;
 
 /// Sets `chosen` to the hashes of the chosen n-grams, sorted, each once. Of each `least - n + 1`
-/// n-grams in a row that with the smallest hash is chosen, the last of equal ones: on average one in
-/// half as many. A text with fewer has one. `least` is at least `n`.
+/// n-grams of n letters in a row that with the smallest hash is chosen, the last of equal ones: on
+/// average one in half as many. A text with fewer has one. Where a script has shorter n-grams, each
+/// counts for as many more. `least` is at least the length for other scripts.
 pub fn passages(
     letters: &Letters,
-    n: usize,
+    lengths: GramLengths,
     least: usize,
     chosen: &mut Vec<u64>,
     pause: &mut dyn FnMut(),
 ) -> Result<(), Error> {
-    let window = least - n + 1;
-    let mut hashes = NgramHashes::new(letters, n);
-    // N-grams of the window that are smaller than all behind them, with their positions.
+    let window = (least - lengths.others + 1) * UNITS;
+    let mut hashes = NgramHashes::new(letters, lengths);
+    // N-grams of the window that are smaller than all behind them, with where they end, in units.
     let mut minima: VecDeque<(usize, u64)> = VecDeque::new();
     let (mut count, mut last) = (0, None);
     chosen.clear();
-    while let Some(block) = hashes.next(pause) {
-        for &hash in block {
+    while let Some((block, sizes)) = hashes.next_sized(pause) {
+        for (&hash, &size) in block.iter().zip(sizes) {
             while minima.back().is_some_and(|(_, other)| *other >= hash) {
                 minima.pop_back();
             }
+            count += units(size.into(), lengths);
             minima.push_back((count, hash));
-            count += 1;
-            if minima[0].0 + window < count {
+            // What lies in the window depends on its own letters alone, so two texts that share
+            // them have the same one.
+            while minima[0].0 + window <= count {
                 minima.pop_front();
             }
             if count >= window && last != Some(minima[0].0) {
@@ -47,6 +51,15 @@ pub fn passages(
     Ok(())
 }
 
+/// Units of an n-gram of the longest kind.
+const UNITS: usize = 5;
+
+/// What an n-gram counts, in units: a shorter one more, so that a Han letter counts as 2.4 letters of
+/// an alphabet. A text that is too short for an n-gram is one.
+fn units(size: usize, lengths: GramLengths) -> usize {
+    (UNITS * lengths.others / size.max(1)).max(UNITS)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,14 +69,21 @@ mod tests {
     fn passages_of(text: &str, n: usize, least: usize) -> Vec<u64> {
         let letters = Letters::new(text, &mut || {}).unwrap();
         let mut chosen = Vec::new();
-        passages(&letters, n, least, &mut chosen, &mut || {}).unwrap();
+        passages(
+            &letters,
+            GramLengths::all(n),
+            least,
+            &mut chosen,
+            &mut || {},
+        )
+        .unwrap();
         chosen
     }
 
     /// The same by the definition.
     fn expected(text: &str, n: usize, least: usize) -> Vec<u64> {
         let letters = Letters::new(text, &mut || {}).unwrap();
-        let (mut all, mut hashes) = (Vec::new(), NgramHashes::new(&letters, n));
+        let (mut all, mut hashes) = (Vec::new(), NgramHashes::new(&letters, GramLengths::all(n)));
         while let Some(block) = hashes.next(&mut || {}) {
             all.extend_from_slice(block);
         }
@@ -89,6 +109,24 @@ mod tests {
             passage in "[a-d中]{40,60}", n in 1usize..20,
         ) {
             let (one, other) = (passages_of(&format!("{a}{passage}{b}"), n, 40), passages_of(&format!("{c} {passage} {d}"), n, 40));
+            prop_assert!(one.iter().any(|hash| other.contains(hash)));
+        }
+    }
+
+    proptest! {
+        /// Han letters in a row, or as many more of other scripts, are enough.
+        #[test]
+        fn passages_by_script_meet(
+            a in "[a-z中-文]{0,60}", b in "[a-z中-文]{0,60}", c in "[a-z中-文]{0,60}", d in "[a-z中-文]{0,60}",
+            passage in prop_oneof!["[中-文]{17,30}", "[あ-ん]{25,40}", "[a-d]{40,60}", "[a-d]{12,20}[中-文]{22,30}"],
+        ) {
+            let chosen = |text: String| {
+                let letters = Letters::new(&text, &mut || {}).unwrap();
+                let mut chosen = Vec::new();
+                passages(&letters, GramLengths::PASSAGES, 40, &mut chosen, &mut || {}).unwrap();
+                chosen
+            };
+            let (one, other) = (chosen(format!("{a}{passage}{b}")), chosen(format!("{c}，{passage}{d}")));
             prop_assert!(one.iter().any(|hash| other.contains(hash)));
         }
     }

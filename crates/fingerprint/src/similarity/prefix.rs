@@ -7,6 +7,7 @@
 use super::letters::Letters;
 use super::ngram_hashes::NgramHashes;
 use crate::error::Error;
+use crate::text::ngrams::GramLengths;
 
 /// N-grams that a prefix has beyond those it needs. Different texts have a rare n-gram in common by
 /// chance, but hardly this many more.
@@ -74,8 +75,8 @@ pub struct Parts {
 /// Makes the prefixes of some texts: first count the n-grams of all of them, then make prefixes.
 pub struct PrefixMaker {
     least: Least,
-    /// Number of letters of an n-gram.
-    n: usize,
+    /// Letters of an n-gram.
+    lengths: GramLengths,
     /// How often n-grams occur, a counter for each value of their hashes' highest bits (a count-min
     /// sketch of one row). Where two n-grams share one, a rare one may count as frequent: prefixes
     /// are right whatever the counters say, as long as they stay the same.
@@ -86,7 +87,7 @@ pub struct PrefixMaker {
 
 impl PrefixMaker {
     /// Counts in `memory` bytes.
-    pub fn new(least: Least, n: usize, memory: usize) -> Result<Self, Error> {
+    pub fn new(least: Least, lengths: GramLengths, memory: usize) -> Result<Self, Error> {
         let most = (memory / size_of::<u16>()).clamp(COUNTERS.0, COUNTERS.1);
         let count = 1 << most.ilog2();
         let mut counters = Vec::new();
@@ -94,7 +95,7 @@ impl PrefixMaker {
         counters.resize(count, 0);
         Ok(Self {
             least,
-            n,
+            lengths,
             counters,
             ngrams: Vec::new(),
         })
@@ -102,7 +103,7 @@ impl PrefixMaker {
 
     /// Counts the n-grams of a text.
     pub fn count(&mut self, letters: &Letters, pause: &mut dyn FnMut()) {
-        let mut hashes = NgramHashes::new(letters, self.n);
+        let mut hashes = NgramHashes::new(letters, self.lengths);
         let count = self.counters.len();
         while let Some(block) = hashes.next(pause) {
             for hash in block {
@@ -120,7 +121,7 @@ impl PrefixMaker {
         prefix: &mut Vec<u32>,
         pause: &mut dyn FnMut(),
     ) -> Result<u32, Error> {
-        let mut hashes = NgramHashes::new(letters, self.n);
+        let mut hashes = NgramHashes::new(letters, self.lengths);
         let counters = &self.counters;
         self.ngrams.clear();
         prefix.clear();
@@ -180,7 +181,7 @@ mod tests {
     fn the_rarest_ngrams_come_first_each_once() {
         let letters = |text: &str| Letters::new(text, &mut || {}).unwrap();
         let least = Least::new(0.9).unwrap();
-        let mut maker = PrefixMaker::new(least, 2, 1 << 16).unwrap();
+        let mut maker = PrefixMaker::new(least, GramLengths::all(2), 1 << 16).unwrap();
         let common = "abcdefghijklmnopqrstuvwxyz".repeat(2);
         for _ in 0..3 {
             maker.count(&letters(&common), &mut || {});

@@ -189,6 +189,7 @@ mod tests {
     use super::super::ngram_set::{NgramSet, Scratch, Similarity};
     use super::super::prefix::PrefixMaker;
     use super::*;
+    use crate::text::ngrams::GramLengths;
     use proptest::prelude::*;
     use std::collections::HashSet;
 
@@ -196,7 +197,7 @@ mod tests {
 
     /// The pairs of texts that the index finds, by its blocks of so much memory.
     fn found(letters: &[Letters], least: Least, memory: usize) -> HashSet<(usize, usize)> {
-        let mut maker = PrefixMaker::new(least, N, memory).unwrap();
+        let mut maker = PrefixMaker::new(least, GramLengths::all(N), memory).unwrap();
         letters
             .iter()
             .for_each(|letters| maker.count(letters, &mut || {}));
@@ -229,7 +230,8 @@ mod tests {
         let (mut set, mut scratch, mut pairs) =
             (NgramSet::default(), Scratch::default(), HashSet::new());
         for (number, first) in letters.iter().enumerate() {
-            set.fill(first, N, &mut scratch, &mut || {}).unwrap();
+            set.fill(first, GramLengths::all(N), &mut scratch, &mut || {})
+                .unwrap();
             for (other, second) in letters.iter().enumerate() {
                 let similarity = set.compare(second, least, &mut scratch, &mut || {});
                 if matches!(similarity, Ok(Similarity::Exactly(_))) {
@@ -287,7 +289,7 @@ mod tests {
             // Also at the similarity of a pair, where rounding decides.
             let (a, b) = (exact % texts.len(), exact / 7 % texts.len());
             let (mut set, mut scratch) = (NgramSet::default(), Scratch::default());
-            set.fill(&letters[a], N, &mut scratch, &mut || {}).unwrap();
+            set.fill(&letters[a], GramLengths::all(N), &mut scratch, &mut || {}).unwrap();
             let pair = match set.compare(&letters[b], 0.0, &mut scratch, &mut || {}) {
                 Ok(Similarity::Exactly(similarity)) if similarity > 0.0 => similarity,
                 _ => 0.9,

@@ -4,7 +4,7 @@
 
 use crate::error::Error;
 use crate::hash::Hashed;
-use crate::text::ngrams::is_letter;
+use crate::text::ngrams::{GramLengths, is_letter};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::ops::Range;
@@ -97,16 +97,66 @@ fn may_compose(c: char) -> bool {
             .is_some_and(|c| is_combining_mark(c) || matches!(c, '\u{1160}'..='\u{11ff}'))
 }
 
-/// Returns the passages of at least `least` letters that two texts share, in the order of the second
-/// text, in which none overlaps another. `least` is at least 1.
+/// How long a passage is at least.
+#[derive(Clone, Copy)]
+pub enum Least {
+    /// That many letters, at least 1.
+    Letters(usize),
+    /// That many letters of an alphabet, or fewer where they say more: a Han letter counts as 2.4
+    /// of them, a kana or a syllable of Hangul as 1.6.
+    ByScript(usize),
+}
+
+/// Units of a letter of an alphabet, for [`Least::ByScript`].
+const UNITS: usize = 5;
+
+/// Units of a letter.
+fn units(letter: char) -> usize {
+    let lengths = GramLengths::PASSAGES;
+    UNITS * lengths.others / lengths.for_letter(letter)
+}
+
+impl Least {
+    /// Letters of the stretches that are looked up. Few are needed in a text of which most letters
+    /// count for more.
+    fn stretch(&self, a: &[char], b: &[char]) -> usize {
+        match *self {
+            Least::Letters(least) => least,
+            Least::ByScript(least) => {
+                let mean = |letters: &[char]| {
+                    let all: usize = letters.iter().map(|letter| units(*letter)).sum();
+                    all / letters.len().max(1)
+                };
+                let most = mean(a).max(mean(b)).max(UNITS);
+                (least * UNITS / most.next_multiple_of(UNITS)).max(1)
+            }
+        }
+    }
+
+    fn allows(&self, passage: &[char]) -> bool {
+        match *self {
+            Least::Letters(least) => passage.len() >= least,
+            Least::ByScript(least) => {
+                passage.iter().map(|letter| units(*letter)).sum::<usize>() >= UNITS * least
+            }
+        }
+    }
+}
+
+/// Returns the passages that two texts share, in the order of the second text, in which none
+/// overlaps another.
 pub fn shared_passages(
     a: &str,
     b: &str,
-    least: usize,
+    least: Least,
     pause: &mut dyn FnMut(),
 ) -> Result<Vec<Passage>, Error> {
     let a = PlacedLetters::new(a, pause)?;
     let b = PlacedLetters::new(b, pause)?;
+    let (allows, least) = (
+        |passage: &[char]| least.allows(passage),
+        least.stretch(&a.letters, &b.letters),
+    );
     let places = Places::new(&hashes(&a.letters, least, pause)?, pause)?;
     let hashes = hashes(&b.letters, least, pause)?;
     let mut found = Vec::new();
@@ -124,7 +174,7 @@ pub fn shared_passages(
             }
         }
         let (length, start) = longest;
-        if length < least {
+        if length < least || !allows(&b.letters[at..at + length]) {
             at += 1;
             continue;
         }
@@ -233,7 +283,7 @@ mod tests {
         let part = |text: &str, start, length| -> String {
             text.chars().skip(start).take(length).collect()
         };
-        let passages = shared_passages(a, b, least, &mut || {}).unwrap();
+        let passages = shared_passages(a, b, Least::Letters(least), &mut || {}).unwrap();
         let bytes = |p: &Passage| a[p.bytes_of_a.clone()] == part(a, p.start[0], p.length[0]);
         assert!(passages.iter().all(bytes));
         let texts = |p: &Passage| {
@@ -243,6 +293,41 @@ mod tests {
             )
         };
         passages.iter().map(texts).collect()
+    }
+
+    #[test]
+    fn a_sentence_of_han_is_a_passage() {
+        let sentence = "公司从去年三月起就不再清理楼道垃圾，夏天臭气熏天";
+        let (a, b) = (
+            format!("我家住在幸福路。物业{sentence}。请派人调查"),
+            format!("网友称，{sentence}，引起不满"),
+        );
+        let found =
+            |a: &str, b: &str| shared_passages(a, b, Least::ByScript(40), &mut || {}).unwrap();
+        let passages = found(&a, &b);
+        assert_eq!(passages.len(), 1);
+        assert_eq!(&a[passages[0].bytes_of_a.clone()], sentence);
+        let short = "公司从去年三月起就不再清理楼道垃";
+        assert_eq!(short.chars().count(), 16);
+        assert!(found(&format!("我{short}在"), &format!("你{short}的")).is_empty());
+        // Letters of an alphabet in a text of Han need as many as elsewhere.
+        let latin = "an english phrase with some letters";
+        assert!(
+            found(
+                &format!("{a}{latin}"),
+                &format!("{latin}图书馆每天下午五点关门")
+            )
+            .is_empty()
+        );
+        let latin = format!("{latin} and more of them than forty");
+        assert_eq!(
+            found(
+                &format!("{a}{latin}"),
+                &format!("{latin}图书馆每天下午五点关门")
+            )
+            .len(),
+            1
+        );
     }
 
     #[test]
@@ -301,7 +386,7 @@ mod tests {
     #[test]
     fn many_marks_and_long_passages_pause() {
         let (marks, mut pauses) = ("\u{301}".repeat(100_000), 0);
-        shared_passages(&marks, "a", 1, &mut || pauses += 1).unwrap();
+        shared_passages(&marks, "a", Least::Letters(1), &mut || pauses += 1).unwrap();
         assert!(pauses >= 20, "{pauses}");
     }
 
@@ -309,7 +394,7 @@ mod tests {
     fn repeated_stretches_are_linear() {
         let (a, b) = ("ab".repeat(200_000), "ba".repeat(200_000) + "c");
         let mut pauses = 0;
-        let passages = shared_passages(&a, &b, 40, &mut || pauses += 1).unwrap();
+        let passages = shared_passages(&a, &b, Least::Letters(40), &mut || pauses += 1).unwrap();
         assert_eq!(passages.iter().map(|p| p.length[1]).sum::<usize>(), 399_999);
         assert!(pauses > 100);
     }
@@ -323,7 +408,7 @@ mod tests {
                 prop_assert!(letters(&in_a).len() >= least);
             }
             // What is left of the second text between passages has no stretch of the first.
-            let passages = shared_passages(&a, &b, least, &mut || {}).unwrap();
+            let passages = shared_passages(&a, &b, Least::Letters(least), &mut || {}).unwrap();
             let mut end = 0;
             for start in passages.iter().map(|p| (p.start[1], p.length[1])).chain([(b.len(), 0)]) {
                 prop_assert!(start.0 >= end);

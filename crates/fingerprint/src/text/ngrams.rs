@@ -15,6 +15,19 @@ pub struct GramLengths {
 }
 
 impl GramLengths {
+    /// Those by which texts are compared, and of which shingles are made.
+    pub const SHINGLES: Self = Self {
+        han: 2,
+        syllables: 3,
+        others: 5,
+    };
+    /// Those by which a part of a text is found in another.
+    pub const PASSAGES: Self = Self {
+        han: 5,
+        syllables: 7,
+        others: 12,
+    };
+
     /// The same length for all scripts.
     pub const fn all(n: usize) -> Self {
         GramLengths {
@@ -33,6 +46,17 @@ impl GramLengths {
             _ if is_syllable(letter) => self.syllables,
             _ => self.others,
         }
+    }
+
+    /// As [`Self::for_letter`], for the number of a letter.
+    #[inline]
+    pub fn for_code(&self, letter: u32) -> usize {
+        self.for_letter(char::from_u32(letter).unwrap_or_default())
+    }
+
+    /// Returns whether all scripts have the same length.
+    pub fn is_one(&self) -> bool {
+        self.han == self.others && self.syllables == self.others
     }
 
     fn longest(&self) -> usize {
