@@ -32,7 +32,7 @@ LONG='007_corrupt 014_size 021_estimates 025_pairs_clusters 028_flipped_bytes 03
 # Random schedules, which are worth hours.
 SOAKED='001_crash 002_concurrency 004_cancel 006_unlogged_temp 007_corrupt 010_standby 011_transactions
 	012_fdw 013_directory 014_size 015_crash_points 017_nearest 019_vacuum 020_parallel_build 023_roots
-	027_verify_beside_writers 028_flipped_bytes 031_damaged_answers 032_full_disk 035_many_scopes 036_dead_postings 043_writers 050_flag 051_within 052_kept_clusters
+	027_verify_beside_writers 028_flipped_bytes 031_damaged_answers 032_full_disk 035_many_scopes 036_dead_postings 043_writers 044_cluster_writers 050_flag 051_within 052_kept_clusters
 	053_kept_alone 080_attack'
 # Fingerprints, the index and triggers, in files that end soon.
 UNDER_VALGRIND='copies flag fingerprint index_basics kept_pending'

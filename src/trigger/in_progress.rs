@@ -1,6 +1,7 @@
 //! What this session has stored and not yet committed, for the sessions whose rows are compared with
 //! it ([`simhash_trigger::in_progress`] says how they meet). The flagging trigger enters each row
-//! here before it searches. What a session has entered goes with its transaction or subtransaction;
+//! here before it searches; the one that keeps clusters enters the rows of a statement, and the
+//! clusters that it changes. What a session has entered goes with its transaction or subtransaction;
 //! what a prepared transaction has entered stays until that one has ended.
 
 use std::cell::{Cell, RefCell};
@@ -8,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
 use pgrx::pg_sys;
 
-use simhash_pg::process::backend::database;
+use simhash_pg::process::backend::{check_for_interrupts, database};
 use simhash_pg::process::error::{Error, log};
 use simhash_pg::process::shared_words::SharedWords;
 use simhash_pg::process::subtransaction::{self, Ends};
@@ -68,19 +69,109 @@ fn table_parts(table: pg_sys::Oid, column: u16) -> [u64; 3] {
 /// `context` says, given the key of such a row, what this one waits for.
 pub fn enter(row: RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Added {
     begin();
-    let by = Writer {
-        slot: own_number(),
-        transaction: transaction::top(),
-        subtransaction: transaction::current(),
-    };
+    let by = writer();
     let (entered, earlier) = {
         let mut shared = shared(SharedWords::lock());
-        // First: after an ERROR, what was entered before it is withdrawn.
-        let before = shared.count(by.slot);
-        SESSION.with_borrow_mut(|session| session.note(subtransaction::current(), before));
+        note(&mut shared);
         let entered = shared.enter(by, &row.compared, row.key, is_running);
         (entered, shared.earlier(is_running))
     };
+    report(by, &entered);
+    wait(row.tables, &entered.waits, &earlier, context);
+    Added {
+        compared: row.compared,
+        entered,
+    }
+}
+
+/// Enters many rows, before it waits for anyone: those that this transaction has not entered.
+pub fn enter_all(rows: &[Compared], tables: &[pg_sys::Oid], context: impl Fn(&Wait) -> String) {
+    begin();
+    let by = writer();
+    let (mut waits, mut earlier) = (Vec::new(), Vec::new());
+    for rows in rows.chunks(AT_ONCE) {
+        check_for_interrupts();
+        let entered = {
+            let mut shared = shared(SharedWords::lock());
+            note(&mut shared);
+            let rows = shared.new_rows(by.slot, rows);
+            let entered = shared.enter(by, &rows, Key::default(), is_running);
+            earlier = shared.earlier(is_running);
+            entered
+        };
+        report(by, &entered);
+        waits.extend(entered.waits);
+    }
+    wait(tables, &waits, &earlier, context);
+}
+
+/// How a [`claim`] ended.
+pub enum Claim {
+    /// This transaction had entered all of the rows before.
+    Known,
+    /// It has entered them. The number is that of [`ended`].
+    Entered(u64),
+    /// It has entered none, but has waited for others.
+    Waited,
+}
+
+/// Enters rows at once, unless others have entered one that is near and not yet committed. Then it
+/// waits for these, and enters none.
+pub fn claim(
+    rows: &[Compared],
+    tables: &[pg_sys::Oid],
+    context: impl Fn(&Wait) -> String,
+) -> Claim {
+    begin();
+    let by = writer();
+    let (entered, earlier) = {
+        let mut shared = shared(SharedWords::lock());
+        let rows = shared.new_rows(by.slot, rows);
+        if rows.is_empty() {
+            return Claim::Known;
+        }
+        note(&mut shared);
+        let entered = shared.claim(by, &rows, is_running);
+        (entered, shared.earlier(is_running))
+    };
+    report(by, &entered);
+    let has_waited = wait(tables, &entered.waits, &earlier, context);
+    match has_waited {
+        true => Claim::Waited,
+        false => Claim::Entered(entered.ended),
+    }
+}
+
+/// Returns whether no other transaction has entered anything, given that this one has.
+pub fn is_alone() -> bool {
+    shared(SharedWords::lock()).is_alone()
+}
+
+/// How many transactions with rows in progress have ended ([`InProgress::ended`]).
+pub fn ended() -> u64 {
+    shared(SharedWords::lock()).ended()
+}
+
+/// How many rows [`enter_all`] enters while it has the memory alone.
+const AT_ONCE: usize = 1024;
+
+fn writer() -> Writer {
+    Writer {
+        slot: own_number(),
+        transaction: transaction::top(),
+        subtransaction: transaction::current(),
+    }
+}
+
+/// Notes how many rows are there, before more are entered: after an ERROR in the middle, these are
+/// withdrawn.
+fn note(shared: &mut InProgress<Shared>) {
+    let before = shared.count(own_number());
+    SESSION.with_borrow_mut(|session| session.note(subtransaction::current(), before));
+}
+
+/// Says when this transaction stores more rows than it enters.
+fn report(by: Writer, entered: &Entered) {
     if entered.became_whole {
         log(
             format!(
@@ -90,16 +181,20 @@ pub fn enter(row: RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Added
             "Until it ends, all others that store rows in the same tables wait for it.",
         );
     }
-    for wait in &entered.waits {
+}
+
+/// Waits for others. Returns whether there was anyone to wait for.
+fn wait(
+    tables: &[pg_sys::Oid],
+    waits: &[Wait],
+    earlier: &[u32],
+    context: impl Fn(&Wait) -> String,
+) -> bool {
+    for wait in waits {
         transaction::wait_until_ended(wait.transaction, &context(wait));
     }
-    if !earlier.is_empty() {
-        wait_for_earlier(row.tables, &earlier, context);
-    }
-    Added {
-        compared: row.compared,
-        entered,
-    }
+    let has_waited = !earlier.is_empty() && wait_for_earlier(tables, earlier, context);
+    has_waited || !waits.is_empty()
 }
 
 /// Withdraws a row that is not stored after all, if nothing was entered after it that matters.
@@ -188,8 +283,13 @@ fn prepared_transactions() -> Vec<u32> {
 }
 
 /// Waits for those of these transactions that may have stored rows in one of the tables. What they
-/// have stored is not known: memory was lost when the server stopped.
-fn wait_for_earlier(tables: &[pg_sys::Oid], earlier: &[u32], context: impl Fn(&Wait) -> String) {
+/// have stored is not known: memory was lost when the server stopped. Returns whether there were any.
+fn wait_for_earlier(
+    tables: &[pg_sys::Oid],
+    earlier: &[u32],
+    context: impl Fn(&Wait) -> String,
+) -> bool {
+    let mut has_waited = false;
     for table in tables {
         let mut writers = Vec::new();
         as_superuser(
@@ -206,9 +306,11 @@ fn wait_for_earlier(tables: &[pg_sys::Oid], earlier: &[u32], context: impl Fn(&W
                     key: Key::default(),
                 };
                 transaction::wait_until_ended(transaction, &context(&wait));
+                has_waited = true;
             }
         }
     }
+    has_waited
 }
 
 /// The prepared transactions that hold the lock of a writer on a table or on a partition of it.

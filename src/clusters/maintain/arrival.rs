@@ -1,5 +1,5 @@
 //! The arrival of a row: it joins the clusters of the rows near it, which become one cluster. `row`
-//! calls it after it has locked the scope. All members of the united cluster have one name, its
+//! calls it when it has entered the row. All members of the united cluster have one name, its
 //! smallest key.
 
 use pgrx::pg_sys;
@@ -15,11 +15,14 @@ use simhash_pg::sql::value::Value;
 pub struct Arrival {
     is_stored: SavedQuery,
     any_near: SavedQuery,
-    has_entry: SavedQuery,
+    own_ids: SavedQuery,
     own_ids_across_scopes: SavedQuery,
     ids_across_scopes: SavedQuery,
     ids: SavedQuery,
+    to_unite: SavedQuery,
+    a_few_to_unite: SavedQuery,
     unite: SavedQuery,
+    leave: SavedQuery,
     join_remembered: SavedQuery,
     join_answered: SavedQuery,
     /// The table of the row itself, where that is a partition.
@@ -37,60 +40,86 @@ impl Arrival {
         let texts = [
             statement.is_stored(),
             statement.any_near(),
-            statement.has_entry(),
+            statement.own_ids(),
             statement.own_ids_across_scopes(),
             statement.ids_across_scopes(),
             statement.ids(),
+            statement.to_unite(),
+            statement.a_few_to_unite(),
             statement.unite(),
+            statement.leave(),
             statement.join_answered(&leaf_name),
+            statement.join_remembered(),
         ];
-        let [a, b, c, d, e, f, g, h] = texts.each_ref().map(|text| (&**text, types));
-        let join_remembered = statement.join_remembered();
-        let queries = [
-            a,
-            b,
-            c,
-            d,
-            e,
-            f,
-            g,
-            h,
-            (&*join_remembered, &*types_with_key),
-        ];
+        let mut queries = texts.each_ref().map(|text| (&**text, types));
+        queries[11].1 = &types_with_key;
         let [
             is_stored,
             any_near,
-            has_entry,
+            own_ids,
             own_ids_across_scopes,
             ids_across_scopes,
             ids,
+            to_unite,
+            a_few_to_unite,
             unite,
+            leave,
             join_answered,
             join_remembered,
         ] = SavedQuery::all(queries, true);
         Self {
             is_stored,
             any_near,
-            has_entry,
+            own_ids,
             own_ids_across_scopes,
             ids_across_scopes,
             ids,
+            to_unite,
+            a_few_to_unite,
             unite,
+            leave,
             join_remembered,
             join_answered,
             leaf,
         }
     }
 
+    /// Returns the id of the cluster of the row, or of one that is named after it, and its key, as an
+    /// array, if there is one.
+    pub fn own_ids<'a>(
+        &self,
+        call: &TriggerCall<'a>,
+        row: &[Option<Value<'_>>],
+    ) -> Option<Value<'a>> {
+        ids(&self.own_ids, call, row)
+    }
+
     /// Returns whether there is an entry with the key, or a cluster named after it.
     pub fn has_entry(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
-        returns_row(&self.has_entry, call, row)
+        self.own_ids(call, row).is_some()
     }
 
     /// Returns the ids of the clusters of the row and of those near it, as an array.
     pub fn ids<'a>(&self, call: &TriggerCall<'a>, row: &[Option<Value<'_>>]) -> Option<Value<'a>> {
-        let ids = self.ids.first_row(call.args(), row, Sees::Latest);
-        ids.and_then(|[ids]| ids)
+        ids(&self.ids, call, row)
+    }
+
+    /// Returns what [`Self::unite`] changes, as an array.
+    pub fn to_unite<'a>(
+        &self,
+        call: &TriggerCall<'a>,
+        row: &[Option<Value<'_>>],
+    ) -> Option<Value<'a>> {
+        ids(&self.to_unite, call, row)
+    }
+
+    /// Returns the same for a few of the rows near it.
+    pub fn a_few_to_unite<'a>(
+        &self,
+        call: &TriggerCall<'a>,
+        row: &[Option<Value<'_>>],
+    ) -> Option<Value<'a>> {
+        ids(&self.a_few_to_unite, call, row)
     }
 
     /// Returns whether the new version is stored, and any row is near it.
@@ -114,9 +143,32 @@ impl Arrival {
         if call.has_condition() || !maintained.sees_all() {
             return false;
         }
-        let Some((fingerprint, scope)) = fingerprint_and_scope(call, maintained, row) else {
-            return false;
-        };
+        let mut has_joined = false;
+        loop {
+            // Nobody else sees the new entry, so the cluster can be held afterwards. Others may
+            // have changed it meanwhile: then the row is taken out again.
+            let joined = (maintained.claims).hold(|| {
+                let id = self.join(call, maintained, row);
+                has_joined |= id.is_some();
+                id
+            });
+            match joined {
+                Some(_) => return true,
+                None if !has_joined => return false,
+                None => _ = returns_row(&self.leave, call, row),
+            }
+            has_joined = false;
+        }
+    }
+
+    /// Returns the id of the cluster that the row has joined, or in which it was, as an array.
+    fn join<'a>(
+        &self,
+        call: &TriggerCall<'a>,
+        maintained: &Maintained,
+        row: &[Option<Value<'_>>],
+    ) -> Option<Value<'a>> {
+        let (fingerprint, scope) = fingerprint_and_scope(call, maintained, row)?;
         let joined = answered_rows::with_key(
             maintained.clusters.oid,
             fingerprint,
@@ -125,14 +177,14 @@ impl Arrival {
             |key| {
                 let mut row = row.to_vec();
                 row.push(Some(key));
-                returns_row(&self.join_remembered, call, &row)
+                ids(&self.join_remembered, call, &row)
             },
         );
         // The writer of a version is a system column: a privilege on some columns is not enough.
-        joined == Some(true)
-            || may(self.leaf, SELECT, &[])
-                && !has_row_security(self.leaf)
-                && returns_row(&self.join_answered, call, row)
+        joined.flatten().or_else(|| {
+            let may_read = may(self.leaf, SELECT, &[]) && !has_row_security(self.leaf);
+            may_read.then(|| ids(&self.join_answered, call, row))?
+        })
     }
 
     /// Returns the ids of the cluster of the row and of those that are named after it, as an array,
@@ -148,8 +200,7 @@ impl Arrival {
             true => &self.ids_across_scopes,
             false => &self.own_ids_across_scopes,
         };
-        let ids = query.first_row(call.args(), row, Sees::Latest);
-        ids.and_then(|[ids]| ids)
+        ids(query, call, row)
     }
 
     /// Unites the clusters of the row and of those near it.
@@ -181,7 +232,17 @@ fn fingerprint_and_scope(
     maintained: &Maintained,
     row: &[Option<Value<'_>>],
 ) -> Option<(i64, u64)> {
-    Some((row[1]?.integer(), maintained.locks.scope.of_new(call)?))
+    Some((row[1]?.integer(), maintained.claims.scope.of_new(call)?))
+}
+
+/// Returns the array that the query returns.
+fn ids<'a>(
+    query: &SavedQuery,
+    call: &TriggerCall<'a>,
+    row: &[Option<Value<'_>>],
+) -> Option<Value<'a>> {
+    let ids = query.first_row(call.args(), row, Sees::Latest);
+    ids.and_then(|[ids]| ids)
 }
 
 /// Returns whether the query returns a row.

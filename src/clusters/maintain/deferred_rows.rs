@@ -1,6 +1,6 @@
-//! Rows of several scopes in one statement. Their locks are taken in one order, whatever the order
-//! of the rows: each row's call is deferred until the statement has fired all its triggers, and by
-//! then all scopes are known.
+//! The rows of a statement, whose calls are deferred until it has fired all its triggers. By then
+//! all of them are known, and are entered as rows in progress before the first is answered: a
+//! statement waits for others before it holds a cluster, whatever the order of its rows.
 //!
 //! The server does not report that moment. But a change made by a trigger function can leave its
 //! own triggers to the surrounding statement, which fires them after those that it already has;
@@ -8,7 +8,7 @@
 //! server, and the trigger of that table answers all rows.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -16,22 +16,26 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys;
 
+use super::claims::ClaimedTables;
 use super::row;
+use crate::trigger::in_progress::is_alone;
 use simhash_pg::catalog::lookup::table_in;
-use simhash_pg::process::advisory_lock::{lock_until_commit, share_until_commit};
 use simhash_pg::process::error::Error;
 use simhash_pg::process::subtransaction::{self, Ends};
 use simhash_pg::sql::deferred_calls::DeferredCalls;
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::statement_end::fire_at_statement_end;
 use simhash_pg::sql::trigger::{TriggerCall, depth};
-use simhash_trigger::locks::CLUSTERS;
+use simhash_trigger::in_progress::Compared;
+
+/// Up to this number of rows, a statement holds clusters of all of them before it answers the first.
+const FEW: usize = 1024;
 
 /// Rows of one statement that are still to be answered.
 struct DeferredRows {
     calls: DeferredCalls,
-    /// The locks of their scopes, each as the table of clusters and the number.
-    locks: BTreeSet<(u32, u32)>,
+    /// What they are as rows in progress.
+    in_progress: InProgressOf,
     subtransaction: pg_sys::SubTransactionId,
     /// Nesting depth of the trigger functions: nested statements end one after the other.
     depth: i32,
@@ -45,7 +49,11 @@ thread_local! {
 }
 
 /// Defers a row until its statement ends.
-pub fn defer(call: &TriggerCall<'_>, clusters: pg_sys::Oid, numbers: [Option<u32>; 2]) {
+pub fn defer(
+    call: &TriggerCall<'_>,
+    tables: ClaimedTables,
+    in_progress: impl Iterator<Item = Compared>,
+) {
     if !LISTENS.replace(true) {
         subtransaction::on_end(forget);
     }
@@ -58,19 +66,17 @@ pub fn defer(call: &TriggerCall<'_>, clusters: pg_sys::Oid, numbers: [Option<u32
         if is_first {
             rows.push(DeferredRows {
                 calls: DeferredCalls::default(),
-                locks: BTreeSet::new(),
+                in_progress: InProgressOf::new(),
                 subtransaction,
                 depth,
             });
         }
         if let Some(last) = rows.last_mut() {
             last.calls.add(call);
-            let mut numbers = numbers.into_iter().flatten().peekable();
-            // A row without a scope has no lock.
-            let shared = numbers.peek().is_some().then_some(CLUSTERS);
-            let locks = numbers.chain(shared);
-            last.locks
-                .extend(locks.map(|number| (clusters.to_u32(), number)));
+            last.in_progress
+                .entry(tables)
+                .or_default()
+                .extend(in_progress);
         }
         is_first
     });
@@ -112,9 +118,13 @@ pg_function! {
             Error::new(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, "function simhash_catalog.answer_rows must be fired by its own trigger").raise();
         };
         let depth = depth();
-        let rows: Vec<DeferredRows> = ROWS
+        let mut rows: Vec<DeferredRows> = ROWS
             .with_borrow_mut(|rows| rows.extract_if(.., |row| row.depth >= depth).collect());
-        lock(&rows);
+        enter(&mut rows);
+        let count = rows.iter().map(|later| later.calls.len()).sum();
+        if (2..=FEW).contains(&count) && !is_alone() {
+            hold_clusters(args, &rows);
+        }
         for later in &rows {
             later.calls.make(args, row::answer);
         }
@@ -122,13 +132,43 @@ pg_function! {
     }
 }
 
-/// Takes the locks of all these rows in one order.
-fn lock(rows: &[DeferredRows]) {
-    let locks: BTreeSet<_> = rows.iter().flat_map(|later| &later.locks).collect();
-    for (clusters, number) in locks {
-        match *number {
-            CLUSTERS => share_until_commit((*clusters).into(), *number),
-            _ => lock_until_commit((*clusters).into(), *number),
+/// Rows in progress of each table of clusters, in any order and repeated.
+type InProgressOf = BTreeMap<ClaimedTables, Vec<Compared>>;
+
+/// Enters all these rows.
+fn enter(rows: &mut [DeferredRows]) {
+    let mut all = InProgressOf::new();
+    for later in rows {
+        for (tables, rows) in &mut later.in_progress {
+            all.entry(*tables).or_default().append(rows);
         }
     }
+    for (tables, rows) in all {
+        tables.enter(&each_once(rows));
+    }
+}
+
+/// Holds the clusters that these rows are likely to change, all at once. Each row holds what it
+/// changes in any case: this is for statements that would do so in different order, and deadlock.
+fn hold_clusters(args: &Args, rows: &[DeferredRows]) {
+    let mut has_waited = true;
+    while has_waited {
+        let mut all = InProgressOf::new();
+        for later in rows {
+            later.calls.make(args, |call| {
+                if let Some((tables, clusters)) = row::likely_clusters(call) {
+                    all.entry(tables).or_default().extend(clusters);
+                }
+            });
+        }
+        has_waited =
+            (all.into_iter()).any(|(tables, clusters)| tables.has_waited_for(&each_once(clusters)));
+    }
+}
+
+fn each_once(mut rows: Vec<Compared>) -> Vec<Compared> {
+    let place = |row: &Compared| (row.place, row.fingerprint);
+    rows.sort_unstable_by_key(place);
+    rows.dedup_by_key(|row| place(row));
+    rows
 }

@@ -17,7 +17,7 @@ pub struct Departure {
 
 /// The parameters are those of [`Statement`], for the old version.
 struct DepartureQueries {
-    has_entry: SavedQuery,
+    own_ids: SavedQuery,
     has_key: SavedQuery,
     has_equal_row: SavedQuery,
     ids: SavedQuery,
@@ -30,7 +30,7 @@ struct DepartureQueries {
 impl DepartureQueries {
     fn new(statement: &Statement) -> Self {
         let texts = [
-            statement.has_entry(),
+            statement.own_ids(),
             statement.has_key(),
             statement.has_equal_row(),
             statement.ids(),
@@ -41,7 +41,7 @@ impl DepartureQueries {
         ];
         let queries = texts.each_ref().map(|text| (&**text, &*statement.types));
         let [
-            has_entry,
+            own_ids,
             has_key,
             has_equal_row,
             ids,
@@ -51,7 +51,7 @@ impl DepartureQueries {
             rename,
         ] = SavedQuery::all(queries, true);
         Self {
-            has_entry,
+            own_ids,
             has_key,
             has_equal_row,
             ids,
@@ -87,7 +87,12 @@ impl Departure {
         let run = |query: &SavedQuery| query.first_row::<0>(call.args(), row, Sees::Latest);
         // A row in no cluster has connected none. Its entry may have gone with that of another
         // row of the statement, and then its cluster was computed without it.
-        run(&queries.has_entry)?;
+        let claims = &maintained.claims;
+        let ids = |query: &SavedQuery| {
+            let ids = query.first_row(call.args(), row, Sees::Latest);
+            ids.and_then(|[ids]| ids)
+        };
+        claims.hold(|| ids(&queries.own_ids))?;
         // The row that is stored under the key by now may have been answered already.
         let has_followed = match keeps_key {
             true => !call.new_row_is_live(),
@@ -100,15 +105,15 @@ impl Departure {
             || departs
                 && (answered_rows::has_united(maintained.clusters.oid)
                     || run(&queries.has_equal_row).is_none());
-        let ids = is_torn.then(|| queries.ids.first_row(call.args(), row, Sees::Latest));
+        let torn = is_torn.then(|| claims.hold(|| ids(&queries.ids)));
         if !keeps_key && !has_followed && maintained.clusters.may_delete() {
             run(&queries.forget);
         }
         if keeps_key && !is_torn {
             run(&queries.leave);
         }
-        if let Some(ids) = ids {
-            return ids.and_then(|[ids]| ids);
+        if let Some(ids) = torn {
+            return ids;
         }
         if run(&queries.names_cluster).is_some() {
             run(&queries.rename);

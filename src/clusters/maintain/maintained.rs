@@ -4,9 +4,9 @@
 use pgrx::PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED;
 use pgrx::pg_sys;
 
+use super::claims::Claims;
 use super::cluster_table::{ClusterTable, ClusterTableCheck};
 use super::events::warn_of_missing;
-use super::scope_locks::ScopeLocks;
 use super::statement::Statement;
 use crate::citus::refuse_shard;
 use crate::trigger::call::{accepted, column, fingerprint_column, refuse_foreign, seen};
@@ -29,7 +29,7 @@ pub struct Maintained {
     /// The table that is searched: for a partition, the partitioned table that has the trigger.
     pub table: pg_sys::Oid,
     pub clusters: ClusterTable,
-    pub locks: ScopeLocks,
+    pub claims: Claims,
     pub statement: Statement,
 }
 
@@ -62,7 +62,7 @@ impl Maintained {
         let (statement, key_type) = Statement::new(call, &options, &key, &scope, [table, clusters]);
         let maintained = Maintained {
             clusters: check.check(clusters),
-            locks: ScopeLocks::new(call, &options, scope, clusters),
+            claims: Claims::new(call, &options, &key, scope, [table, clusters]),
             options,
             key,
             key_type,

@@ -39,7 +39,7 @@ impl Regroup {
         let array = statement.array_type;
         let [members, gone, renamed] = SavedQuery::all(
             [
-                (&members(statement, &maintained.locks.scope), &[array]),
+                (&members(statement, &maintained.claims.scope), &[array]),
                 (&delete_gone(statement), &[array]),
                 (&rename(statement), &[array, array]),
             ],

@@ -1,11 +1,12 @@
 //! Answers one row of a trigger: the cluster that it leaves and the one that it joins. `trigger`
-//! calls it, and `deferred_rows` when a statement has rows of several scopes. It locks the scopes
-//! of the row before it reads a cluster.
+//! calls it, and `deferred_rows` when the statement has ended. The row is among those in progress
+//! before it reads a cluster, and it holds a cluster before it changes it.
 
 use std::cell::{OnceCell, RefCell};
 
 use super::answered_rows;
 use super::arrival::Arrival;
+use super::claims::ClaimedTables;
 use super::deferred_rows::defer;
 use super::departure::Departure;
 use super::maintained::Maintained;
@@ -14,6 +15,7 @@ use crate::trigger::call::{Known, remembered};
 use simhash_pg::catalog::invalidation::Current;
 use simhash_pg::sql::trigger::{Event, TriggerCall};
 use simhash_pg::sql::value::Value;
+use simhash_trigger::in_progress::Compared;
 
 /// State that a session keeps for a trigger.
 struct RowTrigger {
@@ -40,7 +42,7 @@ impl<'a> Version<'a> {
         Self {
             key: call.old_value(&maintained.key),
             fingerprint: call.old_value(&maintained.fingerprint),
-            scope: maintained.locks.scope.old_parameters(call),
+            scope: maintained.claims.scope.old_parameters(call),
         }
     }
 
@@ -48,13 +50,19 @@ impl<'a> Version<'a> {
         Self {
             key: call.new_value(&maintained.key),
             fingerprint: call.new_value(&maintained.fingerprint),
-            scope: maintained.locks.scope.parameters(call),
+            scope: maintained.claims.scope.parameters(call),
         }
     }
 
     /// Returns whether the version is compared with others.
     fn is_compared(&self) -> bool {
         self.fingerprint.is_some() && self.scope.iter().all(Option::is_some)
+    }
+
+    /// Returns the fingerprint of a version that is compared with others.
+    fn compared(version: &Option<Self>) -> Option<i64> {
+        let version = version.as_ref().filter(|version| version.is_compared())?;
+        version.fingerprint.map(|fingerprint| fingerprint.integer())
     }
 
     fn has_key_of(&self, other: &Self) -> bool {
@@ -84,21 +92,35 @@ impl<'a> Version<'a> {
 /// Answers the row of a call, at once or when its statement ends.
 pub fn maintain(call: &TriggerCall<'_>) {
     let trigger = remembered(&KNOWN, call, || RowTrigger::new(call));
-    let locks = &trigger.maintained.locks;
+    let claims = &trigger.maintained.claims;
     let Some((old, new)) = trigger.changed(call) else {
         return;
     };
+    let rows = claims.rows(call, Version::compared(&old), Version::compared(&new));
     // A deferred trigger runs when there is no statement.
-    if locks.scope.is_everything() || call.is_deferrable() {
+    if call.is_deferrable() {
+        claims.tables.enter(&rows.collect::<Vec<_>>());
         return trigger.answer(call, old, new);
     }
-    let is_compared =
-        |version: &Option<Version>| version.as_ref().is_some_and(Version::is_compared);
-    let numbers = locks.lock_numbers(call, is_compared(&old), is_compared(&new));
-    defer(call, trigger.maintained.clusters.oid, numbers);
+    defer(call, claims.tables, rows);
 }
 
-/// Answers the row of a call.
+/// Returns clusters that the row of a call is likely to change, as rows in progress: most rows near
+/// it are in one.
+pub fn likely_clusters(call: &TriggerCall<'_>) -> Option<(ClaimedTables, Vec<Compared>)> {
+    let trigger = remembered(&KNOWN, call, || RowTrigger::new(call));
+    let (old, new) = trigger.changed(call)?;
+    let (arrival, claims) = (&trigger.arrival, &trigger.maintained.claims);
+    (trigger.maintained.clusters).check_rights(call, false);
+    let old = old.and_then(|old| arrival.own_ids(call, &old.parameters()));
+    let new = new.filter(Version::is_compared);
+    let new = new.and_then(|new| arrival.a_few_to_unite(call, &new.parameters()));
+    let ids = [old, new].into_iter().flatten();
+    let clusters = ids.flat_map(|ids| claims.clusters(ids)).collect();
+    Some((claims.tables, clusters))
+}
+
+/// Answers the row of a call, which is among those in progress.
 pub fn answer(call: &TriggerCall<'_>) {
     let trigger = remembered(&KNOWN, call, || RowTrigger::new(call));
     if let Some((old, new)) = trigger.changed(call) {
@@ -156,15 +178,7 @@ impl RowTrigger {
         maintained
             .clusters
             .check_rights(call, old.is_some() && !keeps_key);
-        if departs || arrives.is_some() {
-            maintained.locks.lock(call, departs, arrives.is_some());
-        }
         let with_entry = with_entry.filter(|version| self.has_entry(call, version));
-        if let Some(with_entry) = with_entry
-            && self.spans_scopes(call, with_entry)
-        {
-            maintained.locks.lock_whole();
-        }
         if let Some(old) = &old
             && (departs || !keeps_key)
         {
@@ -174,7 +188,9 @@ impl RowTrigger {
             self.regroup(call, ids);
         }
         if let Some(with_entry) = with_entry {
-            self.regroup(call, self.arrival.ids(call, &with_entry.parameters()));
+            let row = with_entry.parameters();
+            let ids = maintained.claims.hold(|| self.arrival.ids(call, &row));
+            self.regroup(call, ids);
         }
         if let Some(new) = arrives {
             self.arrive(call, &new.parameters(), old.is_none());
@@ -183,30 +199,25 @@ impl RowTrigger {
 
     fn arrive(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>], is_new: bool) {
         let (maintained, arrival) = (&self.maintained, &self.arrival);
-        let has_scope = !maintained.locks.scope.is_everything();
+        let has_scope = !maintained.claims.scope.is_everything();
         let has_near = arrival.has_near(call, row);
         if has_near && arrival.joins_equal(call, maintained, row) {
             return;
         }
+        let claims = &maintained.claims;
+        if has_near {
+            claims.hold(|| arrival.to_unite(call, row));
+        }
         // There may be an entry with the key of a new row, if no trigger has answered the change of
         // an earlier row with that key.
         let may_span_scopes = has_scope && (has_near || is_new && arrival.has_entry(call, row));
-        if may_span_scopes && arrival.ids_across_scopes(call, row, has_near).is_some() {
-            maintained.locks.lock_whole();
-            self.regroup(call, arrival.ids_across_scopes(call, row, has_near));
+        let ids_across_scopes = || arrival.ids_across_scopes(call, row, has_near);
+        if may_span_scopes && ids_across_scopes().is_some() {
+            self.regroup(call, claims.hold(ids_across_scopes));
         }
         if has_near {
             arrival.unite(call, maintained, row);
         }
-    }
-
-    /// Returns whether others may change the cluster of the version's key, or one that is named
-    /// after it, under locks other than that of its scope.
-    fn spans_scopes(&self, call: &TriggerCall<'_>, version: &Version) -> bool {
-        self.maintained.locks.scope.is_everything()
-            || (self.arrival)
-                .ids_across_scopes(call, &version.parameters(), false)
-                .is_some()
     }
 
     fn has_entry(&self, call: &TriggerCall<'_>, version: &Version) -> bool {

@@ -147,13 +147,57 @@ impl Statement {
         )
     }
 
-    /// Tests whether the row is in a cluster, or a cluster of other rows is named after it.
-    pub fn has_entry(&self) -> String {
-        let clusters = &self.clusters;
+    /// Tests whether the row is in a cluster, or a cluster of other rows is named after it. Finds the
+    /// id of that cluster and the row's key, as an array.
+    pub fn own_ids(&self) -> String {
+        let Statement {
+            clusters,
+            key_type,
+            collate,
+            ..
+        } = self;
         let is = |column| self.equality.clause(column, "$1");
         let (own, named) = (is("key"), is("cluster_id"));
+        let id = format!("cluster_id::{key_type}{collate} AS id");
         format!(
-            "SELECT FROM {clusters} WHERE {own} UNION ALL SELECT FROM {clusters} WHERE {named} LIMIT 1"
+            "SELECT ARRAY[found.id, $1::{key_type}{collate}] FROM (
+                SELECT {id} FROM {clusters} WHERE {own}
+                UNION ALL SELECT {id} FROM {clusters} WHERE {named}
+            ) AS found LIMIT 1"
+        )
+    }
+
+    /// Finds what [`Self::unite`] changes, as an array: the ids of the clusters of the row and of
+    /// those near it, and the keys of those that are in no cluster.
+    pub fn to_unite(&self) -> String {
+        self.ids_of(&self.keys())
+    }
+
+    /// Finds the same for a few of the rows near it.
+    pub fn a_few_to_unite(&self) -> String {
+        let Statement {
+            key, near, collate, ..
+        } = self;
+        self.ids_of(&format!("SELECT {key}{collate} AS key FROM {near} LIMIT 8"))
+    }
+
+    fn ids_of(&self, keys: &str) -> String {
+        let Statement {
+            clusters,
+            equality,
+            collate,
+            key_type,
+            ..
+        } = self;
+        let is_near = equality.clause("c.key", "near.key");
+        format!(
+            "SELECT pg_catalog.array_agg(ids.id) FROM (
+                SELECT DISTINCT COALESCE(entry.id, near.key::{key_type}){collate} AS id
+                FROM ({keys}) AS near LEFT JOIN LATERAL (
+                    SELECT c.cluster_id::{key_type} AS id FROM {clusters} AS c
+                    WHERE {is_near} LIMIT 1
+                ) AS entry ON true
+            ) AS ids"
         )
     }
 
@@ -278,7 +322,7 @@ impl Statement {
     }
 
     /// Puts the row into the cluster of an equal one, of the table `leaf` alone, that this
-    /// transaction has not written. Returns a row if it did, or if the row is there already.
+    /// transaction has not written, or leaves it there.
     pub fn join_answered(&self, leaf: &str) -> String {
         // Few rows are looked at: the transaction remembers its own (`answered_rows`).
         self.join(&format!(
@@ -307,7 +351,7 @@ impl Statement {
         ))
     }
 
-    /// Does nothing in two cases: if the row has a smaller key, which would rename the cluster, and
+    /// Returns the id of the cluster, as an array. Does nothing in two cases: if the row has a smaller key, which would rename the cluster, and
     /// if the row is in a cluster with others, since the two would have to be united.
     fn join(&self, equal: &str) -> String {
         let Statement {
@@ -337,9 +381,12 @@ impl Statement {
                 WHERE {is_smaller} AND NOT EXISTS (SELECT FROM own WHERE NOT ({is_own_name}))
                 AND (SELECT true FROM {clusters} AS c WHERE {is_other_member} LIMIT 1) IS NULL
                 ON CONFLICT (key) DO UPDATE SET cluster_id = excluded.cluster_id
-                RETURNING true
+                RETURNING c.cluster_id::{key_type} AS id
             )
-            SELECT FROM joined UNION ALL SELECT FROM found CROSS JOIN own WHERE {is_same_cluster}"
+            SELECT ARRAY[ids.id] FROM (
+                SELECT joined.id FROM joined
+                UNION ALL SELECT found.id FROM found CROSS JOIN own WHERE {is_same_cluster}
+            ) AS ids LIMIT 1"
         )
     }
 

@@ -27,7 +27,7 @@ pub fn maintain(call: &TriggerCall<'_>) {
     let trigger = remembered(&KNOWN, call, || TruncateTrigger::new(call));
     let maintained = &trigger.maintained;
     maintained.clusters.check_rights(call, true);
-    maintained.locks.lock_whole();
+    maintained.claims.lock_whole();
     answered_rows::forget(maintained.clusters.oid);
     let ids = (trigger.forget).first_row(call.args(), &[], Sees::Latest);
     // After a TRUNCATE of a partition, rows of others are left, which the removed rows may have

@@ -1,5 +1,5 @@
 //! Calls of an AFTER row trigger that are made again later in their statement. `deferred_rows` of
-//! the maintaining trigger adds them, and makes them once it has locked all scopes. Rows are stored
+//! the maintaining trigger adds them, and makes them once it has entered them as rows in progress. Rows are stored
 //! by their addresses (ctid), as the server does until it fires a trigger.
 
 use std::collections::HashMap;
@@ -73,6 +73,16 @@ impl DeferredCalls {
             fired,
             versions: [first, second],
         });
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
     }
 
     /// Makes the calls again, for a function with these arguments, while the statement that has

@@ -37,6 +37,8 @@ pub(super) mod header {
     pub const EARLIER: usize = 5;
     /// How many these are, plus 1; 0 when nobody has looked yet.
     pub const EARLIER_COUNT: usize = 6;
+    /// How many transactions with rows have ended.
+    pub const ENDED: usize = 7;
 }
 
 /// Places in a slot, which has the rows of one transaction.

@@ -111,6 +111,8 @@ pub struct Entered {
     pub became_whole: bool,
     /// What others enter from now on has greater tickets.
     ticket: u64,
+    /// How many transactions with rows in progress have ended ([`InProgress::ended`]).
+    pub ended: u64,
 }
 
 /// A number for what these numbers stand for together; not 0.
@@ -148,32 +150,46 @@ impl<M: Memory> InProgress<M> {
         key: Key,
         is_running: impl Fn(u32) -> bool,
     ) -> Entered {
-        let mut waits = Vec::new();
-        self.forget_prepared(is_running);
-        for i in 0..self.header(header::USED_COUNT) {
-            let other = self.used()[i] as usize;
-            if other != by.slot {
-                for row in rows {
-                    self.add_waits(by.slot, other, row, &mut waits);
-                }
-            }
-        }
-        self.use_slot(by.slot, by.transaction);
-        let before = self.get(by.slot, slot::COUNT) as usize;
-        let mut became_whole = false;
-        for row in rows {
-            if self.is_whole(by.slot, row.table).is_none() && !self.add(by, row, key) {
-                self.make_whole(by.slot, row.table);
-                became_whole = true;
-            }
-        }
-        Entered {
-            waits,
-            before,
-            now: self.get(by.slot, slot::COUNT) as usize,
-            became_whole,
-            ticket: self.0.header()[header::TICKET],
-        }
+        let waits = self.waits(by.slot, rows, is_running);
+        self.add_all(by, rows, key, waits)
+    }
+
+    /// As [`Self::enter`], for rows that the writer need not hold before it waits: none is entered
+    /// as long as there is anyone to wait for. Then it has to call this again. So two writers that
+    /// claim rows never wait for each other because of these.
+    pub fn claim(
+        &mut self,
+        by: Writer,
+        rows: &[Compared],
+        is_running: impl Fn(u32) -> bool,
+    ) -> Entered {
+        let waits = self.waits(by.slot, rows, is_running);
+        let rows = if waits.is_empty() { rows } else { &[] };
+        self.add_all(by, rows, Key::default(), waits)
+    }
+
+    /// Those of these rows that a session has not entered yet. It has waited for what is near the
+    /// others, and others wait for it.
+    pub fn new_rows(&mut self, of: usize, rows: &[Compared]) -> Vec<Compared> {
+        let is_new = |row: &&Compared| {
+            let equal = Compared { radius: 0, ..**row };
+            let mut is_new = true;
+            self.for_each_near(of, &equal, |_, _| is_new = false);
+            is_new
+        };
+        rows.iter().filter(is_new).copied().collect()
+    }
+
+    /// Whether at most one transaction has entered anything.
+    pub fn is_alone(&mut self) -> bool {
+        self.header(header::USED_COUNT) <= 1
+    }
+
+    /// How many transactions with rows in progress have ended. If a session reads this number before
+    /// it takes a snapshot, and the same number afterwards, none has ended that the snapshot does not
+    /// show.
+    pub fn ended(&mut self) -> u64 {
+        self.0.header()[header::ENDED]
     }
 
     /// How many rows a session has entered.
@@ -228,6 +244,7 @@ impl<M: Memory> InProgress<M> {
             return;
         }
         self.withdraw(of, 0);
+        self.0.header()[header::ENDED] += 1;
         self.slot(of)[..slot::ROWS].fill(0);
         let count = self.header(header::USED_COUNT);
         let used = &mut self.used()[..count];
@@ -296,6 +313,26 @@ impl<M: Memory> InProgress<M> {
     }
 
     // ---- what others have entered
+
+    /// Those for which a session has to wait before it searches for these rows.
+    fn waits(
+        &mut self,
+        own: usize,
+        rows: &[Compared],
+        is_running: impl Fn(u32) -> bool,
+    ) -> Vec<Wait> {
+        let mut waits = Vec::new();
+        self.forget_prepared(is_running);
+        for i in 0..self.header(header::USED_COUNT) {
+            let other = self.used()[i] as usize;
+            if other != own {
+                for row in rows {
+                    self.add_waits(own, other, row, &mut waits);
+                }
+            }
+        }
+        waits
+    }
 
     /// Adds those of the transaction in `other` for which a row of the one in `own` has to wait.
     fn add_waits(&mut self, own: usize, other: usize, row: &Compared, waits: &mut Vec<Wait>) {
@@ -376,6 +413,26 @@ impl<M: Memory> InProgress<M> {
     }
 
     // ---- what a session enters
+
+    fn add_all(&mut self, by: Writer, rows: &[Compared], key: Key, waits: Vec<Wait>) -> Entered {
+        self.use_slot(by.slot, by.transaction);
+        let before = self.get(by.slot, slot::COUNT) as usize;
+        let mut became_whole = false;
+        for row in rows {
+            if self.is_whole(by.slot, row.table).is_none() && !self.add(by, row, key) {
+                self.make_whole(by.slot, row.table);
+                became_whole = true;
+            }
+        }
+        Entered {
+            waits,
+            before,
+            now: self.get(by.slot, slot::COUNT) as usize,
+            became_whole,
+            ticket: self.0.header()[header::TICKET],
+            ended: self.ended(),
+        }
+    }
 
     fn use_slot(&mut self, of: usize, transaction: u32) {
         if self.get(of, slot::TRANSACTION) == 0 {

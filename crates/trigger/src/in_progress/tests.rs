@@ -158,6 +158,25 @@ fn a_row_that_is_left_out_stays_while_others_wait_for_it() {
 }
 
 #[test]
+fn whoever_has_to_wait_claims_nothing() {
+    let mut all = in_progress(AMPLE);
+    let claim = |all: &mut InProgress<TestMemory>, slot, rows: &[Compared]| {
+        waits(&all.claim(writer(slot), rows, |_| true))
+    };
+    let [x, y] = [1, 2].map(|id| row(id, 2, 0));
+    assert!(claim(&mut all, 0, &[x]).is_empty());
+    assert_eq!(claim(&mut all, 1, &[y, x]), [100]);
+    assert_eq!(all.count(1), 0);
+    // So the first may have the other one, too.
+    assert!(claim(&mut all, 0, &[y]).is_empty());
+    assert_eq!(all.new_rows(0, &[x, row(3, 2, 0), y]).len(), 1);
+    let before = all.ended();
+    all.end(0);
+    let now = all.claim(writer(1), &[y, x], |_| true);
+    assert!(now.waits.is_empty() && now.ended == before + 1 && all.count(1) == 2);
+}
+
+#[test]
 fn a_prepared_transaction_is_waited_for_until_it_ends() {
     let mut all = in_progress(AMPLE);
     for session in 0..PREPARED {

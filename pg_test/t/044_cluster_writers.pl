@@ -1,0 +1,125 @@
+# Clusters kept at once, between sessions: unlike rows never wait, whatever the order in which transactions store them, and with
+# near rows the table of clusters is what a computation of all rows gives, at each isolation level, with and without within=.
+use strict;
+use warnings;
+use SimhashTest;
+use SimhashSession;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_node('cluster_writers', conf => "deadlock_timeout = 20ms\n");
+$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION pick(n int) RETURNS int LANGUAGE sql VOLATILE AS 'SELECT floor(random() * n)::int';
+-- Families of rows of which some are near, and others only through rows between them.
+CREATE FUNCTION near_fp() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT hashint8extended(pick(6), 3) # (pick(2048)::bigint << 7)';
+CREATE FUNCTION unlike_fp() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT hashint8extended(floor(random() * 1e15)::bigint, 5)';
+SQL
+
+# A table whose clusters are kept, and what they have to be. Entries of rows that are alone do not count.
+sub fresh_table
+{
+	my ($within, $timing) = @_;
+	my $arguments = "'clusters=cluster', 'key=id', 'fingerprint=fp'" . ($within ? ", 'within=tenant'" : '');
+	my $partition = $within ? 'tenant' : 'true';
+	my $kind = $timing ? 'CONSTRAINT TRIGGER' : 'TRIGGER';
+	$node->safe_psql('postgres', <<"SQL");
+DROP TABLE IF EXISTS member, cluster CASCADE;
+CREATE TABLE member (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant int, fp bigint);
+CREATE INDEX ON member USING simhash (fp);
+CREATE TABLE cluster (key bigint PRIMARY KEY, cluster_id bigint NOT NULL);
+CREATE INDEX ON cluster (cluster_id);
+CREATE $kind keep AFTER INSERT OR UPDATE OR DELETE ON member $timing FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters($arguments);
+CREATE TRIGGER keep_truncated AFTER TRUNCATE ON member FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters($arguments);
+CREATE VIEW should_be AS SELECT id AS key, cluster_id FROM (
+	SELECT id, min(id) OVER cluster AS cluster_id, count(*) OVER cluster AS size FROM (
+		SELECT id, $partition AS part, simhash_cluster_number(fp, 3) OVER (PARTITION BY $partition ORDER BY id) AS number FROM member
+	) n WINDOW cluster AS (PARTITION BY part, number)
+) s WHERE size > 1;
+CREATE VIEW kept AS SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM cluster) c WHERE size > 1;
+SQL
+	return;
+}
+
+sub race
+{
+	my ($what, $script, $transactions, %options) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $race = run_sessions($node, $script, sessions => 16, isolation => 'read committed',
+		transactions => $transactions, seconds => int(soak_seconds() / 12), %options);
+	is($race->{errors}, '', "$what: no session failed, and no transaction for another reason than concurrency");
+	cmp_ok($race->{done}, '>=', 16, "$what: $race->{done} transactions, $race->{sent_back} sent back");
+	return $race->{sent_back};
+}
+
+sub is_true
+{
+	my ($what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM ((TABLE kept EXCEPT TABLE should_be) UNION ALL (TABLE should_be EXCEPT TABLE kept)) x'), 0,
+		"$what: clusters are true, of " . $node->safe_psql('postgres',
+			"SELECT count(*) || ' rows in ' || count(DISTINCT cluster_id) || ' clusters' FROM should_be"));
+	return;
+}
+
+# Statements of several tenants in random order, in one transaction.
+my $unlike = "BEGIN;\n" . "INSERT INTO member (tenant, fp) SELECT pick(8), unlike_fp() FROM generate_series(1, 5);\n" x 4
+  . "SELECT pg_sleep(0.002);\nCOMMIT;\n";
+# One statement of near rows in any order.
+my $near = "INSERT INTO member (tenant, fp) SELECT pick(3), near_fp() FROM generate_series(1, 1 + pick(6));\n";
+# All that a transaction may do.
+my $any = <<'SQL';
+DO $$
+BEGIN
+	FOR i IN 1 .. 1 + pick(3) LOOP
+		BEGIN
+			CASE pick(7)
+			WHEN 0, 1, 2 THEN INSERT INTO member (tenant, fp) SELECT pick(3), near_fp() FROM generate_series(1, 1 + pick(4));
+			WHEN 3, 4 THEN DELETE FROM member WHERE id IN (SELECT id FROM member ORDER BY random() LIMIT 1 + pick(3));
+			WHEN 5 THEN UPDATE member SET fp = near_fp() WHERE id IN (SELECT id FROM member ORDER BY random() LIMIT 1 + pick(2));
+			WHEN 6 THEN UPDATE member SET tenant = pick(3) WHERE id IN (SELECT id FROM member ORDER BY random() LIMIT 1 + pick(2));
+			END CASE;
+			IF random() < 0.2 THEN RAISE EXCEPTION 'back'; END IF;
+		EXCEPTION WHEN raise_exception THEN
+			NULL;
+		END;
+	END LOOP;
+	PERFORM pg_sleep(0.001);
+END $$;
+SQL
+
+for my $within (0, 1)
+{
+	my $with = $within ? 'within' : 'without';
+	fresh_table($within, '');
+	is(race("$with: unlike rows", $unlike, 800), 0, "$with: unlike rows: no deadlock, nothing to retry");
+	is_true("$with: unlike rows");
+	# A transaction that is open keeps no unlike row waiting.
+	my ($first, $second) = map { open_session($node) } 1 .. 2;
+	$first->query_safe('BEGIN; INSERT INTO member (tenant, fp) VALUES (1, 0)');
+	$second->query("SET lock_timeout = '50ms'; INSERT INTO member (tenant, fp) SELECT 1, unlike_fp() FROM generate_series(1, 200)");
+	is($second->{stderr}, '', "$with: 200 unlike rows wait for no other row");
+	$second->query('INSERT INTO member (tenant, fp) VALUES (1, 1)');
+	like($second->{stderr}, qr/canceling statement due to lock timeout\nCONTEXT:  while comparing rows of "member" with uncommitted rows/,
+		"$with: a near one waits");
+	$first->query_safe('COMMIT');
+	$_->quit for $first, $second;
+
+	fresh_table($within, '');
+	my $sent_back = race("$with: near rows", $near, 1200);
+	is_true("$with: near rows, $sent_back sent back");
+	for my $level ('read committed', 'repeatable read', 'serializable')
+	{
+		for my $timing ('', $level eq 'read committed' ? 'DEFERRABLE INITIALLY DEFERRED' : ())
+		{
+			fresh_table($within, $timing);
+			my $what = join ', ', "$with: $level", $timing ? 'deferred' : ();
+			$node->safe_psql('postgres', $near x 20);
+			race($what, $any, 640, isolation => $level);
+			is_true($what);
+		}
+	}
+}
+
+$node->stop;
+done_testing();

@@ -1,0 +1,198 @@
+//! What a transaction has for itself until it ends, and waits for: rows in progress
+//! ([`crate::trigger::in_progress`]), which say for which near rows of others a row waits, and the
+//! clusters that it changes, which are entered in the same way. [`super`] says why this suffices.
+//!
+//! A share of an advisory lock, [`CLUSTERS`], keeps out those that write the whole table of
+//! clusters: a refresh and a TRUNCATE take it alone.
+
+use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+use pgrx::pg_sys::Oid;
+
+use crate::trigger::in_progress::{Claim, claim, ended, enter_all, place_number, table_number};
+use crate::trigger::scope::Scope;
+use simhash_pg::catalog::table::{self, Column};
+use simhash_pg::catalog::table_name::{self, TableName};
+use simhash_pg::process::advisory_lock::{lock_until_commit, share_until_commit};
+use simhash_pg::process::error::Error;
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_pg::sql::type_hash::TypeHash;
+use simhash_pg::sql::value::Value;
+use simhash_trigger::cluster_options::{MaintainOptions, parse};
+use simhash_trigger::in_progress::Compared;
+use simhash_trigger::locks::CLUSTERS;
+use simhash_trigger::scope::combined;
+
+/// Stands for the columns of a table of clusters: the first for rows, the second for clusters.
+const ROWS: u16 = 0;
+const IDS: u16 = 1;
+
+/// What the transaction of a trigger's rows waits for.
+pub struct Claims {
+    pub scope: Scope,
+    pub tables: ClaimedTables,
+    /// Bits.
+    radius: u32,
+    /// None for a type of keys without a hash function: all clusters count as one.
+    hash: Option<TypeHash>,
+}
+
+/// A table of clusters, and the table whose rows it groups.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClaimedTables {
+    clusters: u32,
+    rows: u32,
+}
+
+impl ClaimedTables {
+    /// Enters rows, and waits for the transactions that have entered near ones.
+    pub fn enter(self, rows: &[Compared]) {
+        if rows.is_empty() {
+            return;
+        }
+        self.share();
+        enter_all(rows, &self.oids(), |_| self.context("comparing"));
+    }
+
+    /// Has these clusters for this transaction alone until it ends. Returns whether it has waited
+    /// instead: then others may have changed what a row belongs to.
+    pub fn has_waited_for(self, clusters: &[Compared]) -> bool {
+        matches!(
+            claim(clusters, &self.oids(), |_| self.context("changing")),
+            Claim::Waited
+        )
+    }
+
+    /// Keeps out those that write the whole table of clusters.
+    pub fn share(self) {
+        share_until_commit(self.clusters.into(), CLUSTERS);
+    }
+
+    fn oids(self) -> [Oid; 2] {
+        [self.rows.into(), self.clusters.into()]
+    }
+
+    /// Returns the line of CONTEXT for an ERROR while this waits.
+    fn context(self, doing: &str) -> String {
+        let [rows, clusters] = self.oids().map(|oid| table::name(oid).unwrap_or_default());
+        match doing {
+            "comparing" => format!("while comparing rows of \"{rows}\" with uncommitted rows"),
+            _ => format!("while another transaction changes the same cluster in \"{clusters}\""),
+        }
+    }
+}
+
+impl Claims {
+    pub fn new(
+        call: &TriggerCall<'_>,
+        options: &MaintainOptions,
+        key: &Column,
+        scope: Scope,
+        [rows, clusters]: [Oid; 2],
+    ) -> Self {
+        refuse_others(call, options, clusters);
+        Self {
+            scope,
+            tables: ClaimedTables {
+                clusters: clusters.to_u32(),
+                rows: rows.to_u32(),
+            },
+            radius: options.radius,
+            hash: TypeHash::for_column(key),
+        }
+    }
+
+    /// Returns the old and the new version of the row of a call, as rows in progress, given the
+    /// fingerprints of those that are compared with others.
+    pub fn rows(
+        &self,
+        call: &TriggerCall<'_>,
+        old: Option<i64>,
+        new: Option<i64>,
+    ) -> impl Iterator<Item = Compared> {
+        let old = old.and_then(|old| Some((old, self.scope.of_old(call)?)));
+        let new = new.and_then(|new| Some((new, self.scope.of_new(call)?)));
+        let clusters = self.tables.clusters.into();
+        let row = move |(fingerprint, scope): (i64, u64)| Compared {
+            fingerprint: fingerprint as u64,
+            place: place_number(clusters, ROWS, scope),
+            table: table_number(clusters, ROWS),
+            radius: self.radius,
+        };
+        [old, new].into_iter().flatten().map(row)
+    }
+
+    /// Has the clusters with the ids that `read` finds for this transaction alone until it ends,
+    /// and returns their array. `read` is called again, with a new snapshot, as long as others may
+    /// have changed what it finds.
+    pub fn hold<'a>(&self, mut read: impl FnMut() -> Option<Value<'a>>) -> Option<Value<'a>> {
+        self.tables.share();
+        let mut held: Vec<u64> = Vec::new();
+        loop {
+            let before = ended();
+            let ids = read()?;
+            let rows = self.clusters(ids);
+            if rows.iter().all(|row| held.contains(&row.fingerprint)) {
+                return Some(ids);
+            }
+            match claim(&rows, &self.tables.oids(), |_| {
+                self.tables.context("changing")
+            }) {
+                Claim::Known => return Some(ids),
+                Claim::Entered(after) if after == before => return Some(ids),
+                Claim::Entered(_) => held = rows.iter().map(|row| row.fingerprint).collect(),
+                Claim::Waited => held.clear(),
+            }
+        }
+    }
+
+    /// Returns clusters as they are entered, given an array of their ids.
+    pub fn clusters(&self, ids: Value<'_>) -> Vec<Compared> {
+        let clusters = self.tables.clusters.into();
+        let hash = |id| self.hash.as_ref().map_or(0, |hash| hash.of_value(id));
+        let mut rows: Vec<Compared> = (ids.array().items.into_iter().flatten())
+            .map(|id| Compared {
+                fingerprint: combined([hash(id).into()]),
+                place: place_number(clusters, IDS, 0),
+                table: table_number(clusters, ROWS),
+                radius: 0,
+            })
+            .collect();
+        rows.sort_unstable_by_key(|row| row.fingerprint);
+        rows.dedup_by_key(|row| row.fingerprint);
+        rows
+    }
+
+    /// Has all clusters for this transaction alone until it ends.
+    pub fn lock_whole(&self) {
+        lock_until_commit(self.tables.clusters.into(), CLUSTERS);
+    }
+}
+
+/// Refuses a trigger if another one makes other clusters in the same table.
+fn refuse_others(call: &TriggerCall<'_>, options: &MaintainOptions, clusters: Oid) {
+    for sibling in call.related_triggers() {
+        // A trigger whose arguments are refused lets no row pass.
+        let Ok(other) = parse(&sibling.arguments) else {
+            continue;
+        };
+        let (differ, argument) = match same(&other.within, &options.within) {
+            false => ("name different columns in \"within\"", "within"),
+            true if other.radius != options.radius => ("have different radii", "radius"),
+            true => continue,
+        };
+        if let Some(name) = TableName::parse(&other.clusters)
+            && name.find(sibling.origin.table) == Some(clusters)
+        {
+            let shown = table_name::shown(clusters);
+            let message = format!("triggers that write to \"{shown}\" {differ}");
+            let hint =
+                format!("Give all of them the same '{argument}=...', or a table of clusters each.");
+            call.raise(Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message).hint(hint));
+        }
+    }
+}
+
+/// Returns whether these are the same columns, in whatever order.
+fn same(one: &[String], other: &[String]) -> bool {
+    one.len() == other.len() && one.iter().all(|name| other.contains(name))
+}
