@@ -23,7 +23,7 @@ pub fn is_dropped(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Calls `to` with what a character becomes, which is no mark or one that counts.
+/// Calls `to` with what a character becomes; marks that do not count are left out before.
 pub fn fold(c: char, normalize: Normalize, to: &mut dyn FnMut(char)) {
     let one = match c {
         // Quotation marks that are typed as apostrophes, and the letter that looks like one.

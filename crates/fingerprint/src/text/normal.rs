@@ -130,7 +130,7 @@ pub fn normalize_into(text: &str, normalize: Normalize, buffer: &mut String) {
 /// character, composed. `scratch` is scratch space.
 fn by_the_rules(text: &str, normalize: Normalize, scratch: &mut String, buffer: &mut String) {
     scratch.clear();
-    // The last character that is no mark, folded.
+    // The last letter or the like that marks may follow, folded.
     let mut base = '\0';
     for c in text.nfkd() {
         if c.is_ascii() {
