@@ -33,7 +33,7 @@ my @errors = (
 	[ '53400', q{SET work_mem = '64kB'; SET temp_file_limit = '64kB'; SELECT count(*) FROM simhash_pairs('doc', 'id', 'fp')} ],
 	[ '22012', q{CREATE INDEX ON doc USING simhash ((fp / (id - 7)))} ],
 	[ '42501', q{SET ROLE guest; INSERT INTO flagged VALUES (1, 1)} ],
-	[ '0A000', q{SELECT simhash64(d, '{"$columns": ["a", "b", "c"], "$normalize": true}') FROM doc AS d} ]);
+	[ '0A000', q{SELECT simhash_methods.simhash64_margin('text')} ]);
 
 # What psql shows of each error, whole.
 sub reports

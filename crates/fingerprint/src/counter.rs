@@ -12,7 +12,7 @@ use super::minwise::one_permutation::HashBins;
 use super::options::plan::ColumnPlan;
 use super::options::presets::{Features, Input, Rules};
 use super::terms::Terms;
-use super::text::ngrams::Ngrams;
+use super::text::ngrams::{Ngrams, is_symbol};
 use super::text::part_of_speech::PartOfSpeech;
 use super::text::words::for_each_word;
 use super::text::{markup, normal};
@@ -50,7 +50,7 @@ pub fn gather_words(
 ) -> Result<(), Error> {
     let text = markup::strip(rules.markup, text, pause)?;
     let mut done = Ok(());
-    normal::for_each_chunk(&text, buffer, pause, &mut |chunk| {
+    normal::for_each_chunk_as(rules.normalize, &text, buffer, pause, &mut |chunk| {
         for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
             if words.try_reserve(1).is_err() {
                 done = Err(Error::OutOfMemory);
@@ -59,7 +59,27 @@ pub fn gather_words(
             }
         });
     });
+    if words.is_empty() && done.is_ok() {
+        // A text of nothing but symbols.
+        normal::for_each_chunk_as(rules.normalize, &text, buffer, pause, &mut |chunk| {
+            for_each_symbol(chunk, &mut |symbol| {
+                if words.try_reserve(1).is_err() {
+                    done = Err(Error::OutOfMemory);
+                } else if words.insert(city64(symbol.as_bytes())) {
+                    new(symbol);
+                }
+            });
+        });
+    }
     done
+}
+
+/// Calls `symbol` with each character of a text that has no words.
+fn for_each_symbol(text: &str, symbol: &mut dyn FnMut(&str)) {
+    let mut utf8 = [0; 4];
+    for c in text.chars().filter(|&c| is_symbol(c)) {
+        symbol(c.encode_utf8(&mut utf8));
+    }
 }
 
 /// Destination of the features of a column.
@@ -150,7 +170,7 @@ impl<'a, const W: usize> FeatureCounter<'a, W> {
         let dictionary = rules.dictionary.as_deref();
         let tagged = rules.terms.part_of_speech.is_some();
         let mut grams = (rules.features.ngrams > 0.0).then(|| Ngrams::new(rules.ngram));
-        normal::for_each_chunk(text, buffer, pause, &mut |chunk| {
+        normal::for_each_chunk_as(rules.normalize, text, buffer, pause, &mut |chunk| {
             if rules.features.words > 0.0 || rules.features.pairs > 0.0 {
                 for_each_word(chunk, dictionary, tagged, &mut |word, part_of_speech| {
                     self.word(word, part_of_speech);
@@ -164,6 +184,29 @@ impl<'a, const W: usize> FeatureCounter<'a, W> {
             grams.finish(&mut |gram| self.gram(gram));
         }
         self.done.map(|()| self.skipped)
+    }
+
+    /// Counts the symbols of a text without letters: each is a word, and a letter of n-grams.
+    pub fn count_symbols(
+        mut self,
+        text: &str,
+        buffer: &mut String,
+        pause: &mut dyn FnMut(),
+    ) -> Result<(), Error> {
+        let rules = self.rules;
+        let mut grams = (rules.features.ngrams > 0.0).then(|| Ngrams::new(rules.ngram));
+        normal::for_each_chunk_as(rules.normalize, text, buffer, pause, &mut |chunk| {
+            if rules.features.words > 0.0 || rules.features.pairs > 0.0 {
+                for_each_symbol(chunk, &mut |symbol| self.word(symbol, PartOfSpeech::Other));
+            }
+            if let Some(grams) = &mut grams {
+                grams.chunk_of(is_symbol, chunk, &mut |gram| self.gram(gram));
+            }
+        });
+        if let Some(grams) = grams {
+            grams.finish(&mut |gram| self.gram(gram));
+        }
+        self.done
     }
 
     #[inline]

@@ -49,9 +49,6 @@ pub enum Error {
         name: String,
         known: String,
     },
-    ReservedOption {
-        key: String,
-    },
     /// The preset has no use for this option.
     OptionWithoutUse {
         key: String,
@@ -174,7 +171,7 @@ impl Error {
             }
             Error::Unsigned(_) => Class::OutOfRange,
             Error::UnknownColumn { .. } => Class::UndefinedColumn,
-            Error::ReservedOption { .. } | Error::NoMargin => Class::NotSupported,
+            Error::NoMargin => Class::NotSupported,
             Error::ArrayLengths { .. }
             | Error::VectorLengths { .. }
             | Error::PartSubscripts(_)
@@ -209,9 +206,6 @@ impl fmt::Display for Error {
             ),
             Error::UnknownStopWords { name, .. } => {
                 write!(f, "unknown list of stop words \"{name}\"")
-            }
-            Error::ReservedOption { key } => {
-                write!(f, "option \"{key}\" is not supported in this version")
             }
             Error::OptionWithoutUse { key, preset, .. } => {
                 write!(f, "option \"{key}\" has no use with preset \"{preset}\"")

@@ -9,7 +9,7 @@ use super::minwise::one_permutation::HashBins;
 use super::options::plan::ColumnPlan;
 use super::options::presets::{Features, Rules};
 use super::text::ngrams::{GramLengths, is_letter};
-use super::text::normal;
+use super::text::normal::{self, Normalize};
 use super::text::words::LETTERS;
 
 /// Letters of the longest n-gram.
@@ -37,6 +37,7 @@ static POWERS: [u64; 8 * MOST_LETTERS] = {
 pub struct Shingling<'a> {
     /// None longer than 16.
     pub lengths: GramLengths,
+    pub normalize: Normalize,
     /// Leave out n-grams of three or more equal letters.
     pub drop_runs: bool,
     pub width: Width,
@@ -121,6 +122,7 @@ impl ColumnPlan {
         let only_ngrams = ngrams > 0.0 && words == 0.0 && pairs == 0.0;
         (only_ngrams && self.hash == FeatureHash::Bkdr).then_some(Shingling {
             lengths: rules.ngram,
+            normalize: rules.normalize,
             drop_runs: rules.drop_runs,
             width,
             prefix: &self.prefix,
@@ -146,7 +148,8 @@ impl Shingling<'_> {
             position: Position::default(),
             starts: [PrefixSum::default(); MOST_LETTERS],
         };
-        normal::for_each_chunk(text, buffer, pause, &mut |chunk| walk.chunk(chunk));
+        let add = &mut |chunk: &str| walk.chunk(chunk);
+        normal::for_each_chunk_as(self.normalize, text, buffer, pause, add);
         walk.finish()
     }
 }

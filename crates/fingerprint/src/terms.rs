@@ -10,7 +10,7 @@ use cityhasher::HashSet;
 
 use super::error::Error;
 use super::hash::{Hashed, city64};
-use super::text::normal::normal_word;
+use super::text::normal::{Normalize, normal_form};
 use super::text::part_of_speech::PartOfSpeech;
 use super::text::word_list::WordList;
 
@@ -41,11 +41,19 @@ impl Idf {
                 documents: self.documents,
             });
         }
-        let hash = city64(normal_word(term)?.as_bytes());
         let idf = self.formula(df);
-        self.terms.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-        let known = self.terms.entry(hash).or_insert(idf);
-        *known = known.min(idf);
+        let mut normal = String::new();
+        // A text may be read with its accents too.
+        for normalize in [Normalize::Fold, Normalize::KeepAccents] {
+            normal_form(term, normalize, &mut normal, &mut || {})?;
+            self.terms.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+            let known = self.terms.entry(city64(normal.as_bytes()));
+            let known = known.or_insert(idf);
+            *known = known.min(idf);
+            if term.is_ascii() {
+                break;
+            }
+        }
         Ok(())
     }
 
@@ -182,6 +190,7 @@ impl Terms {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::normal::normal_word;
 
     #[test]
     fn lengths_as_s2_has_them() {

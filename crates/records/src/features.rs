@@ -67,7 +67,9 @@ mod tests {
         assert!(features_of("abc").contains(&city64(b"abc")));
         // Fewer letters than an n-gram has are one.
         assert_eq!(features_of("a").len(), 2);
-        assert!(features_of(" -,").is_empty());
+        // Symbols count where there is nothing else.
+        assert_eq!(features_of(" -,").len(), 1);
+        assert!(features_of(" \u{200b}").is_empty());
     }
 
     #[test]

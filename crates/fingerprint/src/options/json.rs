@@ -13,9 +13,6 @@ use serde_json::{Map, Value};
 use crate::error::{Error, check_memory};
 use crate::simhash;
 
-/// A name that a later version will give a meaning; with a `$` in front for a row.
-const RESERVED: &str = "normalize";
-
 /// The value of an option that has a built-in one: `true` for that, `false` for none, or a value of
 /// the user.
 #[derive(Deserialize)]
@@ -108,11 +105,6 @@ pub fn object<'v>(place: &str, value: &'v Value) -> Result<&'v Map<String, Value
 
 /// The error about a key that is not among the `known` ones.
 pub fn unknown(key: &str, known: impl Into<String>) -> Error {
-    if key.trim_start_matches('$') == RESERVED {
-        return Error::ReservedOption {
-            key: key.to_owned(),
-        };
-    }
     Error::UnknownOption {
         key: key.to_owned(),
         known: known.into(),

@@ -13,6 +13,7 @@ use crate::simhash::UNIT;
 use crate::terms::{CueWords, Length, PartOfSpeechWeights, Terms};
 use crate::text::markup::Markup;
 use crate::text::ngrams::GramLengths;
+use crate::text::normal::Normalize;
 use crate::text::stop_words::StopWords;
 use crate::text::user_words::UserWords;
 
@@ -67,6 +68,8 @@ pub struct Rules {
     pub dictionary: Option<Arc<UserWords>>,
     /// Markup that is taken out of a text before anything else.
     pub markup: Markup,
+    /// Whether accents count.
+    pub normalize: Normalize,
     /// Weights of words besides their frequency.
     pub terms: Terms,
 }
@@ -144,6 +147,7 @@ const PLAIN: Rules = Rules {
     drop_runs: false,
     dictionary: None,
     markup: Markup::None,
+    normalize: Normalize::Fold,
     terms: Terms::EQUAL,
 };
 

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::hash::FeatureHash;
 use crate::text::markup::Markup;
 use crate::text::ngrams::GramLengths;
+use crate::text::normal::Normalize;
 use crate::text::stop_words::{BuiltIn, StopWords};
 use crate::text::user_words::UserWords;
 
@@ -30,6 +31,7 @@ pub struct TextOptions {
     pub dictionary: Option<Arc<UserWords>>,
     pub hash: Option<FeatureHash>,
     pub markup: Option<Markup>,
+    pub normalize: Option<Normalize>,
     /// Weights of words besides their frequency.
     pub terms: TermOptions,
 }
@@ -46,6 +48,7 @@ impl TextOptions {
             self.dictionary.is_some(),
             self.hash.is_some(),
             self.markup.is_some(),
+            self.normalize.is_some(),
         ];
         let keys = KEYS.iter().chain(&term::KEYS);
         let given = text.into_iter().chain(self.terms.given());
@@ -67,6 +70,7 @@ impl TextOptions {
         put(&mut rules.stop_words, &self.stop_words);
         put(&mut rules.drop_runs, &self.drop_runs);
         put(&mut rules.markup, &self.markup);
+        put(&mut rules.normalize, &self.normalize);
         if self.dictionary.is_some() {
             rules.dictionary.clone_from(&self.dictionary);
         }
@@ -103,6 +107,10 @@ impl TextOptions {
                 self.hash = Some(named.ok_or_else(wrong)?);
             }
             "markup" => self.markup = Some(variant(quote(key), "\"html\" or \"none\"", value)?),
+            "normalize" => {
+                let expected = "\"fold\" or \"keep_accents\"";
+                self.normalize = Some(variant(quote(key), expected, value)?);
+            }
             _ => return self.terms.take(key, name, value, pause),
         }
         Ok(true)
@@ -143,7 +151,7 @@ impl Needs {
 }
 
 /// In the order of [`TextOptions::given`].
-pub const KEYS: [&str; 8] = [
+pub const KEYS: [&str; 9] = [
     "features",
     "tf",
     "ngram",
@@ -152,6 +160,7 @@ pub const KEYS: [&str; 8] = [
     "dictionary",
     "hash",
     "markup",
+    "normalize",
 ];
 const FEATURES: [&str; 4] = ["words", "pairs", "ngrams", "whole"];
 /// Lengths of character n-grams.

@@ -1,9 +1,9 @@
 //! The letters of a text: its letters and digits in normal form, of which character n-grams are
-//! made. [`super::ngram_set`] compares them; clusters keep those of many texts in memory. A letter
+//! made; of a text without any, its symbols. [`super::ngram_set`] compares them; clusters keep those of many texts in memory. A letter
 //! is never 0, so no n-gram is the beginning of a packed longer one.
 
 use crate::error::Error;
-use crate::text::ngrams::is_letter;
+use crate::text::ngrams::{is_letter, is_symbol};
 use crate::text::normal;
 
 /// Bytes of ASCII text between two pauses.
@@ -26,12 +26,18 @@ impl Letters {
     /// Reads a text. Calls `pause` now and then: the caller may want to stop.
     pub fn new(text: &str, pause: &mut dyn FnMut()) -> Result<Self, Error> {
         if text.is_ascii() {
-            return ascii(text.as_bytes(), pause).map(Letters::Ascii);
+            let letters = ascii(text.as_bytes(), pause)?;
+            if !letters.is_empty() {
+                return Ok(Letters::Ascii(letters));
+            }
         }
-        let letters = match simple_letters(text, pause)? {
+        let mut letters = match simple_letters(text, pause)? {
             Some(letters) => letters,
-            None => normalized(text, pause)?,
+            None => normalized(text, is_letter, pause)?,
         };
+        if letters.is_empty() {
+            letters = normalized(text, is_symbol, pause)?;
+        }
         if letters.iter().any(|letter| *letter >= 0x80) {
             return Ok(Letters::Wide(letters));
         }
@@ -130,9 +136,7 @@ fn next_simple(text: &str) -> Option<(u32, &str)> {
     let c = text.chars().next()?;
     let letter = match normal::simple_form(c)? {
         c @ '\0'..='\x7f' => u32::from(LOWER[c as usize]),
-        // Hexagrams.
-        '\u{4dc0}'..='\u{4dff}' => 0,
-        c @ '\u{4000}'.. => u32::from(c),
+        c if is_letter(c) => u32::from(c),
         _ => 0,
     };
     Some((letter, &text[c.len_utf8()..]))
@@ -146,13 +150,17 @@ fn push(letters: &mut Vec<u32>, letter: char) -> Result<(), Error> {
     Ok(())
 }
 
-fn normalized(text: &str, pause: &mut dyn FnMut()) -> Result<Vec<u32>, Error> {
+fn normalized(
+    text: &str,
+    counts: fn(char) -> bool,
+    pause: &mut dyn FnMut(),
+) -> Result<Vec<u32>, Error> {
     let mut letters = Vec::new();
     let mut result = Ok(());
     normal::for_each_chunk(text, &mut String::new(), pause, &mut |chunk| {
         // The walk cannot stop half-way: it adds nothing more.
         if result.is_ok() {
-            let mut found = chunk.chars().filter(|c| is_letter(*c));
+            let mut found = chunk.chars().filter(|c| counts(*c));
             result = found.try_for_each(|letter| push(&mut letters, letter));
         }
     });
@@ -163,7 +171,6 @@ fn normalized(text: &str, pause: &mut dyn FnMut()) -> Result<Vec<u32>, Error> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use unicode_normalization::UnicodeNormalization;
 
     fn letters(text: &str) -> Vec<char> {
         let of_code = |code: u32| char::from_u32(code).unwrap_or('\0');
@@ -174,8 +181,13 @@ mod tests {
     }
 
     fn expected(text: &str) -> Vec<char> {
-        let normal = text.nfkc().flat_map(char::to_lowercase);
-        normal.filter(|c| c.is_alphanumeric()).collect()
+        let mut normal = String::new();
+        normal::normalize_into(text, normal::Normalize::Fold, &mut normal);
+        let letters: Vec<char> = normal.chars().filter(|c| c.is_alphanumeric()).collect();
+        match letters.is_empty() {
+            true => normal.chars().filter(|&c| is_symbol(c)).collect(),
+            false => letters,
+        }
     }
 
     #[test]
@@ -193,7 +205,8 @@ mod tests {
             let letters = Letters::new(text, &mut || {}).unwrap();
             assert!(matches!(letters, Letters::Ascii(_)), "{text}");
         }
-        assert_eq!(Letters::new("。 -", &mut || {}).unwrap().count(), 0);
+        assert_eq!(Letters::new("。 -", &mut || {}).unwrap().count(), 2);
+        assert_eq!(Letters::new("　 \u{200b}", &mut || {}).unwrap().count(), 0);
     }
 
     #[test]

@@ -337,7 +337,9 @@ mod tests {
         assert_eq!(jaccard("ab", "ac", 5), Some(0.0));
         assert_eq!(jaccard("ab", "", 5), Some(0.0));
         assert_eq!(jaccard("", "ab", 5), Some(0.0));
-        assert_eq!(jaccard("。", "", 5), None);
+        assert_eq!(jaccard("　", "", 5), None);
+        assert_eq!(jaccard("。★", "★", 5), Some(0.0));
+        assert_eq!(jaccard("。★", "。 ★", 5), Some(1.0));
         assert_eq!(compare("", "", 5, 0.5), Similarity::Undefined);
         assert_eq!(compare("", "ab", 5, 0.5), Similarity::TooLow);
     }

@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_repeated_text_has_few() {
         assert_eq!(passages_of(&"a".repeat(10_000), 12, 40).len(), 1);
-        assert!(passages_of(" , ", 12, 40).is_empty());
+        assert!(passages_of(" 　", 12, 40).is_empty());
         assert_eq!(passages_of("ab", 12, 40), passages_of("AB.", 12, 12));
     }
 }

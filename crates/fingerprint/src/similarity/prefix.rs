@@ -197,7 +197,7 @@ mod tests {
             .prefix(&letters("z042"), &mut rare, &mut || {})
             .unwrap();
         assert_eq!(prefix[..3], rare[..]);
-        assert_eq!(maker.prefix(&letters("。"), &mut prefix, &mut || {}), Ok(0));
+        assert_eq!(maker.prefix(&letters("　"), &mut prefix, &mut || {}), Ok(0));
         assert!(prefix.is_empty());
     }
 

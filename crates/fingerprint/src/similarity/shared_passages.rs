@@ -4,12 +4,11 @@
 
 use crate::error::Error;
 use crate::hash::Hashed;
-use crate::text::ngrams::{GramLengths, is_letter};
+use crate::text::ngrams::{GramLengths, is_letter, is_symbol};
+use crate::text::normal::{Normalize, depends_on_others, normalize_into};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::ops::Range;
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
 
 /// Places of one text that are tried for a stretch of the other.
 const PLACES: usize = 8;
@@ -44,12 +43,20 @@ struct PlacedLetters {
 
 impl PlacedLetters {
     fn new(text: &str, pause: &mut dyn FnMut()) -> Result<Self, Error> {
+        let letters = Self::of(text, is_letter, pause)?;
+        match letters.letters.is_empty() {
+            true => Self::of(text, is_symbol, pause),
+            false => Ok(letters),
+        }
+    }
+
+    fn of(text: &str, counts: fn(char) -> bool, pause: &mut dyn FnMut()) -> Result<Self, Error> {
         let mut placed = PlacedLetters {
             letters: Vec::new(),
             places: Vec::new(),
         };
         let mut characters = (0u32..).zip(text.char_indices()).peekable();
-        let mut together = String::new();
+        let (mut together, mut normal) = (String::new(), String::new());
         let mut looked_at = 0usize;
         while let Some((count, (at, first))) = characters.next() {
             if count as usize >= looked_at + PAUSE {
@@ -61,14 +68,15 @@ impl PlacedLetters {
             together.clear();
             together.push(first);
             while let Some((count, (at, mark))) =
-                characters.next_if(|(_, (_, c))| together.len() < COMPOSED && may_compose(*c))
+                characters.next_if(|(_, (_, c))| together.len() < COMPOSED && depends_on_others(*c))
             {
                 together.push(mark);
                 end = (count + 1, (at + mark.len_utf8()) as u32);
             }
             let start = (count, at as u32);
-            let normal = together.nfkc().flat_map(char::to_lowercase);
-            for letter in normal.filter(|c| is_letter(*c)) {
+            normal.clear();
+            normalize_into(&together, Normalize::Fold, &mut normal);
+            for letter in normal.chars().filter(|c| counts(*c)) {
                 let more = placed.letters.try_reserve(1);
                 more.and(placed.places.try_reserve(1))
                     .map_err(|_| Error::OutOfMemory)?;
@@ -85,16 +93,6 @@ impl PlacedLetters {
         let bytes = start.1 as usize..end.1 as usize;
         (start.0 as usize, (end.0 - start.0) as usize, bytes)
     }
-}
-
-/// Returns whether a character may compose with the one in front of it: marks, and the vowels and
-/// finals of Hangul syllables.
-fn may_compose(c: char) -> bool {
-    c >= '\u{300}'
-        && std::iter::once(c)
-            .nfkc()
-            .next()
-            .is_some_and(|c| is_combining_mark(c) || matches!(c, '\u{1160}'..='\u{11ff}'))
 }
 
 /// How long a passage is at least.

@@ -4,7 +4,7 @@
 
 use super::{Sketch, extend};
 use crate::bag::WHOLE;
-use crate::counter::{ColumnFeatures, FeatureCounter};
+use crate::counter::{ColumnFeatures, FeatureCounter, WordHashes};
 use crate::error::Error;
 use crate::minwise::one_permutation::HashBins;
 use crate::options::plan::ColumnPlan;
@@ -57,18 +57,29 @@ impl<const W: usize> Sketch<W> {
         let features = rules.features;
         if features.words > 0.0 || features.pairs > 0.0 || features.ngrams > 0.0 {
             let skipped = self.count_parts(plan, rules, text, pause)?;
-            // A text of nothing but stop words and masks counts with them.
-            if skipped && self.features(plan).0.is_empty() {
+            if self.features(plan).0.is_empty() {
                 let everything = Rules {
                     stop_words: StopWords::None,
                     drop_runs: false,
                     ..rules.clone()
                 };
-                self.count_parts(plan, &everything, text, pause)?;
+                // A text of nothing but stop words and masks counts with them, and one of nothing but
+                // symbols too.
+                if skipped {
+                    self.count_parts(plan, &everything, text, pause)?;
+                } else {
+                    let mut buffer = std::mem::take(&mut self.text);
+                    let title = WordHashes::default();
+                    let (add_to, key) = self.features(plan);
+                    let counter = FeatureCounter::new(&everything, &title, add_to, key);
+                    let counted = counter.count_symbols(text, &mut buffer, pause);
+                    self.text = buffer;
+                    counted?;
+                }
             }
         }
         if features.whole > 0.0 {
-            normal::normal_form(text, &mut self.text, pause)?;
+            normal::normal_form(text, rules.normalize, &mut self.text, pause)?;
             self.key.truncate(plan.prefix.len());
             if !self.text.is_empty() {
                 self.key.push(WHOLE);

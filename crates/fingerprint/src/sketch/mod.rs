@@ -222,7 +222,7 @@ impl<const W: usize> Sketch<W> {
                     ContentKind::Value => text,
                     ContentKind::Text => {
                         let text = markup::strip(rules.markup, text, pause)?;
-                        normal::normal_form(&text, &mut self.text, pause)?;
+                        normal::normal_form(&text, rules.normalize, &mut self.text, pause)?;
                         &self.text
                     }
                 };

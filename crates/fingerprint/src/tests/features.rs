@@ -319,3 +319,26 @@ fn tagged_words_are_the_same_words() {
     let text = "关于丹江口库区移民问题的综合报告，请尽快处理PostgreSQL数据库，谢谢市长王小明！";
     assert_eq!(names(text, r#"{"pos": true}"#), names(text, "{}"));
 }
+
+/// Where a text has nothing else.
+#[test]
+fn symbols_are_features() {
+    assert_eq!(names("★ ☎★ !!!", "{}"), ["!", "★", "☎"]);
+    assert_eq!(names("★ ☎", r#"{"features": ["pairs"]}"#), ["★ ☎"]);
+    assert_eq!(
+        names("★☎\u{fe0f}!", r#"{"features": ["ngrams"], "ngram": 2}"#),
+        ["★☎", "☎!"]
+    );
+    assert_eq!(names("★ a", "{}"), ["a"]);
+    assert_eq!(names(" \u{200d}", "{}"), Vec::<String>::new());
+}
+
+#[test]
+fn accents_count_where_an_option_says_so() {
+    assert_eq!(names("Où Été ete", "{}"), ["ete", "ou"]);
+    let keep = r#"{"normalize": "keep_accents"}"#;
+    assert_eq!(names("Où Été ete", keep), ["ete", "où", "été"]);
+    let lists = r#"{"normalize": "keep_accents", "stop_words": ["OÙ"], "dictionary": ["Le Café"]}"#;
+    assert_eq!(names("Où est le café", lists), ["est", "le café"]);
+    assert_eq!(names("Ou est le cafe", lists), ["est", "le cafe"]);
+}

@@ -6,6 +6,7 @@
 //! that do not count), [`word_list`] (how such words are kept). The built-in lists are in `lists/`.
 //! What must not live here: what a word weighs.
 
+pub mod folding;
 pub mod markup;
 pub mod ngrams;
 pub mod normal;

@@ -74,6 +74,11 @@ pub fn is_letter(c: char) -> bool {
     }
 }
 
+/// Returns whether a character counts in a text that has no letters.
+pub fn is_symbol(c: char) -> bool {
+    !c.is_whitespace() && !c.is_control()
+}
+
 /// Finds the n-grams of a text that comes in chunks. A text with fewer letters than its first
 /// n-gram would have is one n-gram.
 pub struct Ngrams {
@@ -104,6 +109,17 @@ impl Ngrams {
     /// Calls `gram` for each n-gram that ends in this chunk.
     #[inline]
     pub fn chunk(&mut self, text: &str, gram: &mut impl FnMut(&str)) {
+        self.chunk_of(is_letter, text, gram);
+    }
+
+    /// As [`Ngrams::chunk`], of characters that are called letters here.
+    #[inline]
+    pub fn chunk_of(
+        &mut self,
+        is_letter: impl Fn(char) -> bool,
+        text: &str,
+        gram: &mut impl FnMut(&str),
+    ) {
         let mask = self.starts.len() - 1;
         for c in text.chars().filter(|&c| is_letter(c)) {
             if self.window.len() + c.len_utf8() > KEPT {

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::normal::normal_form;
+use super::normal::{Normalize, normal_form};
 use crate::error::Error;
 
 /// Position of a word, and what is known of it.
@@ -38,9 +38,23 @@ impl<T> Default for GatheredWords<T> {
 }
 
 impl<T: Copy + Ord> GatheredWords<T> {
-    /// Adds a word, in any form; one whose normal form is empty is left out.
+    /// Adds a word, in any form; one whose normal form is empty is left out. A text may be read with its
+    /// accents too.
     pub fn add(&mut self, raw: &str, about: T) -> Result<(), Error> {
-        normal_form(raw, &mut self.normal, &mut || {})?;
+        normal_form(raw, Normalize::Fold, &mut self.normal, &mut || {})?;
+        self.add_normal(about)?;
+        if raw.is_ascii() {
+            return Ok(());
+        }
+        let folded = std::mem::take(&mut self.normal);
+        normal_form(raw, Normalize::KeepAccents, &mut self.normal, &mut || {})?;
+        match self.normal == folded {
+            true => Ok(()),
+            false => self.add_normal(about),
+        }
+    }
+
+    fn add_normal(&mut self, about: T) -> Result<(), Error> {
         if self.normal.is_empty() {
             return Ok(());
         }
