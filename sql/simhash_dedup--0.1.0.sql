@@ -117,6 +117,19 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simha
 COMMENT ON FUNCTION simhash_diff(text, text, int) IS
 	'the words in which two texts differ, [-marked-]{+so+}, each with up to context words around it';
 
+CREATE FUNCTION simhash_same(a text, b text) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 3000 AS 'MODULE_PATHNAME', 'simhash_same';
+COMMENT ON FUNCTION simhash_same(text, text) IS
+	'whether a person would call two texts the same, by what differs: numbers, negations and other words decide, '
+	'case, accents, punctuation and typing errors do not';
+
+CREATE FUNCTION simhash_differences(
+	a text, b text, OUT kind text, OUT in_a text, OUT in_b text, OUT decides boolean
+) RETURNS SETOF record
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 3000 ROWS 5 AS 'MODULE_PATHNAME', 'simhash_differences';
+COMMENT ON FUNCTION simhash_differences(text, text) IS
+	'in what two texts differ, and whether it makes them different for simhash_same';
+
 CREATE FUNCTION simhash_explain(
 	a record, b record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL,
 	OUT column_name text, OUT features_a int, OUT features_b int, OUT shared int, OUT similarity float8, OUT bits float8,

@@ -5,7 +5,8 @@
 //! [`record`] and [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL
 //! sees), [`stored`] (configurations under a name), [`lists`] (the check of their words),
 //! [`config_writer`] (rights and locks for writing them), [`jaccard`] and [`similarity`] (checks of
-//! candidates), [`passages`] (parts of texts), [`diff`] (words in which texts differ), [`explain`]
+//! candidates), [`passages`] (parts of texts), [`diff`] (words in which texts differ), [`same`]
+//! (whether they are one text for a person), [`explain`]
 //! (columns that make rows differ), [`margin`] (bits of least
 //! margin). What must not live here: anything that decides a bit of a fingerprint; that is
 //! `simhash_fingerprint`.
@@ -22,6 +23,7 @@ mod lists;
 mod margin;
 mod passages;
 mod record;
+mod same;
 mod similarity;
 mod stored;
 mod text;

@@ -22,6 +22,7 @@ pub mod log;
 pub mod margin;
 pub mod minwise;
 pub mod options;
+pub mod same;
 pub mod scalar;
 pub mod shingle_hashes;
 pub mod simhash;

@@ -47,16 +47,25 @@ pub fn align(
     let in_a = number(words_of_a.iter(a), words_of_a.len(), &mut numbers, pause)?;
     let in_b = number(words_of_b.iter(b), words_of_b.len(), &mut numbers, pause)?;
     drop(numbers);
+    align_numbers(&in_a, &in_b, pause)
+}
+
+/// Finds the words that differ, of which equal ones have equal numbers.
+pub fn align_numbers(
+    in_a: &[u32],
+    in_b: &[u32],
+    pause: &mut dyn FnMut(),
+) -> Result<Vec<Hunk>, Error> {
     let mut aligned = Alignment {
-        a: &in_a,
-        b: &in_b,
+        a: in_a,
+        b: in_b,
         left: MOST_COMPARED,
         hunks: Vec::new(),
     };
     let (mut from_a, mut from_b) = (0, 0);
     if in_a.len() + in_b.len() > COMPARED {
         check_memory(MEMORY_OF_A_CALL)?;
-        for (at_a, at_b) in anchors(&in_a, &in_b, pause)? {
+        for (at_a, at_b) in anchors(in_a, in_b, pause)? {
             pause();
             aligned.stretch(from_a..at_a, from_b..at_b)?;
             (from_a, from_b) = (at_a + 1, at_b + 1);

@@ -5,7 +5,7 @@
 //! A word is a Unicode word (UAX #29), so a Chinese character is one, and any other character but
 //! white space. `cutting` finds words, `alignment` those that differ, `marking` writes them down.
 
-mod alignment;
+pub mod alignment;
 mod cutting;
 mod marking;
 #[cfg(test)]

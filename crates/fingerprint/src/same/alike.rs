@@ -1,0 +1,266 @@
+//! Whether two different words are forms of one, or one with a typing error.
+
+use super::lists::{Classes, lists};
+use super::tokens::{Kind, Token};
+use unicode_normalization::UnicodeNormalization;
+
+/// What two words are to each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Likeness {
+    /// Another spelling, an abbreviation.
+    Spelling,
+    /// What a scan makes of a word.
+    Scan,
+    Typing,
+    Unlike,
+}
+
+/// Letters that are compared one by one.
+const MOST_LETTERS: usize = 40;
+
+/// Compares two different words.
+pub fn likeness(a: (&str, &Token), b: (&str, &Token)) -> Likeness {
+    let ((a, of_a), (b, of_b)) = (a, b);
+    if a == b || lists().are_equal(a, b) {
+        return Likeness::Spelling;
+    }
+    let kinds = [of_a.kind, of_b.kind];
+    if kinds.contains(&Kind::Symbol) || kinds.contains(&Kind::Character) {
+        return Likeness::Unlike;
+    }
+    if kinds == [Kind::Number; 2] && is_padded(a, b) {
+        return Likeness::Spelling;
+    }
+    if is_scan(a, b) {
+        return Likeness::Scan;
+    }
+    let is_plain =
+        |word: &str| !word.contains(|c: char| c.is_ascii_digit() || c == '+' || c == '#');
+    if kinds.contains(&Kind::Number) || !is_plain(a) || !is_plain(b) || is_size(a) && is_size(b) {
+        return Likeness::Unlike;
+    }
+    if spelling(a) == spelling(b) || is_full_spelling(a, b) {
+        return Likeness::Spelling;
+    }
+    let counts = |word: &str| {
+        let classes = lists().classes(word);
+        classes.has(Classes::NEGATION) || classes.has(Classes::CALENDAR)
+    };
+    if counts(a) || counts(b) || is_negated(a, b) || lists().is_opposite(a, b) {
+        return Likeness::Unlike;
+    }
+    let shorter_first = match a.len() <= b.len() {
+        true => (a, of_a, b),
+        false => (b, of_b, a),
+    };
+    if is_abbreviation(shorter_first) {
+        return Likeness::Spelling;
+    }
+    match is_typing_error(a, b) {
+        true => Likeness::Typing,
+        false => Likeness::Unlike,
+    }
+}
+
+/// Whether two numbers differ in a zero in front: hours, days, episodes.
+fn is_padded(a: &str, b: &str) -> bool {
+    let digit = |word| <[u8; 1]>::try_from(str::as_bytes(word)).ok();
+    a.len().max(b.len()) == 2
+        && digit(a.trim_start_matches('0')) == digit(b.trim_start_matches('0'))
+        && digit(a.trim_start_matches('0')).is_some()
+}
+
+/// A Roman number or a size of clothes, of which another one is another thing.
+fn is_size(word: &str) -> bool {
+    let is_roman = word.bytes().all(|byte| b"ivxlcdm".contains(&byte));
+    let is_clothes = word.trim_start_matches('x').len() == 1 && word.ends_with(['s', 'm', 'l']);
+    is_roman || is_clothes
+}
+
+/// Whether a scanner may take one word for the other: m for rn, l for 1.
+fn is_scan(a: &str, b: &str) -> bool {
+    let has_digit = |word: &str| word.bytes().any(|byte| byte.is_ascii_digit());
+    let is_long = a.len() > 2
+        || [a, b]
+            .iter()
+            .any(|word| word.starts_with(char::is_alphabetic));
+    match (has_digit(a), has_digit(b)) {
+        (true, true) => is_long && alike_digits(a).eq(alike_digits(b)),
+        (false, false) => {
+            let (a_first, b_first) = (a.chars().next(), b.chars().next());
+            let comparable =
+                a.len().min(b.len()) > 3 || a_first == b_first && a.len() + b.len() > 5;
+            comparable && strokes(a).eq(strokes(b))
+        }
+        _ => is_long && strokes(a).eq(strokes(b)),
+    }
+}
+
+fn alike_digits(word: &str) -> impl Iterator<Item = u8> {
+    word.bytes().map(|byte| match byte {
+        b'o' => b'0',
+        b'l' | b'i' => b'1',
+        other => other,
+    })
+}
+
+/// The strokes of a word, as far as a scanner confuses them.
+fn strokes(word: &str) -> impl Iterator<Item = char> {
+    word.chars().flat_map(|c| {
+        let strokes = match c {
+            'm' => "iii",
+            'n' | 'u' => "ii",
+            'r' | 'l' | 'j' | '1' => "i",
+            'd' => "ci",
+            'w' => "vv",
+            'e' => "c",
+            'b' | '6' | '8' => "h",
+            't' => "f",
+            'q' | '9' => "g",
+            '0' => "o",
+            '5' => "s",
+            _ => "",
+        };
+        strokes.chars().chain(strokes.is_empty().then_some(c))
+    })
+}
+
+/// A word in one of the spellings of its language: colour and color, organise and organize, ae for
+/// an umlaut, a letter doubled.
+fn spelling(word: &str) -> String {
+    let mut plain = word.to_owned();
+    for (long, short) in [
+        ("ae", "a"),
+        ("oe", "o"),
+        ("ue", "u"),
+        ("our", "or"),
+        ("ogue", "og"),
+        ("mme", "m"),
+        ("ph", "f"),
+    ] {
+        if plain.contains(long) {
+            plain = plain.replace(long, short);
+        }
+    }
+    let mut letters = String::with_capacity(plain.len());
+    for c in plain.chars() {
+        if !letters.ends_with(c) {
+            letters.push(if c == 'z' { 's' } else { c });
+        }
+    }
+    let letters = letters.replace("ce", "se").replace("ci", "si");
+    for (french, english) in [("re", "er"), ("res", "ers")] {
+        if let Some(stem) = letters.strip_suffix(french)
+            && stem.ends_with(|c: char| !"aeiou".contains(c))
+        {
+            return [stem, english].concat();
+        }
+    }
+    letters
+}
+
+/// Whether two Hebrew words differ in the letters that stand for vowels alone.
+fn is_full_spelling(a: &str, b: &str) -> bool {
+    let is_hebrew = |c: char| ('\u{5d0}'..='\u{5ea}').contains(&c);
+    if a.chars().count() < 3 || !a.chars().all(is_hebrew) {
+        return false;
+    }
+    let consonants = |word: &str| -> String {
+        word.char_indices()
+            .filter(|(at, c)| *at == 0 || !"וי".contains(*c))
+            .map(|(_, c)| c)
+            .collect()
+    };
+    consonants(a) == consonants(b)
+}
+
+/// Whether one word is the other with a syllable that negates it.
+fn is_negated(a: &str, b: &str) -> bool {
+    let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
+    let by_prefix = long
+        .strip_suffix(short)
+        .is_some_and(|prefix| lists().negating_prefixes.iter().any(|p| p == prefix));
+    // Turkish negates within the word: gelecek, gelmeyecek.
+    let by_infix = || {
+        long.match_indices('m').any(|(at, _)| {
+            at >= 3
+                && long[at + 1..].starts_with(['a', 'e', 'i', 'u'])
+                && long.len() == short.len() + 2
+                && long.is_char_boundary(at + 2)
+                && short.starts_with(&long[..at])
+                && short.ends_with(&long[at + 2..])
+        })
+    };
+    by_prefix || by_infix()
+}
+
+/// Whether a word is short for another: its letters are in it in order, and a point or its length
+/// says that it is.
+fn is_abbreviation((short, of_short, long): (&str, &Token, &str)) -> bool {
+    let letters = short.chars().count();
+    let all = long.chars().count();
+    let has_ends = (2..=4).contains(&letters)
+        && all >= 2 * letters
+        && short.chars().next_back() == long.chars().next_back();
+    let may_be = of_short.dot && letters <= 6 || has_ends;
+    if !may_be || all <= letters || short.chars().next() != long.chars().next() {
+        return false;
+    }
+    let mut rest = long.chars();
+    short.chars().all(|c| rest.any(|other| other == c))
+}
+
+/// Whether a word of four letters and more is another with an error, or of eight and more with two.
+fn is_typing_error(a: &str, b: &str) -> bool {
+    let count = |word: &str| word.chars().take(MOST_LETTERS).count();
+    let is_hangul = a.starts_with(|c: char| ('가'..='힣').contains(&c));
+    let (a, b): (Vec<char>, Vec<char>) = match is_hangul && count(a).min(count(b)) >= 3 {
+        true => (a.nfd().collect(), b.nfd().collect()),
+        false => (a.chars().collect(), b.chars().collect()),
+    };
+    let length = a.len().min(b.len());
+    let begins_alike = a[0] == b[0] || length > 1 && a[0] == b[1] && a[1] == b[0];
+    if length == 3 && a.len() == b.len() {
+        return a[0] == b[0] && a[1] == b[2] && a[2] == b[1];
+    }
+    if length < 4 || !begins_alike {
+        return false;
+    }
+    let most = if length >= 8 { 2 } else { 1 };
+    is_within(&a, &b, most)
+}
+
+/// Whether at most that many edits (insert, delete, replace, swap of neighbours) make one word of the other.
+fn is_within(a: &[char], b: &[char], most: usize) -> bool {
+    let front = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let (a, b) = (&a[front..], &b[front..]);
+    let back = a
+        .iter()
+        .rev()
+        .zip(b.iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let (a, b) = (&a[..a.len() - back], &b[..b.len() - back]);
+    if a.len().abs_diff(b.len()) > most || a.len().max(b.len()) > MOST_LETTERS {
+        return false;
+    }
+    let mut rows = [[0; MOST_LETTERS + 1]; 3];
+    rows[0] = std::array::from_fn(|j| j);
+    for (i, x) in a.iter().enumerate() {
+        // The row of the letters so far, the one before, and the one before that.
+        let (now, last, older) = ((i + 1) % 3, i % 3, (i + 2) % 3);
+        rows[now][0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = rows[last][j] + usize::from(x != y);
+            let mut edits = replaced.min(rows[last][j + 1] + 1).min(rows[now][j] + 1);
+            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
+                edits = edits.min(rows[older][j - 1] + 1);
+            }
+            rows[now][j + 1] = edits;
+        }
+        if rows[now][..=b.len()].iter().all(|edits| *edits > most) {
+            return false;
+        }
+    }
+    rows[a.len() % 3][b.len()] <= most
+}

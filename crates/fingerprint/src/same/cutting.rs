@@ -1,0 +1,386 @@
+//! How a folded text is cut into words: a number with its sign, a name with its symbols, an address
+//! without its scheme.
+
+use super::lists::lists;
+use super::numbers::{canonical, number_end};
+use super::tokens::{Kind, Token, Tokens};
+use crate::text::scripts::is_han;
+use std::ops::Range;
+use unicode_normalization::char::is_combining_mark;
+
+pub struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+    in_front: char,
+    query_end: usize,
+    /// Whether the number of an item of a list may stand here.
+    may_begin_item: bool,
+    pub tokens: Tokens,
+}
+
+impl<'t> Reader<'t> {
+    pub fn new(text: &'t str, tokens: Tokens) -> Self {
+        Self {
+            text,
+            at: 0,
+            in_front: ' ',
+            query_end: 0,
+            may_begin_item: true,
+            tokens,
+        }
+    }
+
+    pub fn next(&self) -> Option<char> {
+        self.text[self.at..].chars().next()
+    }
+
+    /// Reads a word, or a character that is in none.
+    pub fn step(&mut self, c: char) {
+        let begin = self.at;
+        if c == ' ' {
+            (self.at, self.in_front) = (begin + 1, c);
+            return;
+        }
+        if c.is_ascii_alphabetic() {
+            self.word();
+            self.in_front = 'x';
+            return;
+        }
+        let behind = self.text[self.at + c.len_utf8()..]
+            .chars()
+            .next()
+            .unwrap_or(' ');
+        if self.may_begin_item && self.skips_item_number() {
+            return;
+        }
+        if c.is_ascii_digit()
+            || c == '-' && behind.is_ascii_digit() && is_before_sign(self.in_front)
+        {
+            self.number();
+        } else if is_character(c) {
+            if c != 'ー' || is_character(behind) && !is_han(behind) {
+                self.push(begin..begin + c.len_utf8(), Kind::Character);
+            }
+            self.at += c.len_utf8();
+        } else if is_letter(c) {
+            self.word();
+        } else {
+            self.mark(c, behind);
+            self.at += c.len_utf8();
+        }
+        self.at = self.at.max(begin + c.len_utf8());
+        // Behind letters and digits no mark has a meaning of its own that depends on which they are.
+        self.in_front = match self.text.as_bytes()[self.at - 1] {
+            byte if byte.is_ascii() => char::from(byte),
+            _ if is_character(c) => '中',
+            _ => 'x',
+        };
+    }
+
+    fn push(&mut self, word: Range<usize>, kind: Kind) {
+        let text = self.text;
+        self.push_text(&text[word], kind);
+    }
+
+    fn push_text(&mut self, word: &str, kind: Kind) {
+        self.may_begin_item = false;
+        let in_query = self.at < self.query_end;
+        let token = Token {
+            begin: 0,
+            end: 0,
+            kind,
+            dot: false,
+            in_query,
+            ends_sentence: false,
+        };
+        self.tokens.push(word, token);
+    }
+
+    fn number(&mut self) {
+        let is_negative = self.text[self.at..].starts_with('-');
+        let begin = self.at + usize::from(is_negative);
+        let body = &self.text[begin..];
+        let end = number_end(body);
+        let currency = self.currency_in_front();
+        let mut sign = if is_negative { "-" } else { "" };
+        let letters = body[end..]
+            .bytes()
+            .take_while(u8::is_ascii_alphanumeric)
+            .count();
+        let is_code = body[end..end + letters]
+            .bytes()
+            .any(|byte| byte.is_ascii_digit());
+        if is_code {
+            self.push_text(&body[..end + letters], Kind::Number);
+            self.at = begin + end + letters;
+        } else {
+            canonical(&body[..end], &mut |number| {
+                let number = match sign {
+                    "" => number,
+                    _ => &[sign, number].concat(),
+                };
+                sign = "";
+                self.push_text(number, Kind::Number);
+            });
+            self.at = begin + end;
+        }
+        if let Some(currency) = currency {
+            self.push_text(&currency, Kind::Symbol);
+        }
+        self.ordinal();
+    }
+
+    /// Takes a currency in front of the number away: it counts behind it.
+    fn currency_in_front(&mut self) -> Option<String> {
+        let last = self.tokens.len().checked_sub(1)?;
+        let belongs_to_one = last > 0 && self.tokens.at(last - 1).kind == Kind::Number;
+        if belongs_to_one || !lists().is_currency(self.tokens.word(last)) {
+            return None;
+        }
+        let currency = self.tokens.word(last).to_owned();
+        let token = self.tokens.tokens.pop()?;
+        self.tokens.text.truncate(token.begin as usize);
+        Some(currency)
+    }
+
+    /// Adds the ending of an ordinal number to it: 3rd is one word.
+    fn ordinal(&mut self) {
+        let rest = &self.text[self.at..];
+        let ends = ["st", "nd", "rd", "th"].iter().any(|end| {
+            rest.strip_prefix(end)
+                .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+        });
+        if ends
+            && let Some(token) = self.tokens.tokens.last_mut()
+            && token.kind == Kind::Number
+        {
+            self.tokens.text.push_str(&rest[..2]);
+            token.end += 2;
+            self.at += 2;
+        }
+    }
+
+    fn word(&mut self) {
+        let rest = &self.text[self.at..];
+        if rest.starts_with("http") || rest.starts_with("www.") {
+            let address = ["https://www.", "http://www.", "https://", "http://", "www."];
+            if let Some(scheme) = address.into_iter().find(|scheme| rest.starts_with(scheme)) {
+                self.at += scheme.len();
+                return;
+            }
+        }
+        let mut length = word_length(rest);
+        let mut word = &rest[..length];
+        let joined;
+        while let Some(more) = behind_apostrophe(&rest[length..], word) {
+            length += more;
+            word = &rest[..length];
+        }
+        if word.bytes().any(|byte| !byte.is_ascii_alphanumeric()) {
+            joined = word.replace(['\'', '"', '`', '\u{5f3}', '\u{5f4}'], "");
+            word = &joined;
+        }
+        let tail = &rest[length..];
+        if word == "no"
+            && tail
+                .trim_start_matches(['.', ':', ' '])
+                .starts_with(|c: char| c.is_ascii_digit())
+        {
+            word = "number";
+        }
+        self.at += length;
+        let is_meridiem = word == "m" && self.is_behind_meridiem();
+        self.push_text(word, Kind::Word);
+        if is_meridiem {
+            let m = self.tokens.tokens.pop();
+            if let (Some(last), Some(m)) = (self.tokens.tokens.last_mut(), m) {
+                last.end = m.end;
+            }
+        }
+        self.symbols_of_word(length);
+        let next = self.text[self.at..].chars().next();
+        let dot = matches!(next, Some('.' | '/' | '\'' | '\u{5f3}'));
+        if let Some(last) = self.tokens.tokens.last_mut() {
+            last.dot = dot;
+        }
+    }
+
+    /// Whether the word in front is the a or p of a.m. and p.m.
+    fn is_behind_meridiem(&self) -> bool {
+        let [.., number, letter] = self.tokens.all() else {
+            return false;
+        };
+        let word = self.tokens.word(self.tokens.len() - 1);
+        number.kind == Kind::Number && letter.dot && (word == "a" || word == "p")
+    }
+
+    /// Adds the symbols that are part of a name: C++, C#.
+    fn symbols_of_word(&mut self, length: usize) {
+        let tail = &self.text[self.at..];
+        let plus = tail.starts_with("++");
+        let sharp = length <= 2
+            && tail.starts_with('#')
+            && !tail[1..].starts_with(|c: char| c.is_ascii_alphanumeric());
+        let symbols = if plus {
+            "++"
+        } else if sharp {
+            "#"
+        } else {
+            return;
+        };
+        if let Some(last) = self.tokens.tokens.last_mut() {
+            self.tokens.text.push_str(symbols);
+            last.end += symbols.len() as u32;
+            self.at += symbols.len();
+        }
+    }
+
+    /// Reads a character that is in no word.
+    fn mark(&mut self, c: char, behind: char) {
+        let place = self.at..self.at + c.len_utf8();
+        let rest = &self.text[place.end..];
+        let before_number = || {
+            rest.trim_start_matches(' ')
+                .starts_with(|c: char| c.is_ascii_digit())
+        };
+        match c {
+            '.' if behind.is_whitespace() => self.end_sentence(),
+            '!' | '?' if behind != '=' && !behind.is_ascii_alphanumeric() => self.end_sentence(),
+            '。' | '؟' | '।' | '!' => self.end_sentence(),
+            ';' => {
+                self.tokens.marks.semicolons += 1;
+                if !behind.is_whitespace() {
+                    self.end_sentence();
+                }
+            }
+            ':' => {
+                self.tokens.marks.colons += 1;
+                self.may_begin_item = true;
+            }
+            ',' | '、' | '،' => self.tokens.marks.commas += 1,
+            '\n' => {
+                if behind == '\n' {
+                    self.end_sentence();
+                }
+                self.may_begin_item = true;
+            }
+            '<' | '>' | '≤' | '≥' | '±' if before_number() => {
+                self.push(place.clone(), Kind::Symbol)
+            }
+            '^' if behind.is_ascii_digit() => self.push(place.clone(), Kind::Symbol),
+            _ if is_symbol(c) => self.push(place.clone(), Kind::Symbol),
+            _ => (),
+        }
+        if matches!(c, '?' | '&' | '#') && self.in_front.is_ascii_graphic() {
+            self.parameter(place.end);
+        }
+    }
+
+    fn end_sentence(&mut self) {
+        self.may_begin_item = true;
+        if let Some(last) = self.tokens.tokens.last_mut()
+            && !last.ends_sentence
+        {
+            last.ends_sentence = true;
+            self.tokens.marks.sentences += 1;
+        }
+    }
+
+    /// Reads the name of a parameter of an address, and leaves the parameter out if it follows a visitor.
+    fn parameter(&mut self, begin: usize) {
+        let rest = &self.text[begin..];
+        let name = rest
+            .bytes()
+            .take_while(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(byte))
+            .count();
+        if name == 0 || !rest[name..].starts_with('=') {
+            return;
+        }
+        let value = rest
+            .bytes()
+            .take_while(|byte| byte.is_ascii_graphic() && *byte != b'&')
+            .count();
+        match lists().is_tracking(&rest[..name]) {
+            // The caller steps over the mark in front itself.
+            true => self.at = begin + value - 1,
+            false => self.query_end = begin + value,
+        }
+    }
+
+    /// Skips the number of an item of a list at the begin of a sentence: `1、`, `2)`, `(3)`, `一、`.
+    fn skips_item_number(&mut self) -> bool {
+        let rest = &self.text[self.at..];
+        let inner = rest.strip_prefix('(').unwrap_or(rest);
+        let is_numeral = |c: &char| c.is_ascii_digit() || is_han(*c) && lists().is_numeral_han(*c);
+        let length = inner
+            .chars()
+            .take_while(is_numeral)
+            .take(4)
+            .map(char::len_utf8)
+            .sum();
+        let numeral = &inner[..length];
+        let behind = inner[numeral.len()..].chars().next();
+        let ends = match behind {
+            Some(')') => true,
+            Some('、') => inner.len() == rest.len(),
+            _ => false,
+        };
+        let is_item =
+            ends && !numeral.starts_with('0') && (1..=2).contains(&numeral.chars().count());
+        if is_item {
+            self.at += rest.len() - inner.len() + numeral.len() + behind.map_or(0, char::len_utf8);
+            self.may_begin_item = false;
+        }
+        is_item
+    }
+}
+
+/// The bytes of the letters and digits that begin a text. Digits end a word of another script than Latin.
+fn word_length(text: &str) -> usize {
+    let of_latin = text.starts_with(|c: char| c < '\u{300}');
+    let is_part = |c: char| match c {
+        '0'..='9' => of_latin,
+        _ => c.is_ascii_alphabetic() || !c.is_ascii() && is_letter(c) && !is_character(c),
+    };
+    text.find(|c| !is_part(c)).unwrap_or(text.len())
+}
+
+/// The bytes of an apostrophe within a word and of the letters behind it. Hebrew has others.
+fn behind_apostrophe(text: &str, word: &str) -> Option<usize> {
+    let is_hebrew = |word: &str| word.ends_with(|c: char| ('\u{590}'..='\u{5ff}').contains(&c));
+    let mark = text.chars().next()?;
+    let joins = match mark {
+        '\'' | '`' => word.ends_with(char::is_alphabetic),
+        '"' | '\u{5f3}' | '\u{5f4}' => is_hebrew(word),
+        _ => false,
+    };
+    let letters = &text[mark.len_utf8()..];
+    let is_inside = joins && letters.starts_with(|c: char| c.is_alphabetic() && !is_character(c));
+    is_inside.then(|| mark.len_utf8() + word_length(letters))
+}
+
+/// What a minus stands behind; behind a letter or a digit the same character is a hyphen.
+fn is_before_sign(c: char) -> bool {
+    c.is_whitespace() || "([:=/<>~中".contains(c)
+}
+
+fn is_letter(c: char) -> bool {
+    c.is_alphanumeric() || !c.is_ascii() && is_combining_mark(c)
+}
+
+/// Letters of scripts that put no spaces between words.
+pub fn is_character(c: char) -> bool {
+    c >= '\u{e00}'
+        && matches!(c,
+            '\u{e00}'..='\u{edf}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '々' | '〇'
+            | '\u{3040}'..='\u{30fa}' | '\u{30fc}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}'
+            | '\u{3400}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Signs that mean something by themselves: currencies, per cent, degrees, emoji.
+fn is_symbol(c: char) -> bool {
+    matches!(c,
+        '%' | '$' | '‰' | '°' | '¢'..='¥' | '\u{e3f}' | '\u{20a0}'..='\u{20cf}' | '\u{2190}'..='\u{21ff}'
+        | '\u{2300}'..='\u{23ff}' | '\u{25a0}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}'
+        | '\u{1f000}'..='\u{1faff}')
+}

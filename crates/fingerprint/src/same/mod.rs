@@ -1,0 +1,168 @@
+//! Whether a person would call two texts the same, by what differs instead of how much.
+//! `simhash_same` and `simhash_differences` return it.
+//!
+//! In the order in which two texts flow through: `layout` takes mark-up, quotation marks of mail,
+//! hyphens at line ends and page numbers away, `fold` what case, accents and invisible characters
+//! make, `spelling` letters that only look alike. `cutting` makes `tokens` of it, with `numbers` in
+//! one form. `hunks` aligns the words of both. `judge` says of each word that differs whether it
+//! decides, by its kind (`nature`), by the words of `lists`, and by `alike`: whether two words are
+//! forms of one. Texts that differ are compared once more with their equal sentences taken out
+//! (`sentences`).
+//!
+//! The answer depends on the texts alone, and its time is linear in their length. What must not live
+//! here: a threshold for how alike two texts are; that is `similarity`.
+
+mod alike;
+mod cutting;
+mod fold;
+mod hunks;
+mod judge;
+mod layout;
+mod lists;
+mod nature;
+mod numbers;
+mod order;
+mod pairing;
+mod sentences;
+mod shape;
+mod spelling;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+use crate::error::Error;
+use judge::{Finding, judge};
+use shape::Shape;
+use tokens::Tokens;
+
+pub use judge::Kind;
+
+/// Words of a text that are compared: one by one up to here, all together beyond.
+pub use tokens::MOST_WORDS;
+
+/// Something in which two texts differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    pub kind: Kind,
+    /// The words of each text, in the form in which they are compared.
+    pub in_a: String,
+    pub in_b: String,
+    /// Whether it makes another text.
+    pub decides: bool,
+}
+
+/// Whether a person would call two texts the same. `pause` is called now and then and may unwind.
+pub fn same(a: &str, b: &str, pause: &mut dyn FnMut()) -> Result<bool, Error> {
+    if a == b {
+        return Ok(true);
+    }
+    Ok(match compare(a, b, pause)? {
+        Comparison::Findings(_, _, findings) => findings.iter().all(|finding| !finding.decides),
+        Comparison::Signs(differences) => differences.is_empty(),
+    })
+}
+
+/// What differs between two texts.
+pub fn differences(a: &str, b: &str, pause: &mut dyn FnMut()) -> Result<Vec<Difference>, Error> {
+    if a == b {
+        return Ok(Vec::new());
+    }
+    let (in_a, in_b, findings) = match compare(a, b, pause)? {
+        Comparison::Findings(in_a, in_b, findings) => (in_a, in_b, findings),
+        Comparison::Signs(differences) => return Ok(differences),
+    };
+    let mut differences = Vec::new();
+    for finding in findings {
+        differences.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+        differences.push(Difference {
+            kind: finding.kind,
+            in_a: in_a.shown(&finding.a),
+            in_b: in_b.shown(&finding.b),
+            decides: finding.decides,
+        });
+    }
+    Ok(differences)
+}
+
+enum Comparison {
+    /// The words of both texts, and which of them differ.
+    Findings(Tokens, Tokens, Vec<Finding>),
+    /// What differs between texts that are not compared by words.
+    Signs(Vec<Difference>),
+}
+
+fn compare(a: &str, b: &str, pause: &mut dyn FnMut()) -> Result<Comparison, Error> {
+    let (form_of_a, form_of_b) = (form(a, pause)?, form(b, pause)?);
+    if form_of_a == form_of_b {
+        return Ok(Comparison::Signs(Vec::new()));
+    }
+    let (Some(in_a), Some(in_b)) = (
+        Tokens::cut(&form_of_a, pause)?,
+        Tokens::cut(&form_of_b, pause)?,
+    ) else {
+        return Ok(Comparison::Signs(vec![whole(form_of_a, form_of_b)]));
+    };
+    if (in_a.len() == 0) != (in_b.len() == 0) {
+        return Ok(Comparison::Signs(vec![whole(form_of_a, form_of_b)]));
+    }
+    if in_a.len() == 0 {
+        let equal = signs(&form_of_a).eq(signs(&form_of_b));
+        let differences = (!equal).then(|| whole(form_of_a, form_of_b));
+        return Ok(Comparison::Signs(differences.into_iter().collect()));
+    }
+    // One order, so that both orders of the arguments have one answer.
+    let swapped = form_of_b < form_of_a;
+    let (first, second) = if swapped {
+        (&in_b, &in_a)
+    } else {
+        (&in_a, &in_b)
+    };
+    let mut findings = verdict(first, second, pause)?;
+    if swapped {
+        findings.iter_mut().for_each(Finding::swap);
+    }
+    Ok(Comparison::Findings(in_a, in_b, findings))
+}
+
+/// The form in which the words of a text are compared.
+fn form(text: &str, pause: &mut dyn FnMut()) -> Result<String, Error> {
+    let plain = layout::plain(text, pause)?;
+    let mut folded = String::new();
+    folded
+        .try_reserve(3 * plain.len())
+        .map_err(|_| Error::OutOfMemory)?;
+    pause();
+    fold::fold_into(&plain, &mut folded);
+    pause();
+    Ok(spelling::one_spelling(folded))
+}
+
+fn verdict(a: &Tokens, b: &Tokens, pause: &mut dyn FnMut()) -> Result<Vec<Finding>, Error> {
+    let shape = Shape::of(a, b);
+    let findings = judge(a, b, &shape, pause)?;
+    if !findings.iter().any(|finding| finding.decides) {
+        return Ok(findings);
+    }
+    match sentences::in_any_order(a, b, &shape, pause)? {
+        Some(findings) if !findings.iter().any(|finding| finding.decides) => Ok(findings),
+        _ => Ok(findings),
+    }
+}
+
+/// The signs of a text without a word: white space and repetitions do not count.
+fn signs(text: &str) -> impl Iterator<Item = char> {
+    let mut last = None;
+    text.chars()
+        .filter(move |c| !c.is_whitespace() && last.replace(*c) != Some(*c))
+}
+
+/// Two texts as one difference.
+fn whole(in_a: String, in_b: String) -> Difference {
+    Difference {
+        kind: Kind::Word,
+        in_a,
+        in_b,
+        decides: true,
+    }
+}

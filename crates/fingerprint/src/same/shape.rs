@@ -1,0 +1,59 @@
+//! What two texts are like, as far as it says what decides.
+
+use super::lists::lists;
+use super::tokens::{Kind, Tokens};
+
+/// Words of a long text: in it more may differ.
+const LONG: f64 = 100.0;
+
+/// What two texts are like.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Most of it is in a script without spaces.
+    pub by_characters: bool,
+    /// Words of the shorter text; two characters count as one.
+    pub words: f64,
+    pub is_long: bool,
+    /// Fields of a record, of which one text may have fewer.
+    pub is_record: bool,
+    /// The name of an organisation.
+    pub is_name: bool,
+}
+
+impl Shape {
+    pub fn of(a: &Tokens, b: &Tokens) -> Self {
+        let characters = |tokens: &Tokens| {
+            tokens
+                .all()
+                .iter()
+                .filter(|token| token.kind == Kind::Character)
+                .count()
+        };
+        let by_characters = 2 * (characters(a) + characters(b)) > a.len() + b.len();
+        let words = a.len().min(b.len()) as f64 / if by_characters { 2.0 } else { 1.0 };
+        Self {
+            by_characters,
+            words,
+            is_long: words >= LONG,
+            is_record: is_record(a) || is_record(b),
+            is_name: by_characters && (is_name(a) || is_name(b)),
+        }
+    }
+}
+
+/// Whether a text is a row of fields: many marks between them, and hardly a sentence.
+fn is_record(text: &Tokens) -> bool {
+    let marks = &text.marks;
+    marks.semicolons >= 2
+        || marks.colons >= 4
+        || marks.commas >= 3 && text.len() < 40 && marks.sentences <= 1
+}
+
+fn is_name(text: &Tokens) -> bool {
+    let all = text.joined(&(0..text.len()));
+    text.len() < 25
+        && lists()
+            .organisations
+            .iter()
+            .any(|word| all.contains(word.as_str()))
+}

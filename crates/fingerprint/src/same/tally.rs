@@ -1,0 +1,164 @@
+//! What all differences together decide: errors, words that were added, negations.
+
+use super::alike::Likeness;
+use super::hunks::Hunk;
+use super::judge::{Finding, Kind, finding};
+use super::lists::{Classes, lists};
+use super::shape::Shape;
+use super::tokens::{Kind as Sort, Tokens};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Which share of the words may have a typing error, and how many characters of a text without spaces
+/// have one.
+const ERROR_SHARE: f64 = 0.2;
+const CHARACTERS_OF_AN_ERROR: f64 = 30.0;
+
+/// Which share of the words may be added, and how many to a short text.
+const ADDED_SHARE: f64 = 0.15;
+const ADDED_WORDS: f64 = 4.0;
+const ADDED_SHARE_OF_SHORT: f64 = 0.34;
+
+/// Characters around a difference that may be part of a negation with it.
+const AROUND: usize = 6;
+
+#[derive(Default)]
+pub struct Tally {
+    /// Typing errors and wrong characters.
+    pub errors: f64,
+    /// Words of a long text that are others.
+    pub others: f64,
+    /// Symbols that only the second, and only the first text has.
+    pub symbols: [bool; 2],
+    added: f64,
+    /// How much more often the first text has a word.
+    moved: HashMap<String, i32>,
+    /// Single characters that were added: which, to the first text, and where.
+    single: Vec<(String, bool, usize)>,
+    /// How many negations more the first text has, and where they are.
+    negations: i32,
+    negated: Vec<Hunk>,
+}
+
+impl Tally {
+    pub fn likeness(&mut self, likeness: Likeness) {
+        self.errors += match likeness {
+            Likeness::Typing => 1.0,
+            Likeness::Scan => 0.25,
+            _ => 0.0,
+        };
+    }
+
+    /// Counts words that only one text has.
+    pub fn added<'a>(
+        &mut self,
+        shape: &Shape,
+        words: impl Iterator<Item = &'a str>,
+        to_a: bool,
+        at: usize,
+        is_clause: bool,
+    ) {
+        let words: Vec<&str> = words.collect();
+        if let ([word], true) = (&words[..], shape.by_characters) {
+            let is_swap = |other: &(String, bool, usize)| {
+                other.0 == *word && other.1 != to_a && other.2.abs_diff(at) < 3
+            };
+            match self.single.iter().rev().take(4).position(is_swap) {
+                Some(_) => (),
+                None => {
+                    self.errors += 1.0;
+                    self.single.push((word.to_string(), to_a, at));
+                }
+            }
+            return;
+        }
+        self.added += words.len() as f64 / if shape.by_characters { 2.0 } else { 1.0 };
+        if !is_clause {
+            for word in words {
+                *self.moved.entry(word.to_owned()).or_default() += if to_a { 1 } else { -1 };
+            }
+        }
+    }
+
+    /// Counts the negations in and around words that differ.
+    pub fn negations(&mut self, a: &Tokens, b: &Tokens, hunk: &Hunk) {
+        let more = negations(a, &hunk.a) - negations(b, &hunk.b);
+        if more != 0 {
+            self.negations += more;
+            self.negated.push(hunk.clone());
+        }
+    }
+
+    /// Says which findings decide when all are known.
+    pub fn settle(self, a: &Tokens, b: &Tokens, shape: &Shape, findings: &mut Vec<Finding>) {
+        if self.negations != 0 {
+            let negated = |finding: &Finding| {
+                self.negated
+                    .iter()
+                    .any(|hunk| hunk.a == finding.a && hunk.b == finding.b)
+            };
+            findings.retain(|finding| {
+                finding.decides || finding.kind != Kind::Added || !negated(finding)
+            });
+            findings.extend(
+                self.negated
+                    .into_iter()
+                    .map(|hunk| finding(Kind::Negation, hunk.a, hunk.b, true)),
+            );
+        }
+        if self.symbols == [true, true] {
+            decide(findings, &[Kind::Symbol]);
+        }
+        let most_errors = match shape.by_characters {
+            true => shape.words / CHARACTERS_OF_AN_ERROR,
+            false => shape.words * ERROR_SHARE,
+        };
+        if self.errors > most_errors.max(1.0) {
+            decide(
+                findings,
+                &[Kind::Typing, Kind::Character, Kind::Added, Kind::Spelling],
+            );
+        }
+        let most_added =
+            (shape.words * ADDED_SHARE).max(ADDED_WORDS.min(shape.words * ADDED_SHARE_OF_SHORT));
+        if self.added > most_added {
+            decide(findings, &[Kind::Added]);
+        }
+        if !self.moved.is_empty() && self.moved.values().all(|more| *more == 0) {
+            findings.push(finding(Kind::Order, 0..a.len(), 0..b.len(), true));
+        }
+    }
+}
+
+fn decide(findings: &mut [Finding], kinds: &[Kind]) {
+    findings
+        .iter_mut()
+        .filter(|finding| kinds.contains(&finding.kind))
+        .for_each(|finding| finding.decides = true);
+}
+
+/// How many negations are in words, or made of characters around them.
+fn negations(text: &Tokens, words: &Range<usize>) -> i32 {
+    let is_negation = |i: &usize| lists().classes(text.word(*i)).has(Classes::NEGATION);
+    let alone = words.clone().filter(is_negation).count();
+    let around = words.start.saturating_sub(AROUND)..(words.end + AROUND).min(text.len());
+    let has_parts = |i: usize| {
+        text.at(i).kind == Sort::Character
+            || text.word(i).starts_with(|c| ('가'..='힣').contains(&c))
+    };
+    if !around.clone().any(has_parts) {
+        return alone as i32;
+    }
+    let mut near = text.joined(&around).to_owned();
+    for word in &lists().negation_not {
+        if near.contains(word.as_str()) {
+            near = near.replace(word.as_str(), " ");
+        }
+    }
+    let parts: usize = lists()
+        .negation_parts
+        .iter()
+        .map(|part| near.matches(part.as_str()).count())
+        .sum();
+    (alone + parts) as i32
+}

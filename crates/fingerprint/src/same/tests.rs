@@ -1,0 +1,234 @@
+use super::*;
+use proptest::prelude::*;
+
+/// A pair of texts with what a person says of it.
+struct Verdict {
+    id: u32,
+    kind: String,
+    a: String,
+    b: String,
+    same: bool,
+    strict: bool,
+}
+
+/// Reads rows of comma-separated values; quotes may hold commas and line breaks.
+fn rows(text: &str) -> Vec<Vec<String>> {
+    let (mut rows, mut row, mut field, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.next_if_eq(&'"').is_some() => field.push('"'),
+            '"' => quoted = !quoted,
+            ',' if !quoted => row.push(std::mem::take(&mut field)),
+            '\r' if !quoted => (),
+            '\n' if !quoted => {
+                row.push(std::mem::take(&mut field));
+                rows.push(std::mem::take(&mut row));
+            }
+            c => field.push(c),
+        }
+    }
+    rows
+}
+
+fn verdicts() -> Vec<Verdict> {
+    let rows = rows(include_str!("../../tests/data/verdicts.csv"));
+    let read = |row: &Vec<String>| Verdict {
+        id: row[0].parse().unwrap(),
+        kind: row[1].clone(),
+        a: row[3].clone(),
+        b: row[4].clone(),
+        same: row[5] == "true",
+        strict: row[6] == "true",
+    };
+    rows[1..].iter().map(read).collect()
+}
+
+fn is_same(a: &str, b: &str) -> bool {
+    same(a, b, &mut || {}).unwrap()
+}
+
+#[test]
+fn what_people_say() {
+    let mut right = [0; 2];
+    let mut all = [0; 2];
+    for verdict in verdicts().iter().filter(|verdict| verdict.strict) {
+        let label = usize::from(verdict.same);
+        all[label] += 1;
+        if is_same(&verdict.a, &verdict.b) == verdict.same {
+            right[label] += 1;
+        } else {
+            let differences = differences(&verdict.a, &verdict.b, &mut || {}).unwrap();
+            let decide = differences.iter().filter(|difference| difference.decides);
+            let shown: Vec<_> = decide
+                .map(|d| format!("{} {} | {}", d.kind.name(), d.in_a, d.in_b))
+                .collect();
+            let short: String = shown.join("; ").chars().take(150).collect();
+            println!(
+                "{} {} same={}: {short}",
+                verdict.id, verdict.kind, verdict.same
+            );
+        }
+    }
+    println!(
+        "different {}/{}, same {}/{}",
+        right[0], all[0], right[1], all[1]
+    );
+    let share = |right: i32, all: i32| f64::from(right) / f64::from(all);
+    assert!(
+        share(right[0] + right[1], all[0] + all[1]) >= 0.98,
+        "{right:?} of {all:?}"
+    );
+    assert!(
+        share(right[0], all[0]) >= 0.97 && share(right[1], all[1]) >= 0.97,
+        "{right:?} of {all:?}"
+    );
+}
+
+/// Words that lists have, numbers, marks, parts of mark-up, letters of many scripts.
+const PIECES: &str = "(the|not|no|5|-5|1,500.00|1 500|€|C\\+\\+|#|membership|membershp|a\\.|Dr\\.|不|请|尽|近|。|، |<b>|&amp;|> |\n|\n2\n|1\\. |2\\) |👍|👎|é|e\u{301}|ß|नम्|ไม่|가나다|않다|חב\"ל|ك|ی|http://a\\.b/c\\?utm_x=1&d=2|- | |, |\\PC){0,24}";
+
+proptest! {
+    #[test]
+    fn both_orders_have_one_answer(a in PIECES, b in PIECES) {
+        prop_assert_eq!(is_same(&a, &b), is_same(&b, &a));
+        let swapped = differences(&b, &a, &mut || {}).unwrap().into_iter().map(|difference| Difference {
+            in_a: difference.in_b,
+            in_b: difference.in_a,
+            ..difference
+        });
+        prop_assert_eq!(differences(&a, &b, &mut || {}).unwrap(), swapped.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_text_is_the_same_as_itself(a in PIECES) {
+        prop_assert!(is_same(&a, &a));
+        let spaced = format!(" {a} ");
+        prop_assert!(is_same(&a, &spaced));
+    }
+
+    #[test]
+    fn what_decides_is_shown(a in PIECES, b in PIECES) {
+        let differences = differences(&a, &b, &mut || {}).unwrap();
+        prop_assert_eq!(is_same(&a, &b), !differences.iter().any(|difference| difference.decides));
+    }
+}
+
+#[test]
+fn what_decides() {
+    for (a, b) in [
+        ("10⁶ cells", "106 cells"),
+        ("1½ cups", "112 cups"),
+        ("Final score: 11-1", "Final score: 1-11"),
+        ("气温-5℃", "气温5℃"),
+        ("It was 12 of 500.", "It was 125 of 00."),
+        ("if a<b and c", "if a<b and d"),
+    ] {
+        assert!(!is_same(a, b), "{a} {b}");
+    }
+}
+
+/// What `cargo test -p simhash_fingerprint same::tests::times -- --ignored --nocapture` prints.
+#[test]
+#[ignore = "measures"]
+fn times() {
+    use crate::similarity::{
+        letters::Letters,
+        ngram_set::{NgramSet, Scratch},
+    };
+    let pairs = verdicts();
+    let of_length = |verdict: &&Verdict| (300..900).contains(&verdict.a.len());
+    let mut totals = [0.0; 3];
+    let mut bytes = 0;
+    let mut scratch = Scratch::default();
+    for verdict in pairs.iter().filter(of_length) {
+        bytes += verdict.a.len();
+        let mut best = [f64::MAX; 2];
+        for _ in 0..50 {
+            let begin = std::time::Instant::now();
+            std::hint::black_box(is_same(&verdict.a, &verdict.b));
+            best[0] = best[0].min(begin.elapsed().as_secs_f64());
+            let begin = std::time::Instant::now();
+            let (a, b) = (
+                Letters::new(&verdict.a, &mut || {}).unwrap(),
+                Letters::new(&verdict.b, &mut || {}).unwrap(),
+            );
+            let mut set = NgramSet::default();
+            set.fill(&a, 5, &mut scratch, &mut || {}).unwrap();
+            std::hint::black_box(set.compare(&b, 0.0, &mut scratch, &mut || {}).unwrap());
+            best[1] = best[1].min(begin.elapsed().as_secs_f64());
+        }
+        totals[0] += best[0];
+        totals[1] += best[1];
+        totals[2] += 1.0;
+        let ratio = best[0] / best[1];
+        if ratio > 6.0 || verdict.a.is_ascii() && ratio > 2.0 {
+            println!(
+                "{} {}: {:.1} us, jaccard {:.1} us",
+                verdict.id,
+                verdict.kind,
+                best[0] * 1e6,
+                best[1] * 1e6
+            );
+        }
+    }
+    println!(
+        "mean of {} pairs, {} bytes: same {:.1} us, jaccard {:.1} us, {:.2} times",
+        totals[2],
+        bytes as f64 / totals[2],
+        totals[0] / totals[2] * 1e6,
+        totals[1] / totals[2] * 1e6,
+        totals[0] / totals[1]
+    );
+}
+
+/// Texts made to be slow: a text of a megabyte of repeated words, of words that are all alike, of
+/// one word, of letters that are words each.
+#[test]
+fn crafted_texts_take_linear_time() {
+    let of = |piece: &str, bytes: usize| piece.repeat(bytes / piece.len());
+    let crafted = |bytes: usize| {
+        let numbered = |step: usize| {
+            (0..bytes / 8)
+                .map(|i| format!("w{} ", i * step))
+                .collect::<String>()
+        };
+        let typed = |letter: char| {
+            (0..bytes / 12)
+                .map(|i| format!("wordwo{letter}{} ", char::from(b'a' + (i * i % 26) as u8)))
+                .collect::<String>()
+        };
+        [
+            (of("a b ", bytes), of("b a a ", bytes)),
+            (of("one. two. ", bytes), of("two. one. ", bytes)),
+            (numbered(1), numbered(2)),
+            (typed('x'), typed('y')),
+            (of("x", bytes), of("y", bytes)),
+            (of("的不", bytes), of("不了的", bytes)),
+            (of("1 2,3 ", bytes), of("1 23 ", bytes)),
+            (of("<b ", bytes), of("<i ", bytes)),
+            (of("&x?a=", bytes), of("?&x=a", bytes)),
+            (of("(一", bytes), of("(1", bytes)),
+            (of("> 1.\n2-\n", bytes), of("1.\n> a-\n", bytes)),
+            (of("नम", bytes), of("मन् ", bytes)),
+            (of("a'", bytes), of("b'c'", bytes)),
+            (of("1 234 567", bytes), of("1.234,5", bytes)),
+            (of("$ 1 ", bytes), of("$$ 1 ", bytes)),
+        ]
+    };
+    for (n, (a, b)) in crafted(1 << 20).iter().enumerate() {
+        let begin = std::time::Instant::now();
+        let mut last = std::time::Instant::now();
+        let mut longest = 0.0_f64;
+        let is_same = same(a, b, &mut || {
+            longest = longest.max(last.elapsed().as_secs_f64());
+            last = std::time::Instant::now();
+        });
+        longest = longest.max(last.elapsed().as_secs_f64());
+        println!(
+            "{n}: {is_same:?} {:.2} s, {longest:.2} s without a pause",
+            begin.elapsed().as_secs_f64()
+        );
+        assert!(begin.elapsed().as_secs_f64() < 20.0, "{n}");
+    }
+}

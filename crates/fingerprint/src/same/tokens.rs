@@ -1,0 +1,145 @@
+//! The words, numbers and symbols of a folded text. What does not decide is in none of them:
+//! punctuation, white space, the numbers of a list, parameters that follow a visitor.
+
+use super::cutting::Reader;
+use crate::error::Error;
+use std::ops::Range;
+
+/// Words of a text that are compared.
+pub const MOST_WORDS: usize = 1 << 22;
+
+/// Words between two pauses.
+const PAUSE: usize = 4096;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Number,
+    Word,
+    /// A letter of a script that puts no spaces between words.
+    Character,
+    Symbol,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Token {
+    pub begin: u32,
+    pub end: u32,
+    pub kind: Kind,
+    /// A point follows, as behind an abbreviation.
+    pub dot: bool,
+    /// It stands in the query of an address.
+    pub in_query: bool,
+    /// A sentence ends behind it.
+    pub ends_sentence: bool,
+}
+
+/// Marks that a text has.
+#[derive(Default, Debug)]
+pub struct Marks {
+    pub semicolons: usize,
+    pub colons: usize,
+    pub commas: usize,
+    pub sentences: usize,
+}
+
+/// The words of a text, each in the form in which it is compared.
+#[derive(Default, Debug)]
+pub struct Tokens {
+    /// The words, one behind the other.
+    pub text: String,
+    pub tokens: Vec<Token>,
+    pub marks: Marks,
+}
+
+impl Tokens {
+    /// Cuts a folded text; None when it has too many words.
+    pub fn cut(text: &str, pause: &mut dyn FnMut()) -> Result<Option<Self>, Error> {
+        let mut reader = Reader::new(text, Tokens::default());
+        reader
+            .tokens
+            .text
+            .try_reserve(text.len() + text.len() / 2)
+            .map_err(|_| Error::OutOfMemory)?;
+        let mut next_pause = PAUSE;
+        while let Some(c) = reader.next() {
+            if reader.tokens.len() >= next_pause {
+                next_pause += PAUSE;
+                pause();
+                reader
+                    .tokens
+                    .tokens
+                    .try_reserve(2 * PAUSE)
+                    .map_err(|_| Error::OutOfMemory)?;
+            }
+            if reader.tokens.len() > MOST_WORDS {
+                return Ok(None);
+            }
+            reader.step(c);
+        }
+        Ok(Some(reader.tokens))
+    }
+
+    pub fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    pub fn at(&self, i: usize) -> &Token {
+        &self.tokens[i]
+    }
+
+    pub fn all(&self) -> &[Token] {
+        &self.tokens
+    }
+
+    pub fn word(&self, i: usize) -> &str {
+        let token = &self.tokens[i];
+        &self.text[token.begin as usize..token.end as usize]
+    }
+
+    /// Words in a row, without spaces.
+    pub fn joined(&self, words: &Range<usize>) -> &str {
+        match words.is_empty() {
+            true => "",
+            false => {
+                &self.text[self.tokens[words.start].begin as usize
+                    ..self.tokens[words.end - 1].end as usize]
+            }
+        }
+    }
+
+    /// Words in a row as a person would write them.
+    pub fn shown(&self, words: &Range<usize>) -> String {
+        let mut shown = String::new();
+        for i in words.clone() {
+            let follows = i > words.start;
+            let one_piece = self.tokens[i].kind == Kind::Character
+                && follows
+                && self.tokens[i - 1].kind == Kind::Character;
+            if follows && !one_piece {
+                shown.push(' ');
+            }
+            shown.push_str(self.word(i));
+        }
+        shown
+    }
+
+    /// The same words in another order.
+    pub fn picked(&self, words: impl Iterator<Item = usize>) -> Self {
+        let mut picked = Self::default();
+        for i in words {
+            let token = self.tokens[i];
+            picked.push(self.word(i), token);
+        }
+        picked
+    }
+
+    pub fn push(&mut self, word: &str, token: Token) {
+        let begin = self.text.len() as u32;
+        self.text.push_str(word);
+        self.tokens.push(Token {
+            begin,
+            end: self.text.len() as u32,
+            ..token
+        });
+    }
+}
