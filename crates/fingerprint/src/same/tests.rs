@@ -154,7 +154,13 @@ fn times() {
                 Letters::new(&verdict.b, &mut || {}).unwrap(),
             );
             let mut set = NgramSet::default();
-            set.fill(&a, 5, &mut scratch, &mut || {}).unwrap();
+            set.fill(
+                &a,
+                crate::text::ngrams::GramLengths::SHINGLES,
+                &mut scratch,
+                &mut || {},
+            )
+            .unwrap();
             std::hint::black_box(set.compare(&b, 0.0, &mut scratch, &mut || {}).unwrap());
             best[1] = best[1].min(begin.elapsed().as_secs_f64());
         }
