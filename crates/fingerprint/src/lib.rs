@@ -5,7 +5,8 @@
 //! words weigh), [`counter`], [`bag`] and [`sketch`] (features and their weights), [`hash`] and
 //! [`shingle_hashes`] (their hashes), [`simhash`] and [`minwise`] (bits). [`log`] has logarithms
 //! that are the same everywhere. [`margin`] tells which bits are in doubt, [`explain`] where two
-//! fingerprints come apart; [`similarity`] compares fingerprints and texts. [`scalar`] writes scalar values as text that no setting alters. What
+//! fingerprints come apart; [`similarity`] compares fingerprints and texts, [`same`] says whether
+//! two texts are one for a person. [`scalar`] writes scalar values as text that no setting alters. What
 //! must not live here: anything that needs a server, a file or a clock; a fingerprint depends on
 //! its arguments alone.
 

@@ -202,7 +202,7 @@ fn is_abbreviation((short, of_short, long): (&str, &Token, &str)) -> bool {
     let has_ends = (2..=4).contains(&letters)
         && all >= 2 * letters
         && short.chars().next_back() == long.chars().next_back();
-    let may_be = of_short.dot && letters <= 6 || has_ends;
+    let may_be = of_short.dot && (letters <= 6 || long.starts_with(short)) || has_ends;
     if !may_be || all <= letters || short.chars().next() != long.chars().next() {
         return false;
     }

@@ -3,7 +3,9 @@
 use super::alike::Likeness;
 use super::hunks::{Hunk, hunks};
 use super::lists::{Classes, lists};
-use super::nature::{cover, is_date, is_doubled, is_initials, is_measure, stands_for_neighbour};
+use super::nature::{
+    cover, is_date, is_doubled, is_initials, is_measure, is_sentence, stands_for_neighbour,
+};
 use super::pairing::{Pairing, pair};
 use super::shape::Shape;
 use super::tally::Tally;
@@ -67,11 +69,11 @@ impl Finding {
 /// Words of each text that are paired one by one.
 const MOST_PAIRED: usize = 60;
 
+/// Which share of the words of a long text one addition may have.
+const CLAUSE_SHARE: f64 = 0.2;
+
 /// Words of a greeting or a closing.
 const MOST_OF_GREETING: usize = 14;
-
-/// Which share of the words of a long text may be others.
-const OTHER_SHARE: f64 = 0.02;
 
 /// Judges all words that differ.
 pub fn judge(
@@ -231,13 +233,9 @@ impl Judge<'_> {
             return self.found(Kind::Spelling, a, b, false);
         }
         let kind = self.kind_of_replaced(rest_a, rest_b);
-        let weight =
-            (rest_a.len() + rest_b.len()) as f64 / if self.shape.by_characters { 4.0 } else { 2.0 };
-        if kind == Kind::Word && self.shape.is_long && weight <= OTHER_SHARE * self.shape.words {
-            self.tally.others += weight;
-            self.tally.negations(self.a, self.b, hunk);
-            let decides = self.tally.others > OTHER_SHARE * self.shape.words;
-            return self.found(kind, a, b, decides);
+        if self.shape.is_long && kind == Kind::Word && self.is_other_greeting(hunk, rest_a, rest_b)
+        {
+            return self.found(Kind::Greeting, a, b, false);
         }
         self.found(kind, a, b, true);
     }
@@ -315,7 +313,7 @@ impl Judge<'_> {
     /// A clause more in a long text.
     fn is_clause(&self, rest: &[usize]) -> bool {
         let weight = rest.len() as f64 / if self.shape.by_characters { 2.0 } else { 1.0 };
-        self.shape.is_long && weight >= 4.0 && weight <= 0.1 * self.shape.words
+        self.shape.is_long && weight >= 4.0 && weight <= CLAUSE_SHARE * self.shape.words
     }
 
     fn kind_of_added(
@@ -346,7 +344,7 @@ impl Judge<'_> {
         {
             return (Kind::Greeting, false);
         }
-        if self.is_clause(rest) && !has_number {
+        if self.is_clause(rest) && (!has_number || is_sentence(text, words)) {
             return (Kind::Added, false);
         }
         if has_number || rest.iter().any(|i| kind_of(i) == Sort::Symbol) {
@@ -387,6 +385,13 @@ impl Judge<'_> {
             false => (self.b.len(), self.a.len()),
         };
         words.start == 0 && other.start == 0 || words.end == length && other.end == other_length
+    }
+
+    /// Whether both texts greet somebody here, each in its own words.
+    fn is_other_greeting(&self, hunk: &Hunk, rest_a: &[usize], rest_b: &[usize]) -> bool {
+        self.is_at_end(&hunk.a, &hunk.b, true)
+            && self.is_greeting(self.a, rest_a, self.a.joined(&cover(rest_a)))
+            && self.is_greeting(self.b, rest_b, self.b.joined(&cover(rest_b)))
     }
 
     fn is_greeting(&self, text: &Tokens, rest: &[usize], joined: &str) -> bool {

@@ -12,11 +12,12 @@ pub fn plain<'t>(text: &'t str, pause: &mut dyn FnMut()) -> Result<Cow<'t, str>,
         true => strip(Markup::Html, text, pause)?,
         false => Cow::Borrowed(text),
     };
-    if !text.trim().contains('\n') && !text.starts_with('>') {
+    let trimmed = text.trim();
+    if !trimmed.contains('\n') && !trimmed.starts_with('>') {
         return Ok(text);
     }
     pause();
-    Ok(Cow::Owned(lines_joined(text.trim())))
+    Ok(Cow::Owned(lines_joined(trimmed)))
 }
 
 /// Whether a text has a tag or a character reference. A `<` that is not the begin of a tag says that

@@ -59,3 +59,9 @@ pub fn stands_for_neighbour(text: &Tokens, words: &Range<usize>, initial: usize)
     near.into_iter()
         .any(|i| text.word(i).len() > letter.len() && text.word(i).starts_with(letter))
 }
+
+/// Whether words are whole sentences.
+pub fn is_sentence(text: &Tokens, words: &Range<usize>) -> bool {
+    let begins = words.start == 0 || text.at(words.start - 1).ends_sentence;
+    begins && (words.end == text.len() || text.at(words.end - 1).ends_sentence)
+}

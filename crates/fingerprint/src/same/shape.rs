@@ -4,7 +4,7 @@ use super::lists::lists;
 use super::tokens::{Kind, Tokens};
 
 /// Words of a long text: in it more may differ.
-const LONG: f64 = 100.0;
+const LONG: f64 = 70.0;
 
 /// What two texts are like.
 #[derive(Clone, Copy, Debug)]

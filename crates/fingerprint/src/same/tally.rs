@@ -14,8 +14,9 @@ use std::ops::Range;
 const ERROR_SHARE: f64 = 0.2;
 const CHARACTERS_OF_AN_ERROR: f64 = 30.0;
 
-/// Which share of the words may be added, and how many to a short text.
+/// Which share of the words may be added, and how many to a short text; a long one has sentences more.
 const ADDED_SHARE: f64 = 0.15;
+const ADDED_SHARE_OF_LONG: f64 = 0.25;
 const ADDED_WORDS: f64 = 4.0;
 const ADDED_SHARE_OF_SHORT: f64 = 0.34;
 
@@ -26,8 +27,6 @@ const AROUND: usize = 6;
 pub struct Tally {
     /// Typing errors and wrong characters.
     pub errors: f64,
-    /// Words of a long text that are others.
-    pub others: f64,
     /// Symbols that only the second, and only the first text has.
     pub symbols: [bool; 2],
     added: f64,
@@ -119,8 +118,13 @@ impl Tally {
                 &[Kind::Typing, Kind::Character, Kind::Added, Kind::Spelling],
             );
         }
-        let most_added =
-            (shape.words * ADDED_SHARE).max(ADDED_WORDS.min(shape.words * ADDED_SHARE_OF_SHORT));
+        let most_added = match shape.is_long {
+            true => shape.words * ADDED_SHARE_OF_LONG,
+            false => {
+                let of_short = ADDED_WORDS.min(shape.words * ADDED_SHARE_OF_SHORT);
+                of_short.max(shape.words * ADDED_SHARE)
+            }
+        };
         if self.added > most_added {
             decide(findings, &[Kind::Added]);
         }
