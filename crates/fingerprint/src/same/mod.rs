@@ -127,7 +127,7 @@ fn compare(a: &str, b: &str, pause: &mut dyn FnMut()) -> Result<Comparison, Erro
 
 /// The form in which the words of a text are compared.
 fn form(text: &str, pause: &mut dyn FnMut()) -> Result<String, Error> {
-    let plain = layout::plain(text, pause)?;
+    let plain = layout::plain(text.trim(), pause)?;
     let mut folded = String::new();
     folded
         .try_reserve(3 * plain.len())
