@@ -150,7 +150,10 @@ fn letters_of_texts(texts: &[String]) -> Result<Vec<Letters>, Box<dyn Error>> {
 
 /// The Jaccard similarity of two texts; 0 if neither has a letter.
 pub fn similarity(a: &Letters, b: &Letters) -> f64 {
-    jaccard(a, b, NGRAM).ok().flatten().unwrap_or(0.0)
+    jaccard(a, b, GramLengths::all(NGRAM))
+        .ok()
+        .flatten()
+        .unwrap_or(0.0)
 }
 
 fn read_truth(path: &Path, positions: &HashMap<String, u32>) -> Result<Truth, Box<dyn Error>> {

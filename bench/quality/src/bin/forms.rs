@@ -15,6 +15,7 @@ use simhash_fingerprint::options::presets;
 use simhash_fingerprint::similarity::letters::Letters;
 use simhash_fingerprint::similarity::ngram_set::jaccard;
 use simhash_fingerprint::sketch::{Content, Sketch};
+use simhash_fingerprint::text::ngrams::GramLengths;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -207,7 +208,8 @@ fn verdicts(plans: &[ColumnPlan], path: &str) -> Outcome<()> {
             continue;
         }
         let letters = |text: &str| Letters::new(text, &mut || {});
-        let like = jaccard(&letters(&a)?, &letters(&b)?, 5)?.unwrap_or(0.0) >= 0.8;
+        let like =
+            jaccard(&letters(&a)?, &letters(&b)?, GramLengths::SHINGLES)?.unwrap_or(0.0) >= 0.8;
         let mut said = Vec::new();
         for plan in plans {
             said.push(bits(plan, &a, &b)?.is_some_and(|bits| bits <= 10));
