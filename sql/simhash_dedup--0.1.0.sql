@@ -120,7 +120,7 @@ COMMENT ON FUNCTION simhash_diff(text, text, int) IS
 CREATE FUNCTION simhash_same(a text, b text) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 3000 AS 'MODULE_PATHNAME', 'simhash_same';
 COMMENT ON FUNCTION simhash_same(text, text) IS
-	'whether a person would call two texts the same, by what differs: numbers, negations and other words decide, '
+	'whether a person would call two texts the same, by what differs; numbers, negations and other words decide, '
 	'case, accents, punctuation and typing errors do not';
 
 CREATE FUNCTION simhash_differences(

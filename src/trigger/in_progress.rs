@@ -10,7 +10,7 @@ use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
 use pgrx::pg_sys;
 
 use simhash_pg::process::backend::{check_for_interrupts, database};
-use simhash_pg::process::error::{Error, log};
+use simhash_pg::process::error::{Error, log_limit};
 use simhash_pg::process::shared_words::SharedWords;
 use simhash_pg::process::subtransaction::{self, Ends};
 use simhash_pg::process::transaction::{self, is_running, own_number};
@@ -173,7 +173,7 @@ fn note(shared: &mut InProgress<Shared>) {
 /// Says when this transaction stores more rows than it enters.
 fn report(by: Writer, entered: &Entered) {
     if entered.became_whole {
-        log(
+        log_limit(
             format!(
                 "transaction {} stores too many rows to compare each with those of others",
                 by.transaction

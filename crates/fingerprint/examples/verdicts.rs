@@ -10,6 +10,7 @@ use simhash_fingerprint::same::same;
 use simhash_fingerprint::similarity::letters::Letters;
 use simhash_fingerprint::similarity::ngram_set::{NgramSet, Scratch, Similarity};
 use simhash_fingerprint::sketch::{Content, Sketch};
+use simhash_fingerprint::text::ngrams::GramLengths;
 
 fn fingerprint(text: &str) -> Result<Option<u64>, Error> {
     let plan = plan::text(presets::find(None)?, &parse_text("{}", &mut || {})?)?;
@@ -28,7 +29,7 @@ fn distance(a: &str, b: &str) -> Result<u32, Error> {
 
 fn jaccard(a: &str, b: &str) -> Result<f64, Error> {
     let (mut set, mut scratch) = (NgramSet::default(), Scratch::default());
-    set.fill(&Letters::new(a, &mut || {})?, 5, &mut scratch, &mut || {})?;
+    set.fill(&Letters::new(a, &mut || {})?, GramLengths::SHINGLES, &mut scratch, &mut || {})?;
     let letters = Letters::new(b, &mut || {})?;
     Ok(
         match set.compare(&letters, 0.0, &mut scratch, &mut || {})? {

@@ -103,9 +103,9 @@ pub fn warn(message: impl Into<String>, hint: impl Into<String>) {
         .report(PgLogLevel::WARNING);
 }
 
-/// Writes a line to the server log.
-pub fn log(message: impl Into<String>, detail: impl Into<String>) {
-    let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+/// Writes to the server log that an operation goes on beyond a limit.
+pub fn log_limit(message: impl Into<String>, detail: impl Into<String>) {
+    let code = PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED;
     ErrorReport::new(code, reportable(message.into()), "simhash_dedup")
         .set_detail(reportable(detail.into()))
         .report(PgLogLevel::LOG);
