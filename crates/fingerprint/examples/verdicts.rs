@@ -29,7 +29,12 @@ fn distance(a: &str, b: &str) -> Result<u32, Error> {
 
 fn jaccard(a: &str, b: &str) -> Result<f64, Error> {
     let (mut set, mut scratch) = (NgramSet::default(), Scratch::default());
-    set.fill(&Letters::new(a, &mut || {})?, GramLengths::SHINGLES, &mut scratch, &mut || {})?;
+    set.fill(
+        &Letters::new(a, &mut || {})?,
+        GramLengths::SHINGLES,
+        &mut scratch,
+        &mut || {},
+    )?;
     let letters = Letters::new(b, &mut || {})?;
     Ok(
         match set.compare(&letters, 0.0, &mut scratch, &mut || {})? {
