@@ -144,7 +144,7 @@ $first->query(insert(3, -2));
 my $errors = $first->{stderr} . finish_statement($second);
 $first->{stderr} = '';
 like($errors, qr/ERROR:  deadlock detected/, 'crosswise: one of two sessions is sent back');
-like($errors, qr/CONTEXT:  while comparing the row with "id" = (?:4 in "race" with the uncommitted row with "id" = 1|3 in "race" with the uncommitted row with "id" = 2)$/m,
+like($errors, qr/CONTEXT:  (?:waiting for [^\n]*\n)?while comparing the row with "id" = (?:4 in "race" with the uncommitted row with "id" = 1|3 in "race" with the uncommitted row with "id" = 2)$/m,
 	'crosswise: the error names both rows');
 $first->query('ROLLBACK');
 $second->query('ROLLBACK');
@@ -246,7 +246,7 @@ for my $case ([ 'statement_timeout', "SET LOCAL statement_timeout = '50ms';" ], 
 		is(others_wait(31), 't', "$what: the row that waits is in progress");
 		$third->query_safe("SELECT pg_cancel_backend($pid{$second})");
 	}
-	like(finish_statement($second), qr/ERROR:  canceling statement.*CONTEXT:  while comparing the row with "id" = 2 in "race" with the uncommitted row with "id" = 1$/ms,
+	like(finish_statement($second), qr/ERROR:  canceling statement.*CONTEXT:  (?:waiting for [^\n]*\n)?while comparing the row with "id" = 2 in "race" with the uncommitted row with "id" = 1$/ms,
 		"$what: the statement ends, and its error names both rows");
 	is(others_wait(31), 'f', "$what: its row is not in progress any more");
 	$second->query_safe('ROLLBACK TO s; RESET statement_timeout; RESET lock_timeout;' . insert(3, 31));
