@@ -40,9 +40,10 @@ ORDER BY 1, 2;
 SELECT array_agg(feature ORDER BY feature) FROM simhash_features('re&shy;pair re<wbr>pair Caf&eacute;', '{"markup": "html"}', 'words');
 
 -- Texts of symbols alone, and of white space.
-SELECT text, simhash64(text) IS NULL AS shingles, simhash64(text, preset => 'words') IS NULL AS words,
+SELECT what, simhash64(text) IS NULL AS shingles, simhash64(text, preset => 'words') IS NULL AS words,
 	simhash64(ROW(text), preset => 'record') IS NULL AS record, simhash_jaccard(text, text)
-FROM (VALUES ('🔥🔥💰💰💰 ➡️'), ('☎ ★★★ ---===>>> $$$ !!!'), ('-'), (' '), (U&'\3000\200B\00AD'), ('')) AS symbols (text);
+FROM (VALUES ('emoji', '🔥🔥💰💰💰 ➡️'), ('signs', '☎ ★★★ ---===>>> $$$ !!!'), ('hyphen', '-'), ('blank', ' '),
+	('invisible', U&'\3000\200B\00AD'), ('empty', '')) AS symbols (what, text);
 SELECT simhash64('🔥🔥💰') <~> simhash64('🔥 🔥 💰') AS same, simhash64('🔥🔥💰') <~> simhash64('👍👍👍') > 10 AS others,
 	simhash_jaccard('🔥🔥💰', '👍') AS jaccard;
 SELECT simhash_terms('★ ☎ ★') ORDER BY 1;
