@@ -129,7 +129,7 @@ watch_server() {
 	done >"$work/seen"
 }
 
-# copy_beside NUMBER NAME CLIENTS WAY...: a COPY in one transaction, and so many sessions that insert single rows. Latencies and
+# copy_beside NUMBER NAME CLIENTS WAY...: a COPY in one transaction, and CLIENTS sessions that insert single rows. Latencies and
 # transactions are those of the sessions.
 copy_beside() {
 	local number=$1 name=$2 clients=$3 way from begun seconds figures times before peak watcher others

@@ -49,7 +49,7 @@ impl SharedWords {
             ATTACHED.set(Some(attached));
             attached
         });
-        // SAFETY: initialized by whoever made the segment.
+        // SAFETY: the process that made the segment has initialized it.
         unsafe { acquire(&raw mut (*attached.segment).lock) };
         Self(attached)
     }

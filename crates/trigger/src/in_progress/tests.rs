@@ -158,7 +158,7 @@ fn a_row_that_is_left_out_stays_while_others_wait_for_it() {
 }
 
 #[test]
-fn whoever_has_to_wait_claims_nothing() {
+fn a_writer_that_has_to_wait_claims_nothing() {
     let mut all = in_progress(AMPLE);
     let claim = |all: &mut InProgress<TestMemory>, slot, rows: &[Compared]| {
         waits(&all.claim(writer(slot), rows, |_| true))
