@@ -340,29 +340,36 @@ impl<M: Memory> InProgress<M> {
         // A transaction that began to store rows that are not entered is waited for by those that
         // were entered later.
         let waits_for_own = |ticket: u64| own_whole.is_some_and(|since| since < ticket);
-        let mut add = |transaction: u32, key| {
-            if waits.iter().all(|wait| wait.transaction != transaction) {
-                waits.push(Wait { transaction, key });
-            }
+        let is_known = |waits: &[Wait], transaction| {
+            (waits.iter()).any(|wait| wait.transaction == transaction)
         };
         if let Some(since) = self.is_whole(other, row.table)
             && !waits_for_own(since)
         {
-            add(self.get(other, slot::TRANSACTION) as u32, Key::default());
+            let transaction = self.get(other, slot::TRANSACTION) as u32;
+            if !is_known(waits, transaction) {
+                let key = Key::default();
+                waits.push(Wait { transaction, key });
+            }
         }
         let mut near = Vec::new();
         self.for_each_near(other, row, |row, key| near.push((row, key)));
         for (found, key) in near {
+            // One row of a transaction is enough to wait for it: others need the memory meanwhile.
+            if waits_for_own(found.ticket) || is_known(waits, found.transaction) {
+                continue;
+            }
             let sought = Compared {
                 fingerprint: found.fingerprint,
                 ..*row
             };
             let mut first = u64::MAX;
-            if !waits_for_own(found.ticket) {
-                self.for_each_near(own, &sought, |row, _| first = first.min(row.ticket));
-                if first > found.ticket {
-                    add(found.transaction, key.unwrap_or_default());
-                }
+            self.for_each_near(own, &sought, |row, _| first = first.min(row.ticket));
+            if first > found.ticket {
+                waits.push(Wait {
+                    transaction: found.transaction,
+                    key: key.unwrap_or_default(),
+                });
             }
         }
     }
