@@ -6,7 +6,7 @@ SET search_path = flag, public;
 RESET client_min_messages;
 
 -- The oracle: rows in the order of their ids, each against all before it, by counting bits. Of equal rows the first one
--- is told, of others any of the nearest.
+-- counts, of others any of the nearest; its original is told.
 CREATE FUNCTION should_be(rel regclass, k int) RETURNS TABLE (id int, distance int, dups int[]) LANGUAGE plpgsql AS $$
 BEGIN
 	RETURN QUERY EXECUTE format(
@@ -17,7 +17,8 @@ END $$;
 CREATE FUNCTION wrong(rel regclass, k int, OUT duplicates bigint, OUT wrong bigint) LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE format('SELECT count(dup), (SELECT count(*) FROM %1$s t JOIN should_be(%1$L, %2$s) s USING (id)
-		WHERE t.is_dup IS DISTINCT FROM (s.dups IS NOT NULL) OR (t.dup IS NULL) <> (s.dups IS NULL) OR NOT t.dup = ANY (s.dups))
+		WHERE t.is_dup IS DISTINCT FROM (s.dups IS NOT NULL) OR (t.dup IS NULL) <> (s.dups IS NULL)
+			OR t.dup IS NOT NULL AND t.dup NOT IN (SELECT coalesce(o.dup, o.id) FROM %1$s o WHERE o.id = ANY (s.dups)))
 		FROM %1$s', rel, k)
 	INTO duplicates, wrong;
 END $$;

@@ -10,7 +10,7 @@ RESET client_min_messages;
 CREATE FUNCTION wrong(rel regclass, k int, same text, OUT duplicates bigint, OUT wrong bigint) LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE format('SELECT count(dup), count(*) FILTER (WHERE dup IS DISTINCT FROM should_be) FROM
-		(SELECT n.dup, (SELECT o.id FROM %1$s o WHERE o.id < n.id AND bit_count((o.fp # n.fp)::bit(64)) <= %2$s AND %3$s
+		(SELECT n.dup, (SELECT coalesce(o.dup, o.id) FROM %1$s o WHERE o.id < n.id AND bit_count((o.fp # n.fp)::bit(64)) <= %2$s AND %3$s
 			ORDER BY bit_count((o.fp # n.fp)::bit(64)), o.id LIMIT 1) AS should_be FROM %1$s n) s', rel, k, same)
 	INTO duplicates, wrong;
 END $$;

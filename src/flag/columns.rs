@@ -18,15 +18,21 @@ use simhash_pg::process::error::Error;
 use simhash_pg::sql::expression::jsonb_text;
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::arguments::WITHIN_KEY;
-use simhash_trigger::flag_options::{FlagOptions, Recipe};
+use simhash_trigger::flag_options::{FlagOptions, Mode, Recipe};
+
+/// How many columns a key has at most.
+pub const MOST_KEY: usize = 4;
 
 /// The columns that the arguments name, in the table that fired the trigger.
 pub struct Columns {
     pub fingerprint: Column,
     pub flag: Option<Column>,
     pub duplicate_of: Option<Column>,
-    pub key: Option<(String, Column)>,
+    /// The columns of the key with their names: at most [`MOST_KEY`], none where no key is known.
+    pub key: Vec<(String, Column)>,
     pub text: Option<Column>,
+    /// The columns that a function of two rows may read: all but the marks.
+    pub checked: Vec<Column>,
     /// The columns of `within=`.
     pub scope: Scope,
 }
@@ -46,22 +52,24 @@ impl Columns {
                 .hint(hint),
             );
         }
-        let key = key_name(call, searched, options).map(|name| {
-            let column = seen(call, &name, column(call, &name, "the key"));
-            (name, column)
-        });
+        let key: Vec<_> = (key_names(call, searched, options).into_iter())
+            .map(|name| {
+                let column = seen(call, &name, column(call, &name, "the key"));
+                (name, column)
+            })
+            .collect();
         let typed = |name: &str, what: &str, types: &[Oid]| {
             seen(call, name, typed_column(call, name, what, types))
         };
         let flag = options.flag.as_deref();
-        let text = options.text.as_ref().map(|check| check.column.as_str());
+        let text = options.text.as_deref();
         let texts = [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID];
-        let columns = Self {
+        let mut columns = Self {
             fingerprint,
             flag: flag.map(|name| typed(name, "the flag", &[pg_sys::BOOLOID])),
             duplicate_of: options.duplicate_of.as_deref().map(|name| {
                 let column = seen(call, name, column(call, name, "the key of the original"));
-                if let Some((_, key)) = &key
+                if let [(_, key)] = &key[..]
                     && !key.base().fits(column.base())
                 {
                     wrong_type(call, name, &column, "the key", &table::base_type_name(key));
@@ -69,14 +77,33 @@ impl Columns {
                 column
             }),
             text: text.map(|name| typed(name, "the text", &texts)),
+            checked: Vec::new(),
             key,
             scope: Scope::new(call, &options.within),
         };
+        if options.text.is_none() && options.check.is_some() {
+            columns.checked = columns.all_but_marks(call);
+        }
         columns.check_primary_key(call);
         if let Some(recipe) = &options.recipe {
             columns.check_recipe(call, recipe);
         }
         columns
+    }
+
+    /// The columns that a function of two rows may read, in the order of their names, since partitions
+    /// have them at different positions.
+    fn all_but_marks(&self, call: &TriggerCall<'_>) -> Vec<Column> {
+        let marks = [self.flag.as_ref(), self.duplicate_of.as_ref()];
+        let is_mark = |column: &Column| {
+            let mut marks = marks.into_iter().flatten();
+            marks.any(|mark| mark.number() == column.number())
+        };
+        let mut columns: Vec<(String, Column)> = table::columns(call.relation())
+            .filter(|(_, column)| !is_mark(column) && !column.generated)
+            .collect();
+        columns.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        columns.into_iter().map(|(_, column)| column).collect()
     }
 
     /// A fingerprint that the trigger computes must not depend on generated columns, which are
@@ -117,51 +144,69 @@ impl Columns {
     /// Refuses an argument that names the primary key where that is the key by default. A key that
     /// an argument names was compared with the other arguments when they were parsed.
     fn check_primary_key(&self, call: &TriggerCall<'_>) {
-        let Some((name, key)) = &self.key else {
-            return;
+        let refuse = |argument: &str, name: &str, hint: &str| {
+            let message = format!(
+                "trigger argument \"{argument}\" names column \"{name}\", which is the key"
+            );
+            call.raise(Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message).hint(hint))
         };
         let named = [
             ("fingerprint", Some(&self.fingerprint)),
             ("flag", self.flag.as_ref()),
             ("duplicate_of", self.duplicate_of.as_ref()),
         ];
-        for (argument, column) in named {
-            if column.is_some_and(|column| column.number() == key.number()) {
-                let hint = "The key is the primary key, unless 'key=...' names another column.";
-                call.raise(Error::new(ERRCODE_INVALID_PARAMETER_VALUE, format!(
-                        "trigger argument \"{argument}\" names column \"{name}\", which is the key"
-                    )).hint(hint));
+        for (name, key) in &self.key {
+            for (argument, column) in named {
+                if column.is_some_and(|column| column.number() == key.number()) {
+                    let hint = "The key is the primary key, unless 'key=...' names another column.";
+                    refuse(argument, name, hint);
+                }
             }
         }
-        if self.scope.names().contains(&name.as_str()) {
-            call.raise(
-                Error::new(
-                    ERRCODE_INVALID_PARAMETER_VALUE,
-                    format!(
-                        "trigger argument \"within\" names column \"{name}\", which is the key"
-                    ),
-                )
-                .hint(WITHIN_KEY),
-            );
+        if let [(name, _)] = &self.key[..]
+            && self.scope.names().contains(&name.as_str())
+        {
+            refuse("within", name, WITHIN_KEY);
         }
     }
 }
 
-/// Returns the name of the key that the arguments name, or of the primary key, if it is one column.
-fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Option<String> {
-    let primary = || indexes::primary_key(searched);
-    let key = options.key.clone().or_else(primary);
-    if key.is_none() && options.duplicate_of.is_some() {
-        let hint = "Add 'key=...': the table has no primary key of one column.";
-        call.raise(
-            Error::new(
-                ERRCODE_INVALID_PARAMETER_VALUE,
-                "trigger argument \"duplicate_of\" needs a key",
-            )
-            .hint(hint),
+/// Returns the names of the columns that are the key: those that the arguments name, or those of the
+/// primary key.
+fn key_names(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Vec<String> {
+    let refuse = |message: &str, hint: &str| {
+        call.raise(Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message).hint(hint))
+    };
+    let mut names = options.key.clone();
+    if names.len() > MOST_KEY {
+        let message = format!("a key cannot have more than {MOST_KEY} columns");
+        refuse(
+            &message,
+            "Name the columns of 'key=...' that tell rows apart.",
         );
     }
-    key
+    if names.is_empty() {
+        names = indexes::primary_key(searched);
+        if names.len() > MOST_KEY {
+            names.clear();
+        }
+    }
+    if names.len() != 1 && options.duplicate_of.is_some() {
+        refuse(
+            "trigger argument \"duplicate_of\" needs a key of one column",
+            match options.key.len() {
+                0 => "Add 'key=...': the table has no primary key of one column.",
+                _ => "A mark is the key of another row.",
+            },
+        );
+    }
+    if names.is_empty() && options.mode == Mode::Conflict {
+        refuse(
+            "\"mode=conflict\" needs a key",
+            "Add 'key=...' with the columns of ON CONFLICT: the table has no primary key.",
+        );
+    }
+    names
 }
 
 /// Returns the columns that the fingerprint is computed from, by their places in `columns`.

@@ -41,6 +41,7 @@ use crate::trigger::in_progress::{Added, RowInProgress, enter, place_number, tab
 use crate::trigger::scope::Scope;
 use simhash_pg::catalog::table::{OpenTable, column};
 use simhash_pg::sql::trigger::TriggerCall;
+use simhash_pg::sql::value::Value;
 use simhash_trigger::flag_options::parse;
 use simhash_trigger::in_progress::{Compared, Key, Wait};
 
@@ -99,34 +100,66 @@ impl ComparedTables {
         Self(compared.collect())
     }
 
-    /// Enters this fingerprint of the new row, and waits for the transactions that have stored
-    /// near-duplicates and not yet committed.
+    /// Enters this fingerprint of the new row, and of the old one if it is given, and waits for the
+    /// transactions that have stored near-duplicates and not yet committed.
     pub fn enter(
         &self,
         call: &TriggerCall<'_>,
         fingerprint: i64,
+        old: Option<Value<'_>>,
         key: Key,
         context: impl Fn(&Wait) -> String,
     ) -> Added {
         // A row without a scope is compared with none there.
-        let compared = self.0.iter().filter_map(|compared| {
-            let (table, column) = (compared.table, compared.column);
-            Some(Compared {
-                fingerprint: fingerprint as u64,
-                place: place_number(table, column, compared.scope.of_new(call)?),
-                table: table_number(table, column),
-                radius: compared.radius,
+        let compared = self.0.iter().flat_map(|compared| {
+            let new = (fingerprint, compared.scope.of_new(call));
+            let old = old.map(|old| (old.integer(), compared.scope.of_old(call)));
+            let rows = [Some(new), old].into_iter().flatten();
+            rows.filter_map(|(fingerprint, scope)| {
+                Some(compared.row(fingerprint, scope?, compared.radius))
             })
         });
+        self.enter_all(compared.collect(), key, context)
+    }
+
+    /// Enters this fingerprint in the scope of the new row, and waits only for those who have entered
+    /// the same one.
+    pub fn enter_exactly(
+        &self,
+        call: &TriggerCall<'_>,
+        fingerprint: i64,
+        context: impl Fn(&Wait) -> String,
+    ) -> Added {
+        let compared = (self.0.iter()).filter_map(|compared| {
+            Some(compared.row(fingerprint, compared.scope.of_new(call)?, 0))
+        });
+        self.enter_all(compared.collect(), Key::default(), context)
+    }
+
+    fn enter_all(
+        &self,
+        compared: Vec<Compared>,
+        key: Key,
+        context: impl Fn(&Wait) -> String,
+    ) -> Added {
+        let tables: Vec<Oid> = self.0.iter().map(|compared| compared.table).collect();
         let row = RowInProgress {
-            compared: compared.collect(),
-            tables: &self
-                .0
-                .iter()
-                .map(|compared| compared.table)
-                .collect::<Vec<_>>(),
+            compared,
+            tables: &tables,
             key,
         };
         enter(row, context)
+    }
+}
+
+impl ComparedTable {
+    fn row(&self, fingerprint: i64, scope: u64, radius: u32) -> Compared {
+        let (table, column) = (self.table, self.column);
+        Compared {
+            fingerprint: fingerprint as u64,
+            place: place_number(table, column, scope),
+            table: table_number(table, column),
+            radius,
+        }
     }
 }

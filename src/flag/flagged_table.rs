@@ -72,7 +72,7 @@ impl FlaggedTable {
         // Watch them before they are read, so that no change in between is missed.
         let current = watch(&[fired.oid(), searched]);
         let columns = Columns::new(call, searched, &options);
-        if let Some((_, key)) = &columns.key {
+        for (_, key) in &columns.key {
             current.watch_types(&equality_types(key.base_type()));
         }
         columns.scope.watch(&current);

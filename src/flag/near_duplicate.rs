@@ -1,22 +1,29 @@
-//! Chooses which near-duplicate of a row is reported: a nearest one, and among several that are
-//! equally near the one that the row found first is marked as a duplicate of. So all copies of a
-//! text point at the same row, and each search stops at the first row that fits, however many
-//! copies there are.
+//! Chooses which near-duplicate of a row is reported: a nearest one, or the original that it is marked
+//! as a duplicate of. So a mark names an original, and all copies of a text name the same one; each
+//! search stops at the first row that fits, however many copies there are.
 
+use super::columns::MOST_KEY;
 use super::flagged_table::FlaggedTable;
 use super::search_query::{OpenQueries, QueryVariant, SearchTarget};
 use simhash_pg::spi::saved_query::Sees;
 use simhash_pg::sql::trigger::{TriggerCall, VersionAddress};
 use simhash_pg::sql::value::Value;
-use simhash_trigger::flag_options::Mode;
+use simhash_trigger::flag_options::{Check, Mode};
 
-/// A near-duplicate.
+/// How many marks lead from a row to its original at most. The trigger itself leaves one.
+const LONGEST_CHAIN: usize = 16;
+
+/// A near-duplicate, or the original of one.
 pub struct NearDuplicate<'a> {
-    pub key: Option<Value<'a>>,
-    /// Bits.
-    pub distance: i64,
-    /// The key of the row that it is marked as a duplicate of, where marks are followed.
+    /// The values of the columns of its key; none if there is no key, or it is NULL.
+    pub key: Vec<Value<'a>>,
+    pub fingerprint: Option<i64>,
+    /// Bits between its fingerprint and that of the new row; more than there are without one.
+    pub distance: u32,
+    /// The key of the row that it is marked as a duplicate of, where marks are read.
     mark: Option<Value<'a>>,
+    /// Whether that is the new row.
+    is_duplicate_of_new: bool,
 }
 
 /// The search for near-duplicates of a new row.
@@ -24,6 +31,7 @@ pub struct NearDuplicateSearch<'s, 'a> {
     call: &'s TriggerCall<'a>,
     table: &'s FlaggedTable,
     open: &'s OpenQueries,
+    fingerprint: i64,
     /// The parameters that all queries take.
     parameters: Vec<Option<Value<'s>>>,
     variant: QueryVariant,
@@ -31,58 +39,79 @@ pub struct NearDuplicateSearch<'s, 'a> {
 
 impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
     /// `scope` has the row's values in the columns of `within=`; `old` is the place of the version
-    /// that an UPDATE replaces.
+    /// that an UPDATE replaces; with `unmarked_only` no row that is marked is found.
     pub fn new(
         call: &'s TriggerCall<'a>,
         (table, open): (&'s FlaggedTable, &'s OpenQueries),
         fingerprint: i64,
-        scope: &[Value<'a>],
+        scope: &[Option<Value<'a>>],
         old: Option<&'s VersionAddress>,
+        unmarked_only: bool,
     ) -> Self {
         let columns = &table.columns;
         let mut parameters = vec![Some(Value::from(fingerprint))];
-        if let Some((_, key)) = &columns.key {
-            parameters.push(call.new_value(key));
-        }
+        parameters.extend(columns.key.iter().map(|(_, key)| call.new_value(key)));
         if let Some(text) = &columns.text {
             parameters.push(call.new_value(text));
+        } else if !columns.checked.is_empty() {
+            parameters.push(Some(call.new_row(table.searched)));
         }
-        parameters.extend(scope.iter().copied().map(Some));
+        parameters.extend(scope);
         parameters.extend(old.into_iter().flat_map(|place| place.values().map(Some)));
         Self {
             call,
             table,
             open,
+            fingerprint,
             parameters,
             variant: QueryVariant {
                 for_update: old.is_some(),
-                with_marks: open.follow_marks(&table.queries),
+                with_marks: table.queries.finds_originals() && open.reads_marks(&table.queries),
+                unmarked_only,
             },
         }
     }
 
     /// Returns any near-duplicate.
     pub fn any(&self, sees: Sees) -> Option<NearDuplicate<'a>> {
-        self.first(SearchTarget::Any, None, sees)
+        self.first(SearchTarget::Any, &[], sees)
     }
 
-    /// Returns the near-duplicate to report, given one that was found.
-    pub fn reported(&self, found: NearDuplicate<'a>) -> NearDuplicate<'a> {
+    /// Returns the row to report, given a near-duplicate that was found. None if the new row is the
+    /// original of a nearest one.
+    pub fn reported(&self, found: NearDuplicate<'a>) -> Option<NearDuplicate<'a>> {
         let options = &self.table.options;
-        if options.duplicate_of.is_none() && options.mode != Mode::Reject {
-            return found;
+        match options.mode {
+            Mode::Skip => Some(found),
+            Mode::Flag if options.duplicate_of.is_none() => Some(found),
+            _ => self.original_of(self.with_key(self.nearest(found))),
         }
-        let nearest = self.with_key(self.nearest(found));
-        self.marked_by(&nearest).unwrap_or(nearest)
+    }
+
+    /// Returns the row with a key, as far as the user sees it.
+    pub fn by_key(&self, key: &[Value<'_>]) -> Option<NearDuplicate<'a>> {
+        self.first(SearchTarget::ByKey, key, Sees::Usual)
+    }
+
+    /// Returns whether there was a row with a key when the statement began, which may have deleted it
+    /// since.
+    pub fn was_stored(&self, key: &[Value<'_>]) -> bool {
+        (self.first(SearchTarget::ByKey, key, Sees::Before)).is_some()
+    }
+
+    /// Returns whether a row is marked as a duplicate of the new one, whatever the snapshot shows.
+    pub fn has_duplicates(&self) -> bool {
+        self.first(SearchTarget::MarkedAsItsDuplicate, &[], Sees::Latest)
+            .is_some()
     }
 
     /// Returns an equally near row that has a key, if this one has none.
     fn with_key(&self, found: NearDuplicate<'a>) -> NearDuplicate<'a> {
-        if found.key.is_some() || self.table.columns.key.is_none() {
+        if !found.key.is_empty() || self.table.columns.key.is_empty() {
             return found;
         }
-        let within = Some(Value::from(found.distance as i32));
-        let with_key = self.first(SearchTarget::WithinNotNull, within, Sees::Usual);
+        let within = Value::from(found.distance as i32);
+        let with_key = self.first(SearchTarget::WithinNotNull, &[within], Sees::Usual);
         with_key.unwrap_or(found)
     }
 
@@ -93,8 +122,8 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         let mut least = 0;
         while least < found.distance {
             let middle = (least + found.distance - 1) / 2;
-            let within = Some(Value::from(middle as i32));
-            match self.first(SearchTarget::Within, within, Sees::Usual) {
+            let within = Value::from(middle as i32);
+            match self.first(SearchTarget::Within, &[within], Sees::Usual) {
                 Some(nearer) => found = nearer,
                 None => least = middle + 1,
             }
@@ -102,31 +131,77 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         found
     }
 
-    /// Returns the row that this one is marked as a duplicate of, if it is as near and the trigger
-    /// may find it.
-    fn marked_by(&self, found: &NearDuplicate<'a>) -> Option<NearDuplicate<'a>> {
-        found.key?;
-        let original = self.first(SearchTarget::ByKey, Some(found.mark?), Sees::Usual)?;
-        (original.distance == found.distance).then_some(original)
+    /// Follows the marks from this row to one that has none. If that is gone, the last one that is
+    /// there is returned; None if it is the new row.
+    fn original_of(&self, found: NearDuplicate<'a>) -> Option<NearDuplicate<'a>> {
+        let mut original = found;
+        let mut steps = 0;
+        while let Some(mark) = original.mark
+            && steps < LONGEST_CHAIN
+        {
+            if original.is_duplicate_of_new {
+                return None;
+            }
+            let Some(next) = self.by_key(&[mark]) else {
+                break;
+            };
+            original = next;
+            steps += 1;
+        }
+        match steps == 0 || self.may_be_its_original(&original) {
+            true => Some(original),
+            false => self.nearest_original(),
+        }
+    }
+
+    /// Returns whether a row whose duplicate is near passes a check by the user's function. A person
+    /// may have decided that the new row is not a duplicate of it.
+    fn may_be_its_original(&self, original: &NearDuplicate<'a>) -> bool {
+        let checks = matches!(self.table.options.check, Some(Check::Function(_)));
+        let passes = || self.first(SearchTarget::ByKeyChecked, &original.key, Sees::Usual);
+        !checks || passes().is_some()
+    }
+
+    /// Returns the nearest row that has no mark.
+    fn nearest_original(&self) -> Option<NearDuplicate<'a>> {
+        let variant = QueryVariant {
+            unmarked_only: true,
+            ..self.variant
+        };
+        let parameters = self.parameters.clone();
+        let search = Self {
+            variant,
+            parameters,
+            ..*self
+        };
+        let found = search.any(Sees::Usual)?;
+        Some(search.with_key(search.nearest(found)))
     }
 
     fn first(
         &self,
         target: SearchTarget,
-        last: Option<Value<'_>>,
+        last: &[Value<'_>],
         sees: Sees,
     ) -> Option<NearDuplicate<'a>> {
         let mut parameters = self.parameters.clone();
-        parameters.extend(last.map(Some));
+        parameters.extend(last.iter().copied().map(Some));
         let query = self.table.queries.get(target, self.variant);
         let open_query = self.open.get(target, self.variant);
-        let [key, distance, mark] =
+        let found: [Option<Value<'a>>; 3 + MOST_KEY] =
             open_query.first_row(query, self.call.args(), &parameters, sees)?;
+        let [fingerprint, mark, is_duplicate_of_new, key @ ..] = found;
+        let fingerprint = fingerprint.map(|value| value.integer());
+        let key: Option<Vec<_>> = key[..self.table.columns.key.len()]
+            .iter()
+            .copied()
+            .collect();
         Some(NearDuplicate {
-            key: key.filter(|_| self.table.columns.key.is_some()),
-            // A row that is looked up by its key may have no fingerprint.
-            distance: distance?.integer(),
+            key: key.unwrap_or_default(),
+            fingerprint,
+            distance: fingerprint.map_or(u32::MAX, |other| (self.fingerprint ^ other).count_ones()),
             mark,
+            is_duplicate_of_new: is_duplicate_of_new.is_some_and(|value| value.integer() != 0),
         })
     }
 }

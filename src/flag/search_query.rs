@@ -8,6 +8,7 @@ use std::cell::{Cell, OnceCell};
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
+use super::check::Checked;
 use super::columns::Columns;
 use crate::trigger::call::lacks;
 use simhash_pg::catalog::privilege::{SELECT, current_user, may};
@@ -27,10 +28,16 @@ pub enum SearchTarget {
     Within,
     /// As `Within`, with a key that is not NULL.
     WithinNotNull,
-    /// The row with the key that the last parameter gives, at whatever distance: the planner should
+    /// The row with the key that the last parameters give, whatever else it is: the planner should
     /// look up the key, and not read the copies of a text.
     ByKey,
+    /// The same row, if it passes the check.
+    ByKeyChecked,
+    /// A row that is marked as a duplicate of the one with the new row's key.
+    MarkedAsItsDuplicate,
 }
+
+const TARGETS: usize = 6;
 
 /// Which columns a query reads. Queries for an updated row, which is not a duplicate of its own old
 /// version, read system columns, which privileges on the named columns do not cover. Marks are read
@@ -39,13 +46,16 @@ pub enum SearchTarget {
 pub struct QueryVariant {
     pub for_update: bool,
     pub with_marks: bool,
+    /// Finds only rows that are not marked.
+    pub unmarked_only: bool,
 }
 
 /// One item for each target and each variant.
-type PerVariant<T> = [[[T; 4]; 2]; 2];
+type PerVariant<T> = [[[[T; TARGETS]; 2]; 2]; 2];
 
 fn entry<T>(all: &PerVariant<T>, target: SearchTarget, variant: QueryVariant) -> &T {
-    &all[usize::from(variant.for_update)][usize::from(variant.with_marks)][target as usize]
+    let variants = &all[usize::from(variant.for_update)][usize::from(variant.with_marks)];
+    &variants[usize::from(variant.unmarked_only)][target as usize]
 }
 
 /// The queries, each prepared when first needed.
@@ -68,18 +78,17 @@ impl OpenQueries {
         entry(&self.queries, target, variant)
     }
 
-    /// Returns whether a row that is marked as a duplicate of an equally near one is passed over in
-    /// favor of that one. False where the current user may not read the marks.
-    pub fn follow_marks(&self, queries: &SearchQueries) -> bool {
-        let builder = &queries.builder;
-        let Some(mark) = &builder.mark else {
+    /// Returns whether there are marks that the current user may read.
+    pub fn reads_marks(&self, queries: &SearchQueries) -> bool {
+        let marks = &queries.builder.marks;
+        if marks.numbers.is_empty() {
             return false;
-        };
+        }
         let user = current_user();
         match self.reads_marks.get() {
             Some((checked, reads)) if checked == user => reads,
             _ => {
-                let reads = may(builder.searched, SELECT, &[mark.number]);
+                let reads = may(queries.builder.searched, SELECT, &marks.numbers);
                 self.reads_marks.set(Some((user, reads)));
                 reads
             }
@@ -96,9 +105,14 @@ impl SearchQueries {
         }
     }
 
-    /// Returns the query for the key (or 0), the distance and the mark of a row. Its parameters are
-    /// those of [`QueryBuilder::types`]; with `for_update` the place of the old version; and what
-    /// `target` takes.
+    /// Whether the row that a mark names can be looked up.
+    pub fn finds_originals(&self) -> bool {
+        self.builder.marks.names_one
+    }
+
+    /// Returns the query for the fingerprint of a row, its mark, whether that names the new row, and
+    /// its key. Its parameters are those of [`QueryBuilder::types`]; with `for_update` the place of the
+    /// old version; and what `target` takes.
     pub fn get(&self, target: SearchTarget, variant: QueryVariant) -> &SavedQuery {
         entry(&self.saved, target, variant).get_or_init(|| {
             let (text, types) = self.builder.query(target, variant);
@@ -110,17 +124,18 @@ impl SearchQueries {
 /// The queries' parts.
 pub struct QueryBuilder {
     searched: Oid,
-    /// FROM ... WHERE.
-    from: String,
-    distance: String,
+    /// FROM.
+    table: String,
+    fingerprint: String,
     radius: u32,
-    key: Option<KeyColumn>,
-    /// The conditions of every query but the one on the old version, each after AND.
+    key: Vec<KeyColumn>,
+    /// The conditions of every query but those on keys, each after AND.
     conditions: String,
-    /// Types of the parameters in `conditions`, and of the fingerprint before them.
+    /// The condition of the check, after AND.
+    check: String,
+    /// Types of the parameters: the fingerprint, the key, and what these conditions take.
     types: Vec<Oid>,
-    /// The column of the marks, where they are followed.
-    mark: Option<MarkColumn>,
+    marks: Marks,
     /// Whether the row with the smallest key is chosen among several.
     least_key_first: bool,
 }
@@ -131,16 +146,16 @@ struct KeyColumn {
     type_id: Oid,
 }
 
-impl KeyColumn {
-    /// Returns the condition that a row has the key that the parameter gives.
-    fn equals(&self, parameter: usize) -> String {
-        (self.equality).clause(&self.column, &format!("${parameter}"))
-    }
-}
-
-struct MarkColumn {
-    column: String,
-    number: i16,
+/// The columns in which rows are marked.
+struct Marks {
+    /// The column of `duplicate_of=`.
+    duplicate_of: Option<String>,
+    /// The condition that a row is not marked.
+    none: String,
+    /// The numbers of the columns in the table that is searched.
+    numbers: Vec<i16>,
+    /// Whether a key that is marked names one row, which an index finds.
+    names_one: bool,
 }
 
 impl QueryBuilder {
@@ -157,125 +172,151 @@ impl QueryBuilder {
         columns: &Columns,
         has_copies: bool,
     ) -> Option<Self> {
-        let distance = format!(
-            "simhash_catalog.distance(t.{}::pg_catalog.int8, $1)",
-            quoted(&options.fingerprint)
-        );
-        let key = columns.key.as_ref().map(|(name, column)| {
-            let type_id = column.base_type();
-            let Some(equality) = Equality::for_type(type_id) else {
-                lacks(call, "an equality operator", type_id);
-            };
-            KeyColumn {
-                column: format!("t.{}", quoted(name)),
-                equality,
-                type_id,
-            }
-        });
+        let key: Vec<_> = (columns.key.iter())
+            .map(|(name, column)| {
+                let type_id = column.base_type();
+                let Some(equality) = Equality::for_type(type_id) else {
+                    lacks(call, "an equality operator", type_id);
+                };
+                KeyColumn {
+                    column: format!("t.{}", quoted(name)),
+                    equality,
+                    type_id,
+                }
+            })
+            .collect();
+        let mut types = vec![pg_sys::INT8OID];
+        types.extend(key.iter().map(|key| key.type_id));
         let mut search = Self {
             searched,
-            from: format!("FROM {} AS t WHERE ", table::qualified_name(searched)?),
-            distance,
+            table: format!("{} AS t", table::qualified_name(searched)?),
+            fingerprint: format!("t.{}::pg_catalog.int8", quoted(&options.fingerprint)),
             radius: options.radius,
             key,
             conditions: String::new(),
-            types: vec![pg_sys::INT8OID],
-            mark: followed_mark(searched, options, columns),
+            check: String::new(),
+            types,
+            marks: marks(searched, options, columns),
             least_key_first: has_copies,
         };
-        search.exclude_key();
-        if let Some(check) = &options.text {
-            search.types.push(pg_sys::TEXTOID);
-            search.conditions += &format!(
-                " AND simhash_catalog.jaccard_at_least(t.{}::pg_catalog.text, ${}, \
-                 '{}'::pg_catalog.float8)",
-                quoted(&check.column),
-                search.types.len(),
-                check.min_jaccard
-            );
+        // The row with the key of the new one is the row itself, as INSERT ... ON CONFLICT proposes
+        // it. Rows whose key is NULL are compared with all rows.
+        if !search.key.is_empty() {
+            search.conditions += &format!(" AND ({}) IS NOT TRUE", search.has_key(2));
+        }
+        if let Some(check) = Checked::new(call, searched, options) {
+            search.types.push(check.parameter);
+            search.check = format!(" AND {}", check.condition(search.types.len()));
+            search.conditions += &search.check;
         }
         search.conditions += &columns.scope.conditions("t.", &mut search.types);
-        if let Some((column, test)) = options.original() {
-            search.conditions += &format!(" AND t.{} {test}", quoted(column));
+        if options.originals_only {
+            search.conditions += &format!(" AND {}", search.marks.none);
         }
         Some(search)
     }
 
-    /// Excludes a row with the key of the new one: it is the row itself, as INSERT ... ON CONFLICT
-    /// proposes it.
-    fn exclude_key(&mut self) {
-        let Some(key) = &self.key else {
-            return;
+    /// Returns the condition that a row has the key that the parameters from this one on give.
+    fn has_key(&self, first: usize) -> String {
+        let equal = |(i, key): (usize, &KeyColumn)| {
+            (key.equality).clause(&key.column, &format!("${}", first + i))
         };
-        self.types.push(key.type_id);
-        // Rows whose key is NULL are compared with all rows.
-        self.conditions += &format!(" AND ({}) IS NOT TRUE", key.equals(self.types.len()));
+        let columns: Vec<String> = self.key.iter().enumerate().map(equal).collect();
+        columns.join(" AND ")
+    }
+
+    /// Returns the condition that a row is marked as a duplicate of the new one.
+    fn is_marked_as_its_duplicate(&self) -> Option<String> {
+        let mark = self.marks.duplicate_of.as_ref()?;
+        Some(self.key.first()?.equality.clause(mark, "$2"))
     }
 
     /// Returns the text of a query, and the types of its parameters.
     fn query(&self, target: SearchTarget, variant: QueryVariant) -> (String, Vec<Oid>) {
         let mut types = self.types.clone();
-        let mut not_itself = String::new();
+        let mut conditions = self.conditions.clone();
         if variant.for_update {
             types.extend([pg_sys::OIDOID, pg_sys::TIDOID]);
             let place = types.len();
-            not_itself = format!(
+            conditions += &format!(
                 " AND (t.tableoid OPERATOR(pg_catalog.<>) ${} \
                  OR t.ctid OPERATOR(pg_catalog.<>) ${place})",
                 place - 1
             );
         }
+        if variant.unmarked_only {
+            conditions += &format!(" AND {}", self.marks.none);
+        }
         let last = types.len() + 1;
-        let Self { from, distance, .. } = self;
-        let within = |radius: &str| format!("{distance} OPERATOR(pg_catalog.<=) {radius}");
-        let found = match (target, &self.key) {
-            (SearchTarget::Any, _) => within(&self.radius.to_string()),
-            (SearchTarget::Within, _) => {
-                types.push(pg_sys::INT4OID);
-                within(&format!("${last}"))
-            }
-            (SearchTarget::WithinNotNull, key) => {
-                types.push(pg_sys::INT4OID);
-                let column = key.as_ref().map_or("0", |key| &key.column);
-                format!("{} AND {column} IS NOT NULL", within(&format!("${last}")))
-            }
-            (SearchTarget::ByKey, Some(key)) => {
-                types.push(key.type_id);
-                key.equals(last)
-            }
-            (SearchTarget::ByKey, None) => "false".to_owned(),
+        let Self {
+            table, fingerprint, ..
+        } = self;
+        let within = |radius: &str| {
+            format!(
+                "simhash_catalog.distance({fingerprint}, $1) OPERATOR(pg_catalog.<=) {radius}{conditions}"
+            )
         };
-        let key = self.key.as_ref().map_or("0", |key| &key.column);
-        let mark = self.mark.as_ref().filter(|_| variant.with_marks);
-        let mark = mark.map_or(String::new(), |mark| format!(", {}", mark.column));
-        let conditions = &self.conditions;
-        let order = match &self.key {
+        let found = match target {
+            SearchTarget::Any => within(&self.radius.to_string()),
+            SearchTarget::Within => within(&format!("${last}")),
+            SearchTarget::WithinNotNull => {
+                let mut found = within(&format!("${last}"));
+                for key in &self.key {
+                    found += &format!(" AND {} IS NOT NULL", key.column);
+                }
+                found
+            }
+            SearchTarget::ByKey | SearchTarget::ByKeyChecked if self.key.is_empty() => {
+                "false".to_owned()
+            }
+            SearchTarget::ByKey => self.has_key(last),
+            SearchTarget::ByKeyChecked => self.has_key(last) + &self.check,
+            SearchTarget::MarkedAsItsDuplicate => {
+                (self.is_marked_as_its_duplicate()).unwrap_or_else(|| "false".to_owned())
+            }
+        };
+        match target {
+            SearchTarget::Any | SearchTarget::MarkedAsItsDuplicate => {}
+            SearchTarget::Within | SearchTarget::WithinNotNull => types.push(pg_sys::INT4OID),
+            SearchTarget::ByKey | SearchTarget::ByKeyChecked => {
+                types.extend(self.key.iter().map(|key| key.type_id))
+            }
+        }
+        let mut selected = vec![fingerprint.clone()];
+        let mark = (self.marks.duplicate_of.as_ref()).zip(self.is_marked_as_its_duplicate());
+        match mark.filter(|_| variant.with_marks) {
+            Some((mark, is_own)) => selected.extend([mark.clone(), is_own]),
+            None => selected.extend(["NULL", "false"].map(str::to_owned)),
+        }
+        selected.extend(self.key.iter().map(|key| key.column.clone()));
+        let order = match self.key.first() {
             Some(key) if self.least_key_first => format!(" ORDER BY {}", key.column),
             _ => String::new(),
         };
-        let text = format!(
-            "SELECT {key}, {distance}{mark} {from}{found}{conditions}{not_itself}{order} LIMIT 1"
-        );
+        let selected = selected.join(", ");
+        let text = format!("SELECT {selected} FROM {table} WHERE {found}{order} LIMIT 1");
         (text, types)
     }
 }
 
-/// Returns the column of `duplicate_of=` if the mark of an equally near row is followed. It is not
-/// followed where only originals are compared, since no row that is found has a mark; where the key
-/// is not unique, since it does not identify the row; and where no index serves, or only that of a
-/// parent, since looking the row up would read whole tables.
-fn followed_mark(searched: Oid, options: &FlagOptions, columns: &Columns) -> Option<MarkColumn> {
-    let mark = (options.duplicate_of.as_ref()).filter(|_| !options.originals_only)?;
-    let (key, _) = columns.key.as_ref()?;
-    // A partition has the columns at other positions.
+/// The row that a mark names cannot be looked up where the key is not unique, since it does not
+/// identify the row; and where no index serves, or only that of a parent, since that would read
+/// whole tables.
+fn marks(searched: Oid, options: &FlagOptions, columns: &Columns) -> Marks {
     let opened = OpenTable::new(searched);
-    if opened.has_inheritors() {
-        return None;
+    // A partition has the columns at other positions.
+    let number = |name: &String| Some(table::column(opened.rel(), name)?.number());
+    let named = [&options.duplicate_of, &options.flag];
+    let key = match (&options.duplicate_of, &columns.key[..]) {
+        (Some(_), [(key, _)]) => number(key),
+        _ => None,
+    };
+    Marks {
+        duplicate_of: (options.duplicate_of.as_ref()).map(|name| format!("t.{}", quoted(name))),
+        none: (options.unmarked()).map_or_else(String::new, |(column, test)| {
+            format!("t.{} {test}", quoted(column))
+        }),
+        numbers: (named.into_iter().flatten()).filter_map(number).collect(),
+        names_one: key.is_some_and(|key| !opened.has_inheritors() && opened.finds_one(key)),
     }
-    let number = table::column(opened.rel(), key)?.number();
-    opened.finds_one(number).then_some(())?;
-    Some(MarkColumn {
-        column: format!("t.{}", quoted(mark)),
-        number: table::column(opened.rel(), mark)?.number(),
-    })
 }

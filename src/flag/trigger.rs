@@ -1,6 +1,11 @@
 //! `simhash_flag_duplicate()`: a BEFORE INSERT OR UPDATE row trigger that looks for a
-//! near-duplicate of the new row, and marks, refuses or leaves out the row that has one. See
-//! docs/flagging.md.
+//! near-duplicate of the new row. It marks, refuses or leaves out the row that has one, or gives it the
+//! key of the stored row. See docs/flagging.md.
+//!
+//! **Marks.** `duplicate_of=` names an original, which has no mark itself. It stays so: an UPDATE does
+//! not mark a row that others are marked with, and where the original is deleted one of its duplicates
+//! takes its place. An UPDATE that may mark a row enters it as it was, too. So of two transactions, one
+//! that marks the row and one that marks another with it, the second sees what the first has done.
 //!
 //! Of two transactions that store near-duplicates of each other, the second waits for the first and
 //! sees its row. Before a transaction searches, it enters the row among those in progress
@@ -9,7 +14,9 @@
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
-use pgrx::PgSqlErrorCode::{ERRCODE_EXCLUSION_VIOLATION, ERRCODE_UNDEFINED_FUNCTION};
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_EXCLUSION_VIOLATION, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNIQUE_VIOLATION,
+};
 use pgrx::pg_sys;
 
 use super::fingerprint_check::check_once;
@@ -19,22 +26,25 @@ use super::row_movement;
 use super::search_query::OpenQueries;
 use crate::row::functions::simhash_row64;
 use crate::trigger::call::{missed_near_duplicate, wrong_timing};
-use crate::trigger::in_progress::leave_out;
+use crate::trigger::in_progress::{Added, leave_out};
+use crate::trigger::scope::image;
 use simhash_pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
-use simhash_pg::catalog::table::Column;
+use simhash_pg::catalog::table::{self, Column};
+use simhash_pg::catalog::table_name::identifier;
 use simhash_pg::process::advisory_lock::keeps_its_snapshot;
-use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::encoding::{name_to_utf8, to_utf8};
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::MemoryContext;
+use simhash_pg::process::user::in_foreign_key;
 use simhash_pg::spi::saved_query::Sees;
 use simhash_pg::sql::call_site;
 use simhash_pg::sql::expression::RowExpression;
 use simhash_pg::sql::fmgr::{Args, pg_function};
-use simhash_pg::sql::trigger::{Event, TriggerCall};
+use simhash_pg::sql::trigger::{Event, TriggerCall, VersionAddress};
 use simhash_pg::sql::type_output::Output;
 use simhash_pg::sql::value::Value;
 use simhash_trigger::flag_options::{Mode, Recipe};
-use simhash_trigger::in_progress::Key;
+use simhash_trigger::in_progress::{Key, Wait};
 
 pg_function! {
     /// `simhash_flag_duplicate() -> trigger`
@@ -71,11 +81,19 @@ struct FlagState {
     table: Rc<FlaggedTable>,
     /// Computes the fingerprint; None when the new row has it already.
     expression: Option<RowExpression>,
-    /// The output function of the key.
-    key_output: OnceCell<Output>,
+    /// The output functions of the key's columns.
+    key_outputs: OnceCell<Vec<Output>>,
     /// Whether this statement has checked how the stored fingerprints were made.
     checked: Cell<bool>,
     memory: MemoryContext,
+}
+
+/// A fingerprint that is entered among the rows in progress.
+enum Entering {
+    /// Of the new row; of the old one too, if others may be marked as its duplicates.
+    Row,
+    /// Of the original that the new row is marked with.
+    Original,
 }
 
 /// A column of the new row, and the value that the trigger gives it.
@@ -98,7 +116,7 @@ impl FlagState {
             open: OpenQueries::default(),
             table,
             expression,
-            key_output: OnceCell::new(),
+            key_outputs: OnceCell::new(),
             checked: Cell::new(false),
             memory,
         }
@@ -126,7 +144,10 @@ impl FlagState {
             return call.with(&changes);
         }
         let found = fingerprint.and_then(|fingerprint| {
-            let scope = table.columns.scope.values(call)?;
+            let scope = table.columns.scope.parameters(call);
+            if scope.iter().any(Option::is_none) {
+                return None;
+            }
             // This reads what the search reads, so it waits for nothing else and fails for no other
             // reason.
             if !self.checked.replace(true) {
@@ -135,9 +156,16 @@ impl FlagState {
             self.search(call, fingerprint, &scope)
         });
         match (table.options.mode, &found) {
-            (Mode::Reject, Some(found)) => self.reject(found),
+            (Mode::Flag, _) => self.mark(&mut changes, found.as_ref()),
+            (_, None) => {}
             (Mode::Skip, Some(_)) => return call.skip(),
-            _ => self.mark(&mut changes, found.as_ref()),
+            (Mode::Conflict, Some(found))
+                if call.event() == Event::Insert && !found.key.is_empty() =>
+            {
+                let columns = table.columns.key.iter().map(|(_, column)| column);
+                changes.extend(columns.zip(found.key.iter().copied().map(Some)));
+            }
+            (Mode::Conflict | Mode::Reject, Some(found)) => self.refuse(call, found),
         }
         call.with(&changes)
     }
@@ -152,7 +180,10 @@ impl FlagState {
                 let text = table.columns.text.as_ref();
                 let text = text.and_then(|text| call.new_value(text));
                 let text = text.as_ref().map(Value::bytes);
-                row_movement::content(fingerprint, text, &table.columns.scope.images(call))
+                let mut compared = table.columns.scope.images(call);
+                let checked = table.columns.checked.iter();
+                compared.extend(checked.map(|column| image(call.new_value(column))));
+                row_movement::content(fingerprint, text, &compared)
             };
             if updates {
                 row_movement::remember(call, memory, table.origin, content());
@@ -164,70 +195,184 @@ impl FlagState {
                 return true;
             }
         }
-        updates && self.is_as_before(call, fingerprint)
+        updates && self.is_as_before(call, fingerprint) && !self.has_lost_its_original(call)
     }
 
-    /// Returns whether an UPDATE leaves the fingerprint, the checked text and the scope as they
-    /// were.
-    fn is_as_before<'a>(&self, call: &TriggerCall<'a>, fingerprint: Option<i64>) -> bool {
+    /// Returns whether an UPDATE clears a mark since the row that it named is gone, or a foreign key
+    /// says so with ON DELETE SET NULL.
+    fn has_lost_its_original(&self, call: &TriggerCall<'_>) -> bool {
+        let Some(duplicate_of) = &self.table.columns.duplicate_of else {
+            return false;
+        };
+        let mark = call.old_value(duplicate_of);
+        let Some(original) = mark.filter(|_| call.new_value(duplicate_of).is_none()) else {
+            return false;
+        };
+        let old = call.old_place();
+        let scope = self.table.columns.scope.parameters(call);
+        let search = self.new_search(call, 0, &scope, old.as_ref());
+        in_foreign_key()
+            || self.table.queries.finds_originals() && search.by_key(&[original]).is_none()
+    }
+
+    /// Returns whether an UPDATE leaves the fingerprint, what is checked and the scope as they were.
+    fn is_as_before(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) -> bool {
         let columns = &self.table.columns;
         let before = call.old_value(&columns.fingerprint);
         before.map(|value| value.integer()) == fingerprint
             && columns.scope.is_as_before(call)
-            && columns.text.as_ref().is_none_or(|column| {
-                let text = |value: Option<Value<'a>>| value.map(|value| value.bytes());
-                text(call.old_value(column)) == text(call.new_value(column))
-            })
+            && (columns.text.iter().chain(&columns.checked))
+                .all(|column| image(call.old_value(column)) == image(call.new_value(column)))
     }
 
     fn search<'a>(
         &self,
         call: &TriggerCall<'a>,
         fingerprint: i64,
-        scope: &[Value<'a>],
+        scope: &[Option<Value<'a>>],
     ) -> Option<NearDuplicate<'a>> {
         let table = &self.table;
-        let added = (table.compared.as_ref()).map(|compared| {
-            let key = self.key_of_new(call);
-            compared.enter(call, fingerprint, key, |wait| self.compares(key, wait.key))
-        });
+        let added = self.enter(call, Entering::Row, fingerprint);
+        let updates = call.event() == Event::Update;
+        // An edit is never lost.
+        if updates && table.options.mode == Mode::Skip {
+            return None;
+        }
         let old = call.old_place();
-        let search =
-            NearDuplicateSearch::new(call, (table, &self.open), fingerprint, scope, old.as_ref());
-        let found = search.any(Sees::Usual);
-        if found.is_none()
-            && table.compared.is_some()
-            && keeps_its_snapshot()
-            && search.any(Sees::Latest).is_some()
-        {
-            missed_near_duplicate(&table.name);
-        }
-        // A row that is left out is not stored.
-        if let (Mode::Skip, Some(added), true) = (table.options.mode, added, found.is_some()) {
-            leave_out(&added);
-        }
-        found.map(|found| search.reported(found))
+        let search = self.new_search(call, fingerprint, scope, old.as_ref());
+        let mut entered = None;
+        let reported = loop {
+            let found = search.any(Sees::Usual);
+            if found.is_none()
+                && table.compared.is_some()
+                && keeps_its_snapshot()
+                && search.any(Sees::Latest).is_some()
+            {
+                missed_near_duplicate(&table.name);
+            }
+            let found = found.filter(|_| !self.is_stored(call, &search));
+            // A row that is left out is not stored.
+            if let (Mode::Skip, Some(added), true) = (table.options.mode, &added, found.is_some()) {
+                leave_out(added);
+            }
+            let reported = search.reported(found?)?;
+            // Another transaction may be about to mark an original that is farther away than rows
+            // are compared. It has entered that row as it was.
+            let original = reported.fingerprint.filter(|_| {
+                reported.distance > table.options.radius && entered != reported.fingerprint
+            });
+            entered = original;
+            let added =
+                original.and_then(|original| self.enter(call, Entering::Original, original));
+            if !added.is_some_and(|added| added.has_waited()) {
+                break reported;
+            }
+        };
+        // The original of other rows stays one.
+        let has_duplicates = updates && self.reads_marks() && search.has_duplicates();
+        (!has_duplicates).then_some(reported)
+    }
+
+    /// Enters the fingerprint of the new row or of its original among the rows in progress, and waits
+    /// for those that are near.
+    fn enter(&self, call: &TriggerCall<'_>, what: Entering, fingerprint: i64) -> Option<Added> {
+        let compared = self.table.compared.as_ref()?;
+        let columns = &self.table.columns;
+        let key = self.key_of_new(call);
+        let context = |wait: &Wait| self.compares(key, wait.key);
+        Some(match what {
+            Entering::Original => compared.enter_exactly(call, fingerprint, context),
+            // Who marks a row as a duplicate of this one as it was has to wait for the new marks.
+            Entering::Row => {
+                let marks = call.event() == Event::Update && columns.duplicate_of.is_some();
+                let old = marks.then(|| call.old_value(&columns.fingerprint));
+                compared.enter(call, fingerprint, old.flatten(), key, context)
+            }
+        })
+    }
+
+    fn reads_marks(&self) -> bool {
+        self.open.reads_marks(&self.table.queries)
+    }
+
+    fn new_search<'s, 'a: 's>(
+        &'s self,
+        call: &'s TriggerCall<'a>,
+        fingerprint: i64,
+        scope: &[Option<Value<'a>>],
+        old: Option<&'s VersionAddress>,
+    ) -> NearDuplicateSearch<'s, 'a> {
+        let (table, columns) = (&self.table, &self.table.columns);
+        // Without `duplicate_of=` it is not known which rows are marked because of this one: it stays
+        // unmarked beside rows that are marked.
+        let was_marked = |flag| call.old_value(flag).is_some_and(|flag| flag.integer() != 0);
+        let unmarked_only = old.is_some()
+            && columns.duplicate_of.is_none()
+            && (columns.flag.as_ref()).is_some_and(|flag| !was_marked(flag) && self.reads_marks());
+        NearDuplicateSearch::new(
+            call,
+            (table, &self.open),
+            fingerprint,
+            scope,
+            old,
+            unmarked_only,
+        )
+    }
+
+    /// Returns whether a row that would not be stored as it is has the key of one that is stored, or was
+    /// when the statement began. Then it is not new, but an edit for which ON CONFLICT decides, or the
+    /// statement moves it.
+    fn is_stored(&self, call: &TriggerCall<'_>, search: &NearDuplicateSearch<'_, '_>) -> bool {
+        let key: Option<Vec<_>> = (self.table.columns.key.iter())
+            .map(|(_, column)| call.new_value(column))
+            .collect();
+        matches!(self.table.options.mode, Mode::Skip | Mode::Conflict)
+            && call.event() == Event::Insert
+            && key.is_some_and(|key| {
+                !key.is_empty() && (search.by_key(&key).is_some() || search.was_stored(&key))
+            })
     }
 
     /// Returns the key of the new row, for messages.
     fn key_of_new(&self, call: &TriggerCall<'_>) -> Key {
-        let key = (self.table.columns.key.as_ref()).and_then(|(_, key)| call.new_value(key));
-        key.map_or(Key::default(), |key| Key::new(&self.key_text(key)))
+        let columns = self.table.columns.key.iter();
+        let key: Option<Vec<_>> = columns.map(|(_, key)| call.new_value(key)).collect();
+        key.map_or(Key::default(), |key| Key::new(&self.key_text(&key)))
     }
 
-    fn key_text(&self, key: Value<'_>) -> String {
-        let new = || Output::for_type(key.type_id(), self.memory);
-        let output = self.key_output.get_or_init(new);
-        output.text(key, |text| to_utf8(text).into_owned())
+    /// Returns the values of a key with commas between them.
+    fn key_text(&self, key: &[Value<'_>]) -> String {
+        let outputs = self.key_outputs.get_or_init(|| {
+            let types = key.iter().map(|value| value.type_id());
+            types
+                .map(|type_id| Output::for_type(type_id, self.memory))
+                .collect()
+        });
+        let text = |(value, output): (&Value<'_>, &Output)| {
+            output.text(*value, |text| to_utf8(text).into_owned())
+        };
+        let texts: Vec<String> = key.iter().zip(outputs).map(text).collect();
+        texts.join(", ")
+    }
+
+    /// Returns how messages name a row whose key has this text.
+    fn row_with_key(&self, key: &str) -> Option<String> {
+        let names: Vec<String> = (self.table.columns.key.iter())
+            .map(|(name, _)| format!("\"{name}\""))
+            .collect();
+        match &names[..] {
+            _ if key.is_empty() => None,
+            [] => None,
+            [name] => Some(format!("row with {name} = {key}")),
+            _ => Some(format!("row with ({}) = ({key})", names.join(", "))),
+        }
     }
 
     /// Returns the line of CONTEXT that says which rows are compared.
     fn compares(&self, own: Key, other: Key) -> String {
-        let which = |key: Key, adjective| match (&self.table.columns.key, key.text()) {
-            (Some((name, _)), key) if !key.is_empty() => {
-                format!("the {adjective}row with \"{name}\" = {key}")
-            }
-            _ => format!("a {adjective}row"),
+        let which = |key: Key, adjective| match self.row_with_key(&key.text()) {
+            Some(row) => format!("the {adjective}{row}"),
+            None => format!("a {adjective}row"),
         };
         format!(
             "while comparing {} in \"{}\" with {}",
@@ -243,27 +388,38 @@ impl FlagState {
             changes.push((flag, Some(Value::from(found.is_some()))));
         }
         if let Some(duplicate_of) = &columns.duplicate_of {
-            changes.push((duplicate_of, found.and_then(|found| found.key)));
+            let key = found.and_then(|found| found.key.first().copied());
+            changes.push((duplicate_of, key));
         }
     }
 
-    fn reject(&self, found: &NearDuplicate<'_>) -> ! {
-        let table = &self.table;
-        let which = match (&table.columns.key, found.key) {
-            (Some((name, _)), Some(value)) => {
-                format!("the row with \"{name}\" = {}", self.key_text(value))
-            }
-            _ => "a row".to_owned(),
+    /// Raises the ERROR for a near-duplicate, as a constraint of the trigger's name would.
+    fn refuse(&self, call: &TriggerCall<'_>, found: &NearDuplicate<'_>) -> ! {
+        let (table, key) = (&self.table, self.key_text(&found.key));
+        let code = match table.options.mode {
+            Mode::Conflict => ERRCODE_UNIQUE_VIOLATION,
+            _ => ERRCODE_EXCLUSION_VIOLATION,
         };
-        Error::new(
-            ERRCODE_EXCLUSION_VIOLATION,
-            format!("near-duplicate of {which} in \"{}\"", table.name),
-        )
-        .detail(format!(
+        let distance = format!(
             "The Hamming distance of their fingerprints is {}, within the radius of {}.",
             found.distance, table.options.radius
-        ))
-        .raise()
+        );
+        let (which, detail) = match self.row_with_key(&key) {
+            Some(row) => {
+                let columns = table.columns.key.iter();
+                let names: Vec<String> = columns.map(|(name, _)| identifier(name)).collect();
+                let key = format!("Key ({})=({key}). {distance}", names.join(", "));
+                (format!("the {row}"), key)
+            }
+            None => ("a row".to_owned(), distance),
+        };
+        let message = format!("near-duplicate of {which} in \"{}\"", table.name);
+        let schema = table::schema_name(table::schema(table.searched)).unwrap_or_default();
+        let trigger = name_to_utf8(call.trigger_name().to_bytes());
+        Error::new(code, message)
+            .detail(detail)
+            .constraint(&schema, &table.name, &trigger)
+            .raise()
     }
 }
 

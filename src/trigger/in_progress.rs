@@ -35,6 +35,13 @@ pub struct Added {
     entered: Entered,
 }
 
+impl Added {
+    /// Returns whether there was anyone to wait for.
+    pub fn has_waited(&self) -> bool {
+        !self.entered.waits.is_empty()
+    }
+}
+
 /// What the running transaction has entered.
 #[derive(Default)]
 struct Session {

@@ -27,7 +27,7 @@ struct ScopeColumn {
 /// Value of a row in a column, by which changes are noticed; None for NULL.
 pub type Image<'a> = Option<(usize, &'a [u8])>;
 
-fn image(value: Option<Value<'_>>) -> Image<'_> {
+pub fn image(value: Option<Value<'_>>) -> Image<'_> {
     value.map(|value| value.image())
 }
 
@@ -136,11 +136,6 @@ impl Scope {
     pub fn old_parameters<'a>(&self, call: &TriggerCall<'a>) -> Vec<Option<Value<'a>>> {
         let values = self.0.iter().map(|c| call.old_value(&c.column));
         values.collect()
-    }
-
-    /// Returns the new row's values in the columns; None when it is NULL in one of them.
-    pub fn values<'a>(&self, call: &TriggerCall<'a>) -> Option<Vec<Value<'a>>> {
-        self.parameters(call).into_iter().collect()
     }
 
     /// Returns the scope of the new row ([`scope::scope`]); None when it is NULL in

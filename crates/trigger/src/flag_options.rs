@@ -22,6 +22,7 @@ const NAMES: &[&str] = &[
     "among",
     "text",
     "min_jaccard",
+    "checked_by",
     "within",
     "weights",
     "preset",
@@ -37,14 +38,17 @@ pub enum Mode {
     Reject,
     /// It is left out, silently.
     Skip,
+    /// It gets the key of the stored row, so that the statement's ON CONFLICT decides.
+    Conflict,
 }
 
-/// A check of texts: a candidate counts only if its text is similar to the new row's.
+/// A check of a row that is near: it counts only if it passes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TextCheck {
-    pub column: String,
-    /// Least Jaccard similarity of the sets of character 5-grams.
-    pub min_jaccard: f64,
+pub enum Check {
+    /// The least Jaccard similarity of the sets of character n-grams of the texts.
+    Jaccard(f64),
+    /// The name of a function of the two texts, or without a text of the two rows.
+    Function(String),
 }
 
 /// How the trigger fills the fingerprint column.
@@ -65,10 +69,13 @@ pub struct FlagOptions {
     pub flag: Option<String>,
     /// A column of the key's type.
     pub duplicate_of: Option<String>,
-    pub key: Option<String>,
+    /// The columns that name a row; none for the primary key.
+    pub key: Vec<String>,
     /// Compare only with rows that are not marked as duplicates themselves.
     pub originals_only: bool,
-    pub text: Option<TextCheck>,
+    /// The column of the texts that are checked.
+    pub text: Option<String>,
+    pub check: Option<Check>,
     /// Compare only with rows that are equal in these columns.
     pub within: Vec<String>,
     pub recipe: Option<Recipe>,
@@ -76,12 +83,17 @@ pub struct FlagOptions {
 }
 
 impl FlagOptions {
-    /// With `among=originals` the condition that a row is not a duplicate: a column that marks it, and
-    /// a test as the server writes it.
-    pub fn original(&self) -> Option<(&str, &'static str)> {
+    /// The condition that a row is not marked as a duplicate: a column that marks it, and a test as
+    /// the server writes it.
+    pub fn unmarked(&self) -> Option<(&str, &'static str)> {
         let by_key = self.duplicate_of.as_deref().map(|name| (name, "IS NULL"));
         let by_flag = self.flag.as_deref().map(|name| (name, "IS NOT TRUE"));
-        by_key.or(by_flag).filter(|_| self.originals_only)
+        by_key.or(by_flag)
+    }
+
+    /// The same with `among=originals`, where every search has this condition.
+    pub fn original(&self) -> Option<(&str, &'static str)> {
+        self.unmarked().filter(|_| self.originals_only)
     }
 }
 
@@ -89,9 +101,9 @@ impl FlagOptions {
 pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
     let given = TriggerArguments::read(NAMES, arguments)?;
     let fingerprint = given.required("fingerprint", EXAMPLE)?;
-    given.needs("min_jaccard", "text")?;
     given.needs("preset", "weights")?;
-    check_overlap(&given)?;
+    let key = given.columns("key")?;
+    check_overlap(&given, &key)?;
     let options = FlagOptions {
         fingerprint,
         radius: given.radius()?,
@@ -101,24 +113,15 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
                 ("flag", Mode::Flag),
                 ("reject", Mode::Reject),
                 ("skip", Mode::Skip),
+                ("conflict", Mode::Conflict),
             ],
         )?,
         flag: given.text("flag"),
         duplicate_of: given.text("duplicate_of"),
-        key: given.text("key"),
+        key,
         originals_only: given.word("among", &[("all", false), ("originals", true)])?,
-        text: match given.text("text") {
-            Some(column) => Some(TextCheck {
-                column,
-                min_jaccard: given.number(
-                    "min_jaccard",
-                    "a number",
-                    DEFAULT_MIN_JACCARD,
-                    [0.0, 1.0],
-                )?,
-            }),
-            None => None,
-        },
+        text: given.text("text"),
+        check: check(&given)?,
         within: given.within(&["flag", "duplicate_of"])?,
         recipe: given.text("weights").map(|weights| Recipe {
             weights,
@@ -130,18 +133,38 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
     Ok(options)
 }
 
+/// The check of `text=`, `min_jaccard=` and `checked_by=`.
+fn check(given: &TriggerArguments) -> Parsed<Option<Check>> {
+    given.needs("min_jaccard", "text")?;
+    if let Some(function) = given.text("checked_by") {
+        return match given.get("min_jaccard") {
+            Some(_) => Err(Error::new(
+                "trigger arguments \"min_jaccard\" and \"checked_by\" exclude each other",
+            )
+            .hint("Call simhash_jaccard in the function.")),
+            None => Ok(Some(Check::Function(function))),
+        };
+    }
+    let least = given.number("min_jaccard", "a number", DEFAULT_MIN_JACCARD, [0.0, 1.0])?;
+    Ok(given.get("text").map(|_| Check::Jaccard(least)))
+}
+
 /// A column that the trigger fills must be neither one that it reads nor one that it fills with
 /// another value.
-fn check_overlap(given: &TriggerArguments) -> Parsed<()> {
-    for read in ["fingerprint", "key", "text", "duplicate_of"] {
+fn check_overlap(given: &TriggerArguments, key: &[String]) -> Parsed<()> {
+    for read in ["fingerprint", "text", "duplicate_of"] {
         given.differ("flag", read, OVERWRITTEN)?;
     }
-    for read in ["fingerprint", "key", "text"] {
+    for read in ["fingerprint", "text"] {
         given.differ("duplicate_of", read, OVERWRITTEN)?;
     }
-    given.differ(
-        "fingerprint",
+    for filled in ["flag", "duplicate_of"] {
+        given.apart("key", key, filled, OVERWRITTEN)?;
+    }
+    given.apart(
         "key",
+        key,
+        "fingerprint",
         "Rows with the same key are not compared: equal fingerprints would go unnoticed.",
     )?;
     given.differ(
@@ -155,17 +178,18 @@ fn check_overlap(given: &TriggerArguments) -> Parsed<()> {
 fn check_marks(options: &FlagOptions) -> Parsed<()> {
     let marks = options.flag.is_some() || options.duplicate_of.is_some();
     match options.mode {
-        Mode::Flag if !marks => Err(
+        Mode::Flag if marks => Ok(()),
+        Mode::Flag => Err(
             Error::new("no column is named that marks a duplicate").hint(
                 "Add 'flag=...' (boolean), 'duplicate_of=...' (of the key's type) or both, \
-             or 'mode=reject' or 'mode=skip'.",
+             or 'mode=reject', 'mode=skip' or 'mode=conflict'.",
             ),
         ),
-        Mode::Reject | Mode::Skip if marks => Err(Error::new(
+        _ if marks => Err(Error::new(
             "columns that mark a duplicate are of no use when duplicates are not stored",
         )
         .hint("Leave 'flag=...' and 'duplicate_of=...' out, or 'mode=...'.")),
-        Mode::Reject | Mode::Skip if options.originals_only => Err(Error::new(
+        _ if options.originals_only => Err(Error::new(
             "\"among=originals\" is of no use when duplicates are not stored",
         )
         .hint("Leave it out: every stored row is an original then.")),
@@ -194,10 +218,10 @@ mod tests {
         assert_eq!(options.mode, Mode::Flag);
         assert!(options.lock && !options.originals_only);
         assert_eq!(
-            (options.key, options.text, options.recipe),
+            (options.text, options.check, options.recipe),
             (None, None, None)
         );
-        assert!(options.within.is_empty());
+        assert!(options.key.is_empty() && options.within.is_empty());
         assert_eq!(
             message(&["flag=dup"]),
             "trigger argument \"fingerprint\" is missing"
@@ -287,7 +311,7 @@ mod tests {
         assert!(parsed(&["fingerprint=fp", "flag=dup", "radius=64"]).is_ok());
         assert_eq!(
             with("mode=refuse"),
-            "trigger argument \"mode\" must be one of flag, reject, skip, not \"refuse\""
+            "trigger argument \"mode\" must be one of flag, reject, skip, conflict, not \"refuse\""
         );
         assert_eq!(
             with("min_jaccard=0.5"),
@@ -304,6 +328,30 @@ mod tests {
         assert_eq!(
             with("mode=skip"),
             "columns that mark a duplicate are of no use when duplicates are not stored"
+        );
+    }
+
+    #[test]
+    fn a_check_is_a_similarity_or_a_function() {
+        let check = |extra: &[&str]| {
+            let given = [&["fingerprint=fp", "mode=reject"], extra].concat();
+            parsed(&given).map(|options| options.check)
+        };
+        assert_eq!(check(&[]), Ok(None));
+        assert_eq!(check(&["text=body"]), Ok(Some(Check::Jaccard(0.8))));
+        let function = Check::Function("public.agree".to_owned());
+        assert_eq!(
+            check(&["checked_by=public.agree"]),
+            Ok(Some(function.clone()))
+        );
+        assert_eq!(
+            check(&["text=body", "checked_by=public.agree"]),
+            Ok(Some(function))
+        );
+        let both = ["text=body", "min_jaccard=0.5", "checked_by=agree"];
+        assert_eq!(
+            check(&both).unwrap_err().message,
+            "trigger arguments \"min_jaccard\" and \"checked_by\" exclude each other"
         );
     }
 

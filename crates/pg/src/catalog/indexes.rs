@@ -161,17 +161,14 @@ fn column_collation(form: &pg_sys::FormData_pg_index) -> Oid {
     collation
 }
 
-/// The column of the primary key, when it is one column.
-pub fn primary_key(table: Oid) -> Option<String> {
+/// The columns of the primary key; none without one.
+pub fn primary_key(table: Oid) -> Vec<String> {
     // The server's own look-up leaves out deferrable ones on older majors.
-    let index = OpenTable::new(table)
-        .indexes()
-        .find(|index| index.primary)?;
-    let [number] = index.keys[..] else {
-        return None;
-    };
+    let index = OpenTable::new(table).indexes().find(|index| index.primary);
+    let numbers = index.map_or(Vec::new(), |index| index.keys);
     // SAFETY: a syscache look-up.
-    unsafe { string(pg_sys::get_attname(table, number, true)) }
+    let name = |number| unsafe { string(pg_sys::get_attname(table, number, true)) };
+    numbers.into_iter().filter_map(name).collect()
 }
 
 /// The query that an index is to serve.

@@ -69,13 +69,32 @@ fn c_symbol(function: Oid) -> Option<*const ()> {
 
 /// The function of that name and those argument types in the schema of `neighbour`.
 pub fn function_beside(neighbour: Oid, name: &CStr, arg_types: &[Oid]) -> Option<Oid> {
+    function_in(function_schema(neighbour), name, arg_types)
+}
+
+/// The schema of a function; none when it is gone.
+pub fn function_schema(function: Oid) -> Oid {
+    // SAFETY: a syscache look-up.
+    unsafe { pg_sys::get_func_namespace(function) }
+}
+
+/// The function of that name and those argument types in a schema.
+pub fn function_in(schema: Oid, name: &CStr, arg_types: &[Oid]) -> Option<Oid> {
     // SAFETY: the keys of that cache; the oidvector is a copy of `arg_types`.
     unsafe {
-        let schema = pg_sys::get_func_namespace(neighbour);
         let types = pg_sys::buildoidvector(arg_types.as_ptr(), arg_types.len() as i32);
         let keys: [pg_sys::Datum; 3] = [name.as_ptr().into(), types.into(), schema.into()];
         let cache = pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP;
         cached_oid(cache, pg_sys::Anum_pg_proc_oid, &keys)
+    }
+}
+
+/// Returns whether it is a function, and no aggregate or procedure, that returns one value.
+pub fn is_plain_function(function: Oid) -> bool {
+    // SAFETY: syscache look-ups.
+    unsafe {
+        pg_sys::get_func_prokind(function) as u8 == pg_sys::PROKIND_FUNCTION
+            && !pg_sys::get_func_retset(function)
     }
 }
 

@@ -1,14 +1,16 @@
-//! A table's name as users write it in SQL. The search_path does not matter when it is looked up.
+//! The name of a table or a function as users write it in SQL. The search_path does not matter when it
+//! is looked up.
 
 use std::ffi::{CStr, CString, c_char};
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
+use super::lookup::function_in;
 use super::table::{name, schema_name};
 use crate::process::encoding::{name_from_utf8, name_to_utf8};
 
-/// `table` or `schema.table`, quoted where SQL quotes.
+/// `name` or `schema.name`, quoted where SQL quotes.
 pub struct TableName {
     schema: Option<CString>,
     table: CString,
@@ -48,6 +50,25 @@ impl TableName {
             pg_sys::get_relname_relid(self.table.as_ptr(), schema)
         };
         (found != Oid::INVALID).then_some(found)
+    }
+
+    /// Looks up a function of these argument types, and returns it with its name as SQL text; a name
+    /// without a schema in these schemas, one after the other. None when it does not exist. An ERROR when
+    /// the current user lacks USAGE on the schema that is named.
+    pub fn find_function(&self, schemas: &[Oid], arguments: &[Oid]) -> Option<(Oid, String)> {
+        let named = self.schema.as_ref().map(|schema| {
+            // SAFETY: a catalog look-up with a zero-terminated name.
+            unsafe { pg_sys::LookupExplicitNamespace(schema.as_ptr(), true) }
+        });
+        let schemas = named.as_ref().map_or(schemas, std::slice::from_ref);
+        schemas.iter().find_map(|&schema| {
+            let function = function_in(schema, &self.table, arguments)?;
+            let schema = identifier(&schema_name(schema)?);
+            Some((
+                function,
+                format!("{schema}.{}", identifier(&text(&self.table))),
+            ))
+        })
     }
 
     /// The name with its schema, for messages.

@@ -5,6 +5,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgLogLevel, PgSqlErrorCode};
 
 use super::encoding::reportable;
+use super::error_context::name_constraint;
 
 /// Replaces the panic hook of pgrx, which captures a backtrace where RUST_BACKTRACE is set and
 /// sends it to the client as an error's DETAIL. Called once, when the library is loaded.
@@ -29,6 +30,8 @@ pub struct Error {
     pub message: String,
     pub detail: Option<String>,
     pub hint: Option<String>,
+    /// Schema, table and constraint, as programs read them.
+    pub constraint: Option<[String; 3]>,
 }
 
 impl Error {
@@ -38,6 +41,7 @@ impl Error {
             message: message.into(),
             detail: None,
             hint: None,
+            constraint: None,
         }
     }
 
@@ -70,6 +74,12 @@ impl Error {
         self
     }
 
+    /// Names the constraint of a table that a row violates.
+    pub fn constraint(mut self, schema: &str, table: &str, name: &str) -> Self {
+        self.constraint = Some([schema, table, name].map(str::to_owned));
+        self
+    }
+
     /// Puts a sentence in front of the DETAIL.
     pub fn about(mut self, sentence: String) -> Self {
         self.detail = Some(match self.detail {
@@ -89,6 +99,9 @@ impl Error {
         }
         if let Some(hint) = self.hint {
             report = report.set_hint(reportable(hint));
+        }
+        if let Some(names) = self.constraint {
+            name_constraint(names.map(reportable));
         }
         report.report(PgLogLevel::ERROR);
         unreachable!("an ERROR report does not return")

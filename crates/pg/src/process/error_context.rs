@@ -1,8 +1,9 @@
 //! The CONTEXT lines of error reports, which say through which functions and statements an error
-//! came. The server keeps a list of those that run, each with a callback that writes its line.
+//! came, and the names of tables and constraints in them. The server keeps a list of those that run, each with a callback that writes its line.
 //! Here the callbacks of the extension's own PL/pgSQL functions, and of the statements by which
 //! they call one another, are replaced by one that writes nothing. Lines of users' functions stay.
 
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use pgrx::pg_sys;
@@ -12,6 +13,8 @@ use super::encoding::reportable;
 unsafe extern "C-unwind" {
     /// Adds a line to the CONTEXT of the report that is being made.
     fn errcontext_msg(format: *const c_char, ...) -> c_int;
+    /// Sets a field of the report that is being made to a copy of a text.
+    fn err_generic_string(field: c_int, text: *const c_char) -> c_int;
 }
 
 /// A function or a statement that runs.
@@ -91,4 +94,48 @@ unsafe extern "C-unwind" fn add_line(line: *mut c_void) {
         pg_sys::set_errcontext_domain(std::ptr::null());
         errcontext_msg(c"%s".as_ptr(), line.as_ptr());
     }
+}
+
+/// The fields of [`name_constraint`].
+const FIELDS: [u8; 3] = [
+    pg_sys::PG_DIAG_SCHEMA_NAME as u8,
+    pg_sys::PG_DIAG_TABLE_NAME as u8,
+    pg_sys::PG_DIAG_CONSTRAINT_NAME as u8,
+];
+
+thread_local! {
+    /// The names for the ERROR that is being raised.
+    static NAMES: RefCell<[CString; 3]> = RefCell::default();
+    /// What sets them. It is in the server's list only while an ERROR is raised.
+    static SETS_NAMES: Cell<Running> = const {
+        Cell::new(Running {
+            previous: std::ptr::null_mut(),
+            callback: Some(set_names),
+            arg: std::ptr::null_mut(),
+        })
+    };
+}
+
+/// Gives the ERROR that is raised next the names of a schema, a table and a constraint. pgrx has no
+/// way to set them, but a callback may.
+pub(super) fn name_constraint(names: [String; 3]) {
+    NAMES.set(names.map(|name| CString::new(name).unwrap_or_default()));
+    SETS_NAMES.with(|running| {
+        let running = running.as_ptr();
+        // SAFETY: the callback lives as long as the thread. The ERROR sets the list back to what it was
+        // where it is caught, so that the callback is not in it when it is added again.
+        unsafe {
+            (*running).previous = pg_sys::error_context_stack;
+            pg_sys::error_context_stack = running;
+        }
+    });
+}
+
+unsafe extern "C-unwind" fn set_names(_: *mut c_void) {
+    NAMES.with_borrow(|names| {
+        for (field, name) in FIELDS.iter().zip(names) {
+            // SAFETY: called while a report is being made; the server copies the text.
+            unsafe { err_generic_string((*field).into(), name.as_ptr()) };
+        }
+    });
 }

@@ -42,3 +42,10 @@ impl Drop for AsUser {
         }
     }
 }
+
+/// Returns whether the running statement is one of the server's own, by which a foreign key changes
+/// rows.
+pub fn in_foreign_key() -> bool {
+    // SAFETY: reads a variable of the backend. Only the queries of foreign keys set it.
+    unsafe { pg_sys::InNoForceRLSOperation() }
+}

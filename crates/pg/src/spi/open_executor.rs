@@ -95,7 +95,7 @@ impl OpenExecutor {
                 unguarded::PushActiveSnapshot(match sees {
                     Sees::Usual => unguarded::GetTransactionSnapshot(),
                     Sees::Latest => unguarded::GetLatestSnapshot(),
-                    Sees::Active => unguarded::GetActiveSnapshot(),
+                    Sees::Active | Sees::Before => unguarded::GetActiveSnapshot(),
                 });
                 let snapshot = unguarded::GetActiveSnapshot();
                 (*estate).es_snapshot = snapshot;

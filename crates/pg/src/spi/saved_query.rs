@@ -28,6 +28,8 @@ pub enum Sees {
     Latest,
     /// Those that the active snapshot shows.
     Active,
+    /// The same without what the running statement has done: also rows that it has deleted.
+    Before,
 }
 
 thread_local! {
@@ -112,8 +114,8 @@ impl SavedQuery {
             .map(|p| if p.is_none() { b'n' } else { b' ' } as c_char)
             .collect();
         connected(|| {
-            // SAFETY: both arrays are as long as the plan's list of parameters, of its types. Not
-            // read-only: each run sees what this transaction, even this statement, has done before.
+            // SAFETY: both arrays are as long as the plan's list of parameters, of its types. Most are
+            // not read-only: they see what this transaction, even this statement, has done before.
             // The AFTER triggers of the query fire at its end: when a deferred trigger runs it,
             // there is no outer query at whose end they could.
             unsafe {
@@ -126,15 +128,17 @@ impl SavedQuery {
                 let snapshot = match sees {
                     Sees::Usual => std::ptr::null_mut(),
                     Sees::Latest => pg_sys::GetLatestSnapshot(),
-                    Sees::Active => pg_sys::GetActiveSnapshot(),
+                    Sees::Active | Sees::Before => pg_sys::GetActiveSnapshot(),
                 };
+                // Read-only, a run does not see more than the snapshot shows.
+                let read_only = sees == Sees::Before;
                 check(pg_sys::SPI_execute_snapshot(
                     self.plan,
                     values.as_mut_ptr(),
                     nulls.as_ptr(),
                     snapshot,
                     std::ptr::null_mut(),
-                    false,
+                    read_only,
                     true,
                     1,
                 ));

@@ -221,6 +221,24 @@ impl<'a> TriggerCall<'a> {
         self.value(self.old_tuple(), column)
     }
 
+    /// The new row, as one of this table: that of the row, or one above it. In a BEFORE trigger
+    /// generated columns are NULL.
+    pub fn new_row(&self, table: pg_sys::Oid) -> Value<'a> {
+        let opened = OpenTable::new(table);
+        // SAFETY: both row descriptors are of open relations, and the tuple is of the first one; the
+        // result is a copy.
+        unsafe {
+            let to = (*opened.rel().raw()).rd_att;
+            let map = pg_sys::convert_tuples_by_name((*self.data().tg_relation).rd_att, to);
+            let mut tuple = self.new_tuple();
+            if !map.is_null() {
+                tuple = pg_sys::execute_attr_map_tuple(tuple, map);
+            }
+            let row = pg_sys::heap_copy_tuple_as_datum(tuple, to);
+            Value::new(row, Storage::for_type((*to).tdtypeid))
+        }
+    }
+
     fn value(&self, tuple: pg_sys::HeapTuple, column: &Column) -> Option<Value<'a>> {
         let mut null = false;
         let (desc, storage) = self.attribute(column);

@@ -1,12 +1,17 @@
-//! The table of a partition tree on which a trigger was created, and the triggers beside it.
+//! The table of a partition tree on which a trigger was created, and the triggers beside it. A table
+//! that inherits from one with the same trigger (of the same name, function and arguments) counts as a
+//! partition: the chunks of a hypertable are such.
+
+use std::ffi::CStr;
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::trigger::{Event, TriggerCall, arguments};
 use crate::catalog::relation::Rel;
+use crate::catalog::table::OpenTable;
 
-/// The trigger that CREATE TRIGGER made. Partitions have copies of it.
+/// The trigger that CREATE TRIGGER made on the topmost table. Partitions have copies of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
     pub trigger: Oid,
@@ -68,15 +73,7 @@ impl TriggerCall<'_> {
         let events = pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE;
         let before_row = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE;
         let own_kind = self.trigger().tgtype as u32 & before_row;
-        // SAFETY: an open relation has a list of `numtriggers` triggers, or null. A catalog look-up
-        // may make the server replace the list, hence the copy.
-        let triggers = unsafe {
-            let copy = pg_sys::CopyTriggerDesc((*table.raw()).trigdesc);
-            copy.as_ref().map_or(&[][..], |list| {
-                std::slice::from_raw_parts(list.triggers, list.numtriggers as usize)
-            })
-        };
-        triggers
+        triggers(table)
             .iter()
             .filter(|t| {
                 let kind = t.tgtype as u32;
@@ -121,14 +118,56 @@ fn origin(trigger: &pg_sys::Trigger, table: Oid) -> Origin {
     {
         row = pg_trigger(copied_from);
         if let Some(PgTrigger { table, .. }) = row {
-            origin = Origin {
-                trigger: copied_from,
-                table,
-                levels: origin.levels + 1,
-            };
+            origin = origin.above(copied_from, table);
         }
     }
+    while let Some((same, table)) = same_on_parent(trigger, origin.table) {
+        origin = origin.above(same, table);
+    }
     origin
+}
+
+impl Origin {
+    fn above(self, trigger: Oid, table: Oid) -> Self {
+        Self {
+            trigger,
+            table,
+            levels: self.levels + 1,
+        }
+    }
+}
+
+/// Returns the same trigger on the first table that this one inherits from, and that table.
+fn same_on_parent(trigger: &pg_sys::Trigger, table: Oid) -> Option<(Oid, Oid)> {
+    // SAFETY: catalog look-ups; the names of both triggers are zero-terminated, and those of the parent
+    // are read while it is open.
+    unsafe {
+        if !pg_sys::has_superclass(table) {
+            return None;
+        }
+        let parent = pg_sys::get_partition_parent(table, true);
+        let opened = OpenTable::new(parent);
+        let triggers = triggers(opened.rel());
+        let name = CStr::from_ptr(trigger.tgname);
+        let same = triggers.iter().find(|other| {
+            CStr::from_ptr(other.tgname) == name
+                && other.tgfoid == trigger.tgfoid
+                && arguments(other) == arguments(trigger)
+        })?;
+        Some((same.tgoid, parent))
+    }
+}
+
+/// Returns a copy of the triggers of an open table: a catalog look-up may make the server replace the
+/// list.
+fn triggers<'a>(table: Rel<'a>) -> &'a [pg_sys::Trigger] {
+    // SAFETY: an open relation has a list of `numtriggers` triggers, or null.
+    unsafe {
+        let copy = pg_sys::CopyTriggerDesc((*table.raw()).trigdesc);
+        copy.as_ref().map_or(&[][..], |list| {
+            std::slice::from_raw_parts(list.triggers, list.numtriggers as usize)
+        })
+    }
 }
 
 /// None when the trigger is gone.

@@ -1,0 +1,91 @@
+//! The check of a near row: by the similarity of texts, or by a function of the user's over two texts
+//! or two rows. `search_query` calls it for the condition that its queries have, and for the parameter
+//! that this takes. The function runs for near rows only, with the rights of the user who inserts.
+
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_WRONG_OBJECT_TYPE,
+};
+use pgrx::pg_sys;
+use pgrx::pg_sys::Oid;
+
+use simhash_pg::catalog::lookup::{function_result_type, function_schema, is_plain_function};
+use simhash_pg::catalog::table::{self, quoted};
+use simhash_pg::catalog::table_name::TableName;
+use simhash_pg::process::error::Error;
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::flag_options::{Check, FlagOptions};
+
+/// What the condition takes of the new row: a parameter of this type.
+pub struct Checked {
+    pub parameter: Oid,
+    /// With `$$` for the parameter.
+    condition: String,
+}
+
+impl Checked {
+    /// Returns the check of a trigger, if it has one.
+    pub fn new(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Option<Self> {
+        let text = options.text.as_deref();
+        let text = text.map(|column| format!("t.{}::pg_catalog.text", quoted(column)));
+        Some(match (options.check.as_ref()?, text) {
+            (Check::Jaccard(least), text) => Self {
+                parameter: pg_sys::TEXTOID,
+                condition: format!(
+                    "simhash_catalog.jaccard_at_least({}, $$, '{least}'::pg_catalog.float8)",
+                    text?
+                ),
+            },
+            (Check::Function(name), Some(text)) => {
+                let function = found(call, searched, name, pg_sys::TEXTOID);
+                Self {
+                    parameter: pg_sys::TEXTOID,
+                    condition: format!("{function}({text}, $$)"),
+                }
+            }
+            (Check::Function(name), None) => {
+                let row = table::row_type(searched);
+                let function = found(call, searched, name, row);
+                Self {
+                    parameter: row,
+                    condition: format!("{function}(t.*, $$)"),
+                }
+            }
+        })
+    }
+
+    /// Returns the condition, with the number of the parameter.
+    pub fn condition(&self, parameter: usize) -> String {
+        self.condition.replace("$$", &format!("${parameter}"))
+    }
+}
+
+/// Returns the function of that name over two values of a type, as SQL text. A name without a schema is
+/// looked up in that of the table, then in that of the extension.
+fn found(call: &TriggerCall<'_>, searched: Oid, name: &str, operand: Oid) -> String {
+    let parsed = TableName::parse(name).unwrap_or_else(|| {
+        let message =
+            format!("trigger argument \"checked_by\" must name a function, not \"{name}\"");
+        call.raise(
+            Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message)
+                .hint("Write it as in SQL, without arguments: function or schema.function."),
+        )
+    });
+    let schemas = [
+        table::schema(searched),
+        function_schema(call.function_oid()),
+    ];
+    let operand_name = table::type_name(operand);
+    let signature = format!("{name}({operand_name}, {operand_name})");
+    let Some((function, sql)) = parsed.find_function(&schemas, &[operand, operand]) else {
+        let message = format!("function {signature} does not exist");
+        call.raise(Error::new(ERRCODE_UNDEFINED_FUNCTION, message).hint(
+            "With \"text\" it takes two texts, without it two rows of the table. A name without a \
+             schema is looked up in that of the table and in that of the extension.",
+        ));
+    };
+    if function_result_type(function) != pg_sys::BOOLOID || !is_plain_function(function) {
+        let message = format!("{signature} is not a function that returns one boolean");
+        call.raise(Error::new(ERRCODE_WRONG_OBJECT_TYPE, message));
+    }
+    sql
+}
