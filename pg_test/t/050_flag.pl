@@ -143,14 +143,23 @@ fresh_table("'radius=3'");
 race('statements of 6 rows', "INSERT INTO race (fp) SELECT family_fp(3000) FROM generate_series(1, 6);\n", 1500, 'read committed');
 nothing_missed('statements of 6 rows', 3);
 
-# Rows that change: duplicates become originals and the other way round.
+# Rows that change: duplicates become originals and the other way round. A row that others are marked with stays an original,
+# whatever it is near, so here the marks count: none may name a row that is marked itself.
 fresh_table("'radius=3'");
-$node->safe_psql('postgres', 'INSERT INTO race (fp) SELECT family_fp(2000) FROM generate_series(1, 500)');
-race('updates',
-	"BEGIN;\nUPDATE race SET fp = family_fp(2000) WHERE id = (SELECT 1 + floor(random() * 500)::int);\nSELECT pg_sleep(0.001);\nCOMMIT;\n",
-	3000, 'read committed');
-# A row stays a duplicate when its original moves away, so only misses count.
-is($node->safe_psql('postgres', 'SELECT missed(3)'), 0, 'updates: no near-duplicates among the originals');
+$node->safe_psql('postgres', 'CREATE INDEX ON race (dup); INSERT INTO race (fp) SELECT family_fp(100) FROM generate_series(1, 500)');
+my $update = "BEGIN;\nUPDATE race SET fp = family_fp(%d) WHERE id = (SELECT 1 + floor(random() * 500)::int);\nSELECT pg_sleep(0.001);\nCOMMIT;\n";
+race('updates', sprintf($update, 100), 3000, 'read committed');
+is($node->safe_psql('postgres', 'SELECT count(*) > 100, count(o.dup) FROM race a LEFT JOIN race o ON a.dup = o.id WHERE a.dup IS NOT NULL'),
+	't|0', 'updates: no mark leads to a row that is marked');
+# With a flag alone an unmarked row is compared with unmarked ones.
+fresh_table("'radius=3'");
+$node->safe_psql('postgres', <<'SQL');
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT OR UPDATE ON race
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=is_dup');
+INSERT INTO race (fp) SELECT family_fp(2000) FROM generate_series(1, 500);
+SQL
+race('updates of a flag', sprintf($update, 2000), 3000, 'read committed');
+is($node->safe_psql('postgres', 'SELECT missed(3)'), 0, 'updates of a flag: no near-duplicates among the originals');
 
 # Rows that arrive in all partitions while others move from one to another.
 fresh_table("'radius=3'", 4);

@@ -11,7 +11,7 @@
 //! sees its row. Before a transaction searches, it enters the row among those in progress
 //! ([`super::compared_tables`]), and waits for those that are near and not committed yet.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::rc::Rc;
 
 use pgrx::PgSqlErrorCode::{
@@ -21,6 +21,7 @@ use pgrx::pg_sys;
 
 use super::fingerprint_check::check_once;
 use super::flagged_table::{self, FlaggedTable};
+use super::key_text::KeyText;
 use super::near_duplicate::{NearDuplicate, NearDuplicateSearch};
 use super::row_movement;
 use super::search_query::OpenQueries;
@@ -30,9 +31,8 @@ use crate::trigger::in_progress::{Added, leave_out};
 use crate::trigger::scope::image;
 use simhash_pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
 use simhash_pg::catalog::table::{self, Column};
-use simhash_pg::catalog::table_name::identifier;
 use simhash_pg::process::advisory_lock::keeps_its_snapshot;
-use simhash_pg::process::encoding::{name_to_utf8, to_utf8};
+use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::process::user::in_foreign_key;
@@ -41,7 +41,6 @@ use simhash_pg::sql::call_site;
 use simhash_pg::sql::expression::RowExpression;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::trigger::{Event, TriggerCall, VersionAddress};
-use simhash_pg::sql::type_output::Output;
 use simhash_pg::sql::value::Value;
 use simhash_trigger::flag_options::{Mode, Recipe};
 use simhash_trigger::in_progress::{Key, Wait};
@@ -81,8 +80,7 @@ struct FlagState {
     table: Rc<FlaggedTable>,
     /// Computes the fingerprint; None when the new row has it already.
     expression: Option<RowExpression>,
-    /// The output functions of the key's columns.
-    key_outputs: OnceCell<Vec<Output>>,
+    key: KeyText,
     /// Whether this statement has checked how the stored fingerprints were made.
     checked: Cell<bool>,
     memory: MemoryContext,
@@ -90,9 +88,9 @@ struct FlagState {
 
 /// A fingerprint that is entered among the rows in progress.
 enum Entering {
-    /// Of the new row; of the old one too, if others may be marked as its duplicates.
+    /// The new row's; the old row's too, if others may be marked as its duplicates.
     Row,
-    /// Of the original that the new row is marked with.
+    /// That of the original which the new row is marked with.
     Original,
 }
 
@@ -114,9 +112,9 @@ impl FlagState {
         };
         Self {
             open: OpenQueries::default(),
+            key: KeyText::new(&table.columns, memory),
             table,
             expression,
-            key_outputs: OnceCell::new(),
             checked: Cell::new(false),
             memory,
         }
@@ -282,7 +280,7 @@ impl FlagState {
         let context = |wait: &Wait| self.compares(key, wait.key);
         Some(match what {
             Entering::Original => compared.enter_exactly(call, fingerprint, context),
-            // Who marks a row as a duplicate of this one as it was has to wait for the new marks.
+            // Another transaction may mark a row as a duplicate of this one as it was.
             Entering::Row => {
                 let marks = call.event() == Event::Update && columns.duplicate_of.is_some();
                 let old = marks.then(|| call.old_value(&columns.fingerprint));
@@ -337,48 +335,18 @@ impl FlagState {
     fn key_of_new(&self, call: &TriggerCall<'_>) -> Key {
         let columns = self.table.columns.key.iter();
         let key: Option<Vec<_>> = columns.map(|(_, key)| call.new_value(key)).collect();
-        key.map_or(Key::default(), |key| Key::new(&self.key_text(&key)))
-    }
-
-    /// Returns the values of a key with commas between them.
-    fn key_text(&self, key: &[Value<'_>]) -> String {
-        let outputs = self.key_outputs.get_or_init(|| {
-            let types = key.iter().map(|value| value.type_id());
-            types
-                .map(|type_id| Output::for_type(type_id, self.memory))
-                .collect()
-        });
-        let text = |(value, output): (&Value<'_>, &Output)| {
-            output.text(*value, |text| to_utf8(text).into_owned())
-        };
-        let texts: Vec<String> = key.iter().zip(outputs).map(text).collect();
-        texts.join(", ")
-    }
-
-    /// Returns how messages name a row whose key has this text.
-    fn row_with_key(&self, key: &str) -> Option<String> {
-        let names: Vec<String> = (self.table.columns.key.iter())
-            .map(|(name, _)| format!("\"{name}\""))
-            .collect();
-        match &names[..] {
-            _ if key.is_empty() => None,
-            [] => None,
-            [name] => Some(format!("row with {name} = {key}")),
-            _ => Some(format!("row with ({}) = ({key})", names.join(", "))),
-        }
+        key.map_or(Key::default(), |key| Key::new(&self.key.values(&key)))
     }
 
     /// Returns the line of CONTEXT that says which rows are compared.
     fn compares(&self, own: Key, other: Key) -> String {
-        let which = |key: Key, adjective| match self.row_with_key(&key.text()) {
-            Some(row) => format!("the {adjective}{row}"),
-            None => format!("a {adjective}row"),
-        };
+        let article = |key: Key| if key.text().is_empty() { "a" } else { "the" };
+        let (one, other_one) = (self.key.row(&own.text()), self.key.row(&other.text()));
         format!(
-            "while comparing {} in \"{}\" with {}",
-            which(own, ""),
+            "while comparing {} {one} in \"{}\" with {} uncommitted {other_one}",
+            article(own),
             self.table.name,
-            which(other, "uncommitted ")
+            article(other)
         )
     }
 
@@ -395,7 +363,7 @@ impl FlagState {
 
     /// Raises the ERROR for a near-duplicate, as a constraint of the trigger's name would.
     fn refuse(&self, call: &TriggerCall<'_>, found: &NearDuplicate<'_>) -> ! {
-        let (table, key) = (&self.table, self.key_text(&found.key));
+        let (table, key) = (&self.table, self.key.values(&found.key));
         let code = match table.options.mode {
             Mode::Conflict => ERRCODE_UNIQUE_VIOLATION,
             _ => ERRCODE_EXCLUSION_VIOLATION,
@@ -404,16 +372,12 @@ impl FlagState {
             "The Hamming distance of their fingerprints is {}, within the radius of {}.",
             found.distance, table.options.radius
         );
-        let (which, detail) = match self.row_with_key(&key) {
-            Some(row) => {
-                let columns = table.columns.key.iter();
-                let names: Vec<String> = columns.map(|(name, _)| identifier(name)).collect();
-                let key = format!("Key ({})=({key}). {distance}", names.join(", "));
-                (format!("the {row}"), key)
-            }
-            None => ("a row".to_owned(), distance),
+        let row = self.key.row(&key);
+        let (article, detail) = match found.key.is_empty() {
+            true => ("a", distance),
+            false => ("the", format!("{} {distance}", self.key.sentence(&key))),
         };
-        let message = format!("near-duplicate of {which} in \"{}\"", table.name);
+        let message = format!("near-duplicate of {article} {row} in \"{}\"", table.name);
         let schema = table::schema_name(table::schema(table.searched)).unwrap_or_default();
         let trigger = name_to_utf8(call.trigger_name().to_bytes());
         Error::new(code, message)
