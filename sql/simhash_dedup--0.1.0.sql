@@ -1628,6 +1628,35 @@ COMMENT ON FUNCTION simhash_made_by(regclass, name) IS
 	'index; what a simhash_flag_duplicate trigger with weights fills in; what a CHECK constraint '
 	'says that it is not distinct from; then the bodies of the user''s functions in it; else NULL';
 
+CREATE FUNCTION simhash_query(relation regclass, fingerprint name, question jsonb) RETURNS bigint
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	made text := simhash_catalog.made_by($1, $2, 'new');
+	unknown text;
+	result bigint;
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	IF made IS NULL THEN
+		RAISE EXCEPTION 'it is not known what makes column "%" of relation "%"', $2, (SELECT relname FROM pg_class WHERE oid = $1::oid)
+			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = format(
+				'A constraint can state the expression: ALTER TABLE %s ADD CHECK (%I IS NOT DISTINCT FROM ...) NOT VALID;', $1, $2);
+	ELSIF jsonb_typeof($3) <> 'object' THEN
+		RAISE EXCEPTION 'a question must be a JSON object, not %', jsonb_typeof($3) USING ERRCODE = 'invalid_parameter_value',
+			HINT = 'Write for example ''{"body": "a text"}'', with the columns of which the fingerprint is made.';
+	END IF;
+	SELECT key INTO unknown FROM jsonb_object_keys($3) AS key WHERE NOT EXISTS (
+		SELECT FROM pg_attribute AS a WHERE a.attrelid = $1::oid AND a.attname = key AND a.attnum > 0 AND NOT a.attisdropped);
+	IF FOUND THEN
+		RAISE EXCEPTION 'column "%" of relation "%" does not exist', unknown, (SELECT relname FROM pg_class WHERE oid = $1::oid)
+			USING ERRCODE = 'undefined_column';
+	END IF;
+	EXECUTE format('SELECT %s FROM jsonb_populate_record(NULL::%s, $1) AS new', made, $1) INTO result USING $3;
+	RETURN result;
+END $$;
+COMMENT ON FUNCTION simhash_query(regclass, name, jsonb) IS
+	'fingerprint of a question, a row with these columns, made as the fingerprints of a column are, as far as '
+	'simhash_made_by knows that; an error otherwise';
+
 CREATE FUNCTION simhash_fingerprint_verify(
 	relation regclass, fingerprint name, pages int DEFAULT 100,
 	OUT part regclass, OUT made_by text, OUT checked bigint, OUT differing bigint, OUT example tid

@@ -53,6 +53,18 @@ SELECT simhash_made_by('filled', 'fp') IS NULL AS unknown;
 INSERT INTO filled VALUES (9, 'School');
 ALTER TABLE filled ENABLE TRIGGER flag;
 SELECT checked, differing, (SELECT id FROM filled WHERE ctid = example) AS id FROM simhash_fingerprint_verify('filled', 'fp');
+-- A question is made as the column is: a generated one, one that a trigger fills, one that a constraint describes.
+SELECT simhash_query('generated', 'fp', '{"title": "Street lamp", "body": "dark for two weeks"}') = fp AS same FROM generated WHERE id = 1;
+INSERT INTO filled VALUES (10, 'The school is closed', 'until Monday');
+SELECT simhash_query('filled', 'fp', '{"title": "The school is closed", "body": "until Monday", "id": 11}') = fp AS same FROM filled WHERE id = 10;
+CREATE TABLE stated (id int, body text, fp bigint, CHECK (fp IS NOT DISTINCT FROM simhash64(body, preset => 'minwise')));
+SELECT simhash_query('stated', 'fp', '{"body": "The school is closed"}') = simhash64('The school is closed', preset => 'minwise') AS same,
+	simhash_query('stated', 'fp', '{}') IS NULL AS nothing_counts, simhash_query('stated', 'fp', NULL) IS NULL AS no_question;
+EXPLAIN (COSTS OFF) SELECT FROM filled WHERE fp <~> simhash_query('filled', 'fp', '{"title": "School"}') <= 3;
+SELECT simhash_query('generated', 'other', '{"body": "x"}');
+SELECT simhash_query('stated', 'fp', '{"bodi": "x"}');
+SELECT simhash_query('stated', 'fp', '["x"]');
+SELECT simhash_query('stated', 'nothing', '{}');
 -- A sample of pages.
 INSERT INTO generated SELECT i, repeat('x', 1000) FROM generate_series(3, 300) i;
 SELECT checked FROM simhash_fingerprint_verify('generated', 'fp', 0);

@@ -12,7 +12,7 @@ export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-1}
 . "$(dirname "$0")/servers.sh"
 
 # How long the tests of one change may take, in seconds.
-LIMIT=300
+LIMIT=${LIMIT:-300}
 
 # copy_sources: into ROOT. The files are new, so that cargo looks at them; what it has compiled of other crates serves here too.
 copy_sources() {
