@@ -431,10 +431,10 @@ fresh_table("$marks 'radius=3'");
 race('MERGE', "BEGIN;\nMERGE INTO race USING (SELECT passing_fp(50) AS fp FROM generate_series(1, 2)) s ON race.id = -1 WHEN NOT MATCHED THEN INSERT (fp) VALUES (s.fp);\n"
 	. "$pause COMMIT;\n", 800);
 nothing_missed('MERGE, new rows', 3, 1);
-fresh_table("$marks 'radius=3'");
+# With a flag alone: with the key of the original beside it a row that others are marked with stays unmarked.
+fresh_table("'flag=is_dup', 'radius=3'");
 race('MERGE', "BEGIN;\nMERGE INTO race USING (SELECT 1 + pick(600) AS id, passing_fp(50) AS fp) s ON race.id = s.id\n"
 	. "\tWHEN MATCHED THEN UPDATE SET fp = s.fp WHEN NOT MATCHED THEN INSERT (id, fp) VALUES (s.id, s.fp);\n$pause COMMIT;\n", 1500, also => '23505');
-# A row stays a duplicate when its original moves away.
 nothing_missed('MERGE, changes', 3);
 
 fresh_table("$marks 'radius=3'");
