@@ -9,7 +9,7 @@ TENANTS=${TENANTS:-100}
 SECONDS_EACH=${SECONDS_EACH:-10}
 SYNC=${SYNC:-on,off}
 FSYNC=${FSYNC:-on}
-LOADS=${LOADS:-1,2,3,4,5,6,7,8,9,10}
+LOADS=${LOADS:-1,2,3,4,5,6,7,8,9,10,11,12,13}
 COPYROWS=${COPYROWS:-1000000}
 COPYROUNDS=${COPYROUNDS:-1}
 COPYSECONDS=${COPYSECONDS:-900}
@@ -33,6 +33,24 @@ INSERT INTO w (tenant_id, body) SELECT 1 + floor(random() * :tenants)::int, text
 		for i in {1..20}; do printf '%s\n%s\n%s\n' "\\if :statements >= $i" "$one" '\endif'; done
 		echo 'END;'
 	} >"$SCRIPTS/transaction"
+	# A third are near-copies of stored texts, found by a key that they share or by being near.
+	for i in id key; do
+		one='\set copy random(1, 3)
+\if :copy = 1
+\set k -random(1, :stored)
+\else
+\set k random(1, 9000000000000000)
+\endif
+\set tenant 1 + abs(:k) % :tenants
+INSERT INTO w (tenant_id, body) VALUES (:tenant, text_of(:k) || repeat($$!$$, (:k::bigint < 0)::int)) ON CONFLICT ('
+		one+="$([ $i = id ] || echo tenant_id,) $i"') DO UPDATE SET seen = w.seen + 1 RETURNING id;'
+		echo "$one" >"$SCRIPTS/upsert_$i"
+		{
+			echo 'BEGIN;'
+			for _ in {1..10}; do echo "$one"; done
+			echo 'END;'
+		} >"$SCRIPTS/upserts_$i"
+	done
 }
 
 # write_rows NAME CLIENTS SECONDS TENANTS SCRIPT: one run of pgbench. It tries no transaction twice. Its process id, its log of
@@ -45,7 +63,7 @@ write_rows() {
 	# shellcheck disable=SC2016  # for the inner shell
 	as_postgres sh -c 'echo $$ >"$1/pid" && dir=$1 && shift && exec "$@" >"$dir/said" 2>&1' sh "$dir" \
 		env PGOPTIONS="$PGOPTIONS -c statement_timeout=$(($3 + GRACE))s" timeout --foreground -k 5 $(($3 + 2 * GRACE)) \
-		"$PG_BIN/pgbench" -n -M prepared -c "$2" -j $(($2 > 1 ? 2 : 1)) -T "$3" -D tenants="$4" -f "$SCRIPTS/$5" \
+		"$PG_BIN/pgbench" -n -M prepared -c "$2" -j $(($2 > 1 ? 2 : 1)) -T "$3" -D tenants="$4" -D stored="$STORED" -f "$SCRIPTS/$5" \
 		--max-tries=1 -l --log-prefix="$dir/log" || true
 }
 
@@ -108,6 +126,24 @@ beside() {
 		sql -c "INSERT INTO written VALUES ('$sync', $round, $number, '$name', '$way', $rows / $(seconds_of others $((SECONDS_EACH + 2)))::float8,
 			$(done_by main), $(errors_since "$from"), $(latencies main 0))"
 	done
+}
+
+# upserts NUMBER NAME CLIENTS SCRIPT: the same upserts by a key that near-copies share, and by nearness. Says how many near pairs
+# are stored after the latter.
+upserts() {
+	local number=$1 name=$2 clients=$3 script=$4 way from calls errors
+	chosen "$number" || return 0
+	say "$name, synchronous_commit $sync"
+	for way in key id; do
+		store "upsert by $way" "$TENANTS"
+		from=$(log_size)
+		write_rows main "$clients" "$SECONDS_EACH" "$TENANTS" "${script}_$way"
+		calls=$(($(sql -c 'SELECT rows_left()' -c 'SELECT sum(seen) FROM w' | tail -n 1) - STORED))
+		errors=$(errors_since "$from")
+		sql -c "INSERT INTO written VALUES ('$sync', $round, $number, '$name', 'upsert by $way', $calls / $(seconds_of main "$SECONDS_EACH")::float8,
+			$(done_by main), $errors, $(latencies main 0))"
+	done
+	echo "near pairs stored: $(sql -c "SELECT count(*) FROM simhash_pairs('w', 'id', 'fp', 8, 'body', 0.8, within => '{tenant_id}')")"
 }
 
 # ---- COPY -------------------------------------------------------------------------------------------------------------
@@ -197,6 +233,9 @@ writers() {
 			load 6 '4 sessions, 100 rows a statement' 4 "$TENANTS" 100 constraint 'radius 3' 'radius 8'
 			load 7 '20 sessions, transactions of 5 to 20 statements of one row' 20 "$TENANTS" transaction constraint 'radius 3' 'radius 8'
 			beside 8 '1 session beside 20, one row a transaction' constraint 'radius 3' 'radius 8'
+			upserts 11 '20 sessions, one upsert a transaction' 20 upsert
+			upserts 12 '64 sessions, one upsert a transaction' 64 upsert
+			upserts 13 '20 sessions, ten upserts a transaction' 20 upserts
 		done
 	done
 	sync=${SYNC%%,*}

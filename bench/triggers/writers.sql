@@ -18,14 +18,20 @@ CREATE PROCEDURE store_texts(way text, tenants int, n int) LANGUAGE plpgsql AS $
 BEGIN
 	DROP TABLE IF EXISTS w;
 	CREATE TABLE w (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant_id int NOT NULL, body text NOT NULL,
-		fp bigint GENERATED ALWAYS AS (simhash64(body)) STORED, is_duplicate boolean);
+		fp bigint GENERATED ALWAYS AS (simhash64(body)) STORED, is_duplicate boolean,
+		key text GENERATED ALWAYS AS (left(body, 100)) STORED, seen int NOT NULL DEFAULT 1);
 	INSERT INTO w (tenant_id, body) SELECT 1 + i % tenants, text_of(-i) FROM generate_series(1, n) i;
 	IF way = 'constraint' THEN
 		ALTER TABLE w ADD EXCLUDE USING simhash (tenant_id WITH =, fp WITH ~=);
 	ELSE
 		CREATE INDEX ON w USING simhash (tenant_id, fp);
 	END IF;
-	IF way LIKE 'radius %' THEN
+	IF way = 'upsert by key' THEN
+		ALTER TABLE w ADD UNIQUE (tenant_id, key);
+	ELSIF way = 'upsert by id' THEN
+		CREATE TRIGGER once BEFORE INSERT ON w FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate(
+			'fingerprint=fp', 'mode=conflict', 'within=tenant_id', 'text=body', 'radius=8');
+	ELSIF way LIKE 'radius %' THEN
 		EXECUTE format('CREATE TRIGGER flags BEFORE INSERT OR UPDATE ON w FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('
 			'''fingerprint=fp'', ''flag=is_duplicate'', ''within=tenant_id'', ''text=body'', %L)', replace(way, ' ', '='));
 	END IF;

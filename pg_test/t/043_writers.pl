@@ -487,6 +487,17 @@ $ended->finish;
 is(join('', grep { !/ERROR:  prepared transaction with identifier "g\d+" is busy$/ } split /^/, $ender_err), '', 'prepared: another session has ended them all');
 nothing_missed('prepared', 3, 1);
 
+# ---------------------------------------------------------------- get or create
+
+fresh_table("'mode=conflict', 'radius=3'");
+my $get_or_create = "BEGIN;\nINSERT INTO race (fp) VALUES (passing_fp(20)) ON CONFLICT (id) DO UPDATE SET part = race.part + 1 RETURNING id \\gset\n$pause COMMIT;\n";
+race('mode=conflict', $get_or_create, 2000);
+nothing_missed('mode=conflict', 3);
+# Each call has stored a row or changed one; without a row \gset would have been an error.
+my ($calls, $rows) = split /\|/, $node->safe_psql('postgres', 'SELECT count(*) + sum(part), count(*) FROM race');
+cmp_ok($calls, '>', 1900, "mode=conflict: $calls calls have returned one of $rows rows");
+cmp_ok($rows, '<', $calls / 2, 'mode=conflict: most of them one that was there');
+
 # ---------------------------------------------------------------- a backend that is killed
 
 fresh_table("$marks 'radius=3'");
