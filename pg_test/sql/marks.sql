@@ -32,6 +32,25 @@ SELECT id, phash, duplicate_of FROM photo ORDER BY id;
 -- Several rows of a family at once, the original among them.
 DELETE FROM photo WHERE id IN (SELECT id FROM photo WHERE duplicate_of IS NULL) OR id = 5;
 SELECT id, phash, duplicate_of FROM photo ORDER BY id;
+-- Of many equal copies one takes the place, with a foreign key and by hand.
+INSERT INTO photo SELECT i, -1::bigint << 32 FROM generate_series(20, 29) i;
+DELETE FROM photo WHERE id = 20;
+SELECT count(*) FILTER (WHERE duplicate_of IS NULL) AS originals, count(DISTINCT duplicate_of) AS named FROM photo WHERE id BETWEEN 20 AND 29;
+ALTER TABLE photo ALTER CONSTRAINT photo_duplicate_of_fkey DEFERRABLE INITIALLY DEFERRED;
+BEGIN;
+UPDATE photo SET duplicate_of = 99 WHERE duplicate_of IS NOT NULL AND id > 20;   -- a row that is gone
+UPDATE photo SET duplicate_of = NULL WHERE duplicate_of = 99;
+SELECT count(*) FILTER (WHERE duplicate_of IS NULL) AS originals, count(DISTINCT duplicate_of) AS named FROM photo WHERE id BETWEEN 20 AND 29;
+COMMIT;
+ALTER TABLE photo ALTER CONSTRAINT photo_duplicate_of_fkey NOT DEFERRABLE;
+DELETE FROM photo WHERE id >= 20;
+-- A key and the content of an original change at once, and the marks follow.
+ALTER TABLE photo DROP CONSTRAINT photo_duplicate_of_fkey,
+	ADD CONSTRAINT photo_duplicate_of_fkey FOREIGN KEY (duplicate_of) REFERENCES photo ON DELETE SET NULL ON UPDATE CASCADE;
+INSERT INTO photo VALUES (30, -1), (31, -1);
+UPDATE photo SET id = 32, phash = -2 WHERE id = 30;
+SELECT id, duplicate_of FROM photo WHERE id >= 30 ORDER BY id;
+DELETE FROM photo WHERE id >= 30;
 -- A decision stays while the original is there and the row does not change.
 INSERT INTO photo VALUES (10, 1 << 10), (11, 1 << 10);
 UPDATE photo SET duplicate_of = NULL WHERE id = 11;
@@ -51,6 +70,13 @@ UPDATE photo SET duplicate_of = NULL WHERE id = 5;
 SELECT id, duplicate_of FROM photo ORDER BY id;
 DELETE FROM photo WHERE id = 1;
 UPDATE photo SET duplicate_of = NULL WHERE duplicate_of = 1;
+SELECT id, duplicate_of FROM photo ORDER BY id;
+-- An original that is deleted and inserted stays one, near whatever it is.
+TRUNCATE photo;
+INSERT INTO photo VALUES (1, 0), (2, 3), (5, 0);
+UPDATE photo SET duplicate_of = NULL WHERE id = 5;
+WITH moved AS (DELETE FROM photo WHERE id = 1 RETURNING *) INSERT INTO photo SELECT * FROM moved;
+INSERT INTO photo VALUES (1, 0) ON CONFLICT (id) DO UPDATE SET phash = EXCLUDED.phash, duplicate_of = EXCLUDED.duplicate_of;
 SELECT id, duplicate_of FROM photo ORDER BY id;
 
 -- A flag alone: an edited original stays one beside its duplicates, but not beside another original.
@@ -96,6 +122,15 @@ END $$;
 INSERT INTO event_2025 VALUES (1, 0), (2, 255);
 INSERT INTO event_2026 VALUES (3, 0), (4, 254), (5, 65535);
 SELECT tableoid::regclass, * FROM event ORDER BY id;
+-- Whichever parent it is, and after the first one is gone.
+CREATE TABLE other_parent (id int);
+ALTER TABLE event_2026 NO INHERIT event;
+ALTER TABLE event_2026 INHERIT other_parent;
+INSERT INTO event_2026 VALUES (6, 256);
+ALTER TABLE event_2026 INHERIT event;
+ALTER TABLE event_2026 NO INHERIT other_parent;
+INSERT INTO event_2026 VALUES (7, 255);
+SELECT id, is_dup FROM event WHERE id > 5 ORDER BY id;
 
 -- What programs read of a refusal.
 CREATE TABLE strict (tenant int, name text, fp bigint, PRIMARY KEY (tenant, name));

@@ -18,6 +18,7 @@ use simhash_trigger::flag_options::{Check, FlagOptions};
 /// What the condition takes of the new row: a parameter of this type.
 pub struct Checked {
     pub parameter: Oid,
+    pub is_function: bool,
     /// With `$$` for the parameter.
     condition: String,
 }
@@ -30,6 +31,7 @@ impl Checked {
         Some(match (options.check.as_ref()?, text) {
             (Check::Jaccard(least), text) => Self {
                 parameter: pg_sys::TEXTOID,
+                is_function: false,
                 condition: format!(
                     "simhash_catalog.jaccard_at_least({}, $$, '{least}'::pg_catalog.float8)",
                     text?
@@ -39,6 +41,7 @@ impl Checked {
                 let function = found(call, searched, name, pg_sys::TEXTOID);
                 Self {
                     parameter: pg_sys::TEXTOID,
+                    is_function: true,
                     condition: format!("{function}({text}, $$)"),
                 }
             }
@@ -47,6 +50,7 @@ impl Checked {
                 let function = found(call, searched, name, row);
                 Self {
                     parameter: row,
+                    is_function: true,
                     condition: format!("{function}(t.*, $$)"),
                 }
             }
@@ -60,7 +64,7 @@ impl Checked {
 }
 
 /// Returns the function of that name over two values of a type, as SQL text. A name without a schema is
-/// looked up in that of the table, then in that of the extension.
+/// looked up in that of the extension, where `simhash_same` is, then in that of the table.
 fn found(call: &TriggerCall<'_>, searched: Oid, name: &str, operand: Oid) -> String {
     let parsed = TableName::parse(name).unwrap_or_else(|| {
         let message =
@@ -71,8 +75,8 @@ fn found(call: &TriggerCall<'_>, searched: Oid, name: &str, operand: Oid) -> Str
         )
     });
     let schemas = [
-        table::schema(searched),
         function_schema(call.function_oid()),
+        table::schema(searched),
     ];
     let operand_name = table::type_name(operand);
     let signature = format!("{name}({operand_name}, {operand_name})");
@@ -80,7 +84,7 @@ fn found(call: &TriggerCall<'_>, searched: Oid, name: &str, operand: Oid) -> Str
         let message = format!("function {signature} does not exist");
         call.raise(Error::new(ERRCODE_UNDEFINED_FUNCTION, message).hint(
             "With \"text\" it takes two texts, without it two rows of the table. A name without a \
-             schema is looked up in that of the table and in that of the extension.",
+             schema is looked up in that of the extension and in that of the table.",
         ));
     };
     if function_result_type(function) != pg_sys::BOOLOID || !is_plain_function(function) {

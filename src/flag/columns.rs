@@ -31,7 +31,7 @@ pub struct Columns {
     /// The columns of the key with their names: at most [`MOST_KEY`], none where no key is known.
     pub key: Vec<(String, Column)>,
     pub text: Option<Column>,
-    /// The columns that a function of two rows may read: all but the marks.
+    /// The columns that a function of two rows may read: all but those that the trigger fills.
     pub checked: Vec<Column>,
     /// The columns of `within=`.
     pub scope: Scope,
@@ -82,7 +82,7 @@ impl Columns {
             scope: Scope::new(call, &options.within),
         };
         if options.text.is_none() && options.check.is_some() {
-            columns.checked = columns.all_but_marks(call);
+            columns.checked = columns.read_by_check(call, options.recipe.is_some());
         }
         columns.check_primary_key(call);
         if let Some(recipe) = &options.recipe {
@@ -93,14 +93,14 @@ impl Columns {
 
     /// The columns that a function of two rows may read, in the order of their names, since partitions
     /// have them at different positions.
-    fn all_but_marks(&self, call: &TriggerCall<'_>) -> Vec<Column> {
-        let marks = [self.flag.as_ref(), self.duplicate_of.as_ref()];
-        let is_mark = |column: &Column| {
-            let mut marks = marks.into_iter().flatten();
-            marks.any(|mark| mark.number() == column.number())
-        };
+    fn read_by_check(&self, call: &TriggerCall<'_>, fills_fingerprint: bool) -> Vec<Column> {
+        let filled = [self.flag.as_ref(), self.duplicate_of.as_ref()];
+        let filled = filled
+            .into_iter()
+            .chain([fills_fingerprint.then_some(&self.fingerprint)]);
+        let filled: Vec<i16> = filled.flatten().map(|column| column.number()).collect();
         let mut columns: Vec<(String, Column)> = table::columns(call.relation())
-            .filter(|(_, column)| !is_mark(column) && !column.generated)
+            .filter(|(_, column)| !filled.contains(&column.number()) && !column.generated)
             .collect();
         columns.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         columns.into_iter().map(|(_, column)| column).collect()
@@ -186,10 +186,11 @@ fn key_names(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Ve
         );
     }
     if names.is_empty() {
-        names = indexes::primary_key(searched);
-        if names.len() > MOST_KEY {
-            names.clear();
-        }
+        // A table that others inherit from may have none.
+        let tables = [searched, call.relation().oid()];
+        let keys = tables.map(indexes::primary_key).into_iter();
+        let mut keys = keys.filter(|key| (1..=MOST_KEY).contains(&key.len()));
+        names = keys.next().unwrap_or_default();
     }
     if names.len() != 1 && options.duplicate_of.is_some() {
         refuse(

@@ -114,38 +114,17 @@ impl ComparedTables {
         let compared = self.0.iter().flat_map(|compared| {
             let new = (fingerprint, compared.scope.of_new(call));
             let old = old.map(|old| (old.integer(), compared.scope.of_old(call)));
-            let rows = [Some(new), old].into_iter().flatten();
-            rows.filter_map(|(fingerprint, scope)| {
-                Some(compared.row(fingerprint, scope?, compared.radius))
-            })
+            let rows = [Some(new), old.filter(|old| *old != new)];
+            let rows = rows.into_iter().flatten();
+            rows.filter_map(|(fingerprint, scope)| Some(compared.row(fingerprint, scope?)))
         });
-        self.enter_all(compared.collect(), key, context)
-    }
-
-    /// Enters this fingerprint in the scope of the new row, and waits only for those who have entered
-    /// the same one.
-    pub fn enter_exactly(
-        &self,
-        call: &TriggerCall<'_>,
-        fingerprint: i64,
-        context: impl Fn(&Wait) -> String,
-    ) -> Added {
-        let compared = (self.0.iter()).filter_map(|compared| {
-            Some(compared.row(fingerprint, compared.scope.of_new(call)?, 0))
-        });
-        self.enter_all(compared.collect(), Key::default(), context)
-    }
-
-    fn enter_all(
-        &self,
-        compared: Vec<Compared>,
-        key: Key,
-        context: impl Fn(&Wait) -> String,
-    ) -> Added {
-        let tables: Vec<Oid> = self.0.iter().map(|compared| compared.table).collect();
         let row = RowInProgress {
-            compared,
-            tables: &tables,
+            compared: compared.collect(),
+            tables: &self
+                .0
+                .iter()
+                .map(|compared| compared.table)
+                .collect::<Vec<_>>(),
             key,
         };
         enter(row, context)
@@ -153,13 +132,13 @@ impl ComparedTables {
 }
 
 impl ComparedTable {
-    fn row(&self, fingerprint: i64, scope: u64, radius: u32) -> Compared {
+    fn row(&self, fingerprint: i64, scope: u64) -> Compared {
         let (table, column) = (self.table, self.column);
         Compared {
             fingerprint: fingerprint as u64,
             place: place_number(table, column, scope),
             table: table_number(table, column),
-            radius,
+            radius: self.radius,
         }
     }
 }

@@ -21,7 +21,7 @@ use simhash_pg::catalog::lookup::equality_types;
 use simhash_pg::catalog::{table, table_name};
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
-use simhash_pg::sql::trigger_tree::Origin;
+use simhash_pg::sql::trigger_tree::{Origin, ancestors};
 use simhash_trigger::flag_options::{FlagOptions, Mode, parse};
 
 /// Up to this radius an index scan costs less than reading the table, unless the table is small.
@@ -70,7 +70,9 @@ impl FlaggedTable {
             refuse_unseen_moves(call, searched);
         }
         // Watch them before they are read, so that no change in between is missed.
-        let current = watch(&[fired.oid(), searched]);
+        let mut tables = ancestors(fired.oid());
+        tables.extend([fired.oid(), searched]);
+        let current = watch(&tables);
         let columns = Columns::new(call, searched, &options);
         for (_, key) in &columns.key {
             current.watch_types(&equality_types(key.base_type()));

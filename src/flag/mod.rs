@@ -3,7 +3,8 @@
 //!
 //! `simhash_trigger::flag_options` has its arguments, `columns` the columns that they name,
 //! `flagged_table` what the trigger knows of its table, `search_query` the queries, `check` what a near
-//! row has to pass. `near_duplicate` uses them to find the row to report. `compared_tables` determines
+//! row has to pass. `near_duplicate` uses them to find the row to report, `judgement` decides whether
+//! that one counts. `compared_tables` determines
 //! with which rows in progress a row is compared, `fingerprint_check` warns of fingerprints that were made
 //! differently. `row_movement` recognizes rows that an UPDATE moves to another partition, `key_text` names
 //! rows in messages, `trigger` decides what happens to a row. What must not live here: pages and
@@ -13,6 +14,7 @@ mod columns;
 mod compared_tables;
 mod fingerprint_check;
 mod flagged_table;
+mod judgement;
 mod key_text;
 mod near_duplicate;
 mod row_movement;

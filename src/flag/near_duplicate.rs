@@ -4,11 +4,12 @@
 
 use super::columns::MOST_KEY;
 use super::flagged_table::FlaggedTable;
-use super::search_query::{OpenQueries, QueryVariant, SearchTarget};
+use super::search_query::{Among, OpenQueries, QueryVariant, SearchTarget};
+use simhash_pg::process::transaction;
 use simhash_pg::spi::saved_query::Sees;
 use simhash_pg::sql::trigger::{TriggerCall, VersionAddress};
 use simhash_pg::sql::value::Value;
-use simhash_trigger::flag_options::{Check, Mode};
+use simhash_trigger::flag_options::Mode;
 
 /// How many marks lead from a row to its original at most. The trigger itself leaves one.
 const LONGEST_CHAIN: usize = 16;
@@ -39,18 +40,22 @@ pub struct NearDuplicateSearch<'s, 'a> {
 
 impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
     /// `scope` has the row's values in the columns of `within=`; `old` is the place of the version
-    /// that an UPDATE replaces; with `unmarked_only` no row that is marked is found.
+    /// that an UPDATE replaces.
     pub fn new(
         call: &'s TriggerCall<'a>,
         (table, open): (&'s FlaggedTable, &'s OpenQueries),
         fingerprint: i64,
         scope: &[Option<Value<'a>>],
         old: Option<&'s VersionAddress>,
-        unmarked_only: bool,
+        among: Among,
     ) -> Self {
         let columns = &table.columns;
         let mut parameters = vec![Some(Value::from(fingerprint))];
-        parameters.extend(columns.key.iter().map(|(_, key)| call.new_value(key)));
+        // Marks name a row by the key that it had before an UPDATE.
+        parameters.extend(columns.key.iter().map(|(_, key)| match old {
+            Some(_) => call.old_value(key),
+            None => call.new_value(key),
+        }));
         if let Some(text) = &columns.text {
             parameters.push(call.new_value(text));
         } else if !columns.checked.is_empty() {
@@ -58,6 +63,9 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         }
         parameters.extend(scope);
         parameters.extend(old.into_iter().flat_map(|place| place.values().map(Some)));
+        if among == Among::JustWritten {
+            parameters.push(Some(Value::of_transaction(transaction::current())));
+        }
         Self {
             call,
             table,
@@ -67,7 +75,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
             variant: QueryVariant {
                 for_update: old.is_some(),
                 with_marks: table.queries.finds_originals() && open.reads_marks(&table.queries),
-                unmarked_only,
+                among,
             },
         }
     }
@@ -131,8 +139,9 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         found
     }
 
-    /// Follows the marks from this row to one that has none. If that is gone, the last one that is
-    /// there is returned; None if it is the new row.
+    /// Follows the marks from this row to one that has none. None if that is the new row. Where it is
+    /// gone, in another scope, or refused by a function that checks rows, the nearest row without a mark
+    /// counts instead: a person may have decided that the new row is not a duplicate of it.
     fn original_of(&self, found: NearDuplicate<'a>) -> Option<NearDuplicate<'a>> {
         let mut original = found;
         let mut steps = 0;
@@ -143,29 +152,22 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
                 return None;
             }
             let Some(next) = self.by_key(&[mark]) else {
-                break;
+                return self.nearest_original();
             };
             original = next;
             steps += 1;
         }
-        match steps == 0 || self.may_be_its_original(&original) {
+        let may_be_it = || self.first(SearchTarget::ByKeyChecked, &original.key, Sees::Usual);
+        match steps == 0 || may_be_it().is_some() {
             true => Some(original),
             false => self.nearest_original(),
         }
     }
 
-    /// Returns whether a row whose duplicate is near passes a check by the user's function. A person
-    /// may have decided that the new row is not a duplicate of it.
-    fn may_be_its_original(&self, original: &NearDuplicate<'a>) -> bool {
-        let checks = matches!(self.table.options.check, Some(Check::Function(_)));
-        let passes = || self.first(SearchTarget::ByKeyChecked, &original.key, Sees::Usual);
-        !checks || passes().is_some()
-    }
-
     /// Returns the nearest row that has no mark.
     fn nearest_original(&self) -> Option<NearDuplicate<'a>> {
         let variant = QueryVariant {
-            unmarked_only: true,
+            among: Among::Unmarked,
             ..self.variant
         };
         let parameters = self.parameters.clone();
@@ -176,6 +178,12 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         };
         let found = search.any(Sees::Usual)?;
         Some(search.with_key(search.nearest(found)))
+    }
+
+    /// Returns whether a row that was found is still there and has no mark, whatever the snapshot shows.
+    pub fn is_still_original(&self, found: &NearDuplicate<'a>) -> bool {
+        let latest = self.first(SearchTarget::ByKey, &found.key, Sees::Latest);
+        latest.is_some_and(|row| row.mark.is_none())
     }
 
     fn first(

@@ -31,7 +31,7 @@ pub enum SearchTarget {
     /// The row with the key that the last parameters give, whatever else it is: the planner should
     /// look up the key, and not read the copies of a text.
     ByKey,
-    /// The same row, if it passes the check.
+    /// The same row, if it is in the scope of the new one and passes a function that checks rows.
     ByKeyChecked,
     /// A row that is marked as a duplicate of the one with the new row's key.
     MarkedAsItsDuplicate,
@@ -46,16 +46,27 @@ const TARGETS: usize = 6;
 pub struct QueryVariant {
     pub for_update: bool,
     pub with_marks: bool,
-    /// Finds only rows that are not marked.
-    pub unmarked_only: bool,
+    pub among: Among,
+}
+
+/// The rows that are searched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Among {
+    /// All, or those that `among=` says.
+    All,
+    /// Those that are not marked.
+    Unmarked,
+    /// Those of them that the running subtransaction has written. A foreign key changes rows as the owner
+    /// of the table, who sees rows that the user who deletes may not see.
+    JustWritten,
 }
 
 /// One item for each target and each variant.
-type PerVariant<T> = [[[[T; TARGETS]; 2]; 2]; 2];
+type PerVariant<T> = [[[[T; TARGETS]; 3]; 2]; 2];
 
 fn entry<T>(all: &PerVariant<T>, target: SearchTarget, variant: QueryVariant) -> &T {
     let variants = &all[usize::from(variant.for_update)][usize::from(variant.with_marks)];
-    &variants[usize::from(variant.unmarked_only)][target as usize]
+    &variants[variant.among as usize][target as usize]
 }
 
 /// The queries, each prepared when first needed.
@@ -110,9 +121,14 @@ impl SearchQueries {
         self.builder.marks.names_one
     }
 
+    /// Whether an index finds the rows that are marked with a key.
+    pub fn finds_duplicates(&self) -> bool {
+        self.builder.marks.indexed
+    }
+
     /// Returns the query for the fingerprint of a row, its mark, whether that names the new row, and
     /// its key. Its parameters are those of [`QueryBuilder::types`]; with `for_update` the place of the
-    /// old version; and what `target` takes.
+    /// old version; of [`Among::JustWritten`] the subtransaction; and what `target` takes.
     pub fn get(&self, target: SearchTarget, variant: QueryVariant) -> &SavedQuery {
         entry(&self.saved, target, variant).get_or_init(|| {
             let (text, types) = self.builder.query(target, variant);
@@ -131,7 +147,8 @@ pub struct QueryBuilder {
     key: Vec<KeyColumn>,
     /// The conditions of every query but those on keys, each after AND.
     conditions: String,
-    /// The condition of the check, after AND.
+    /// The conditions of the scope, and of a function that checks rows, each after AND.
+    scope: String,
     check: String,
     /// Types of the parameters: the fingerprint, the key, and what these conditions take.
     types: Vec<Oid>,
@@ -156,6 +173,8 @@ struct Marks {
     numbers: Vec<i16>,
     /// Whether a key that is marked names one row, which an index finds.
     names_one: bool,
+    /// Whether an index finds the rows that are marked with a key.
+    indexed: bool,
 }
 
 impl QueryBuilder {
@@ -194,6 +213,7 @@ impl QueryBuilder {
             radius: options.radius,
             key,
             conditions: String::new(),
+            scope: String::new(),
             check: String::new(),
             types,
             marks: marks(searched, options, columns),
@@ -206,10 +226,14 @@ impl QueryBuilder {
         }
         if let Some(check) = Checked::new(call, searched, options) {
             search.types.push(check.parameter);
-            search.check = format!(" AND {}", check.condition(search.types.len()));
-            search.conditions += &search.check;
+            let condition = format!(" AND {}", check.condition(search.types.len()));
+            search.conditions += &condition;
+            if check.is_function {
+                search.check = condition;
+            }
         }
-        search.conditions += &columns.scope.conditions("t.", &mut search.types);
+        search.scope = columns.scope.conditions("t.", &mut search.types);
+        search.conditions += &search.scope;
         if options.originals_only {
             search.conditions += &format!(" AND {}", search.marks.none);
         }
@@ -244,8 +268,12 @@ impl QueryBuilder {
                 place - 1
             );
         }
-        if variant.unmarked_only {
+        if variant.among != Among::All {
             conditions += &format!(" AND {}", self.marks.none);
+        }
+        if variant.among == Among::JustWritten {
+            types.push(pg_sys::XIDOID);
+            conditions += &format!(" AND t.xmin OPERATOR(pg_catalog.=) ${}", types.len());
         }
         let last = types.len() + 1;
         let Self {
@@ -270,7 +298,7 @@ impl QueryBuilder {
                 "false".to_owned()
             }
             SearchTarget::ByKey => self.has_key(last),
-            SearchTarget::ByKeyChecked => self.has_key(last) + &self.check,
+            SearchTarget::ByKeyChecked => self.has_key(last) + &self.scope + &self.check,
             SearchTarget::MarkedAsItsDuplicate => {
                 (self.is_marked_as_its_duplicate()).unwrap_or_else(|| "false".to_owned())
             }
@@ -317,6 +345,8 @@ fn marks(searched: Oid, options: &FlagOptions, columns: &Columns) -> Marks {
             format!("t.{} {test}", quoted(column))
         }),
         numbers: (named.into_iter().flatten()).filter_map(number).collect(),
+        indexed: (options.duplicate_of.as_ref().and_then(number))
+            .is_some_and(|mark| opened.has_index_on(mark)),
         names_one: key.is_some_and(|key| !opened.has_inheritors() && opened.finds_one(key)),
     }
 }

@@ -22,28 +22,24 @@ use pgrx::pg_sys;
 use super::fingerprint_check::check_once;
 use super::flagged_table::{self, FlaggedTable};
 use super::key_text::KeyText;
-use super::near_duplicate::{NearDuplicate, NearDuplicateSearch};
+use super::near_duplicate::NearDuplicate;
 use super::row_movement;
-use super::search_query::OpenQueries;
+use super::search_query::{Among, OpenQueries};
 use crate::row::functions::simhash_row64;
-use crate::trigger::call::{missed_near_duplicate, wrong_timing};
-use crate::trigger::in_progress::{Added, leave_out};
+use crate::trigger::call::wrong_timing;
 use crate::trigger::scope::image;
 use simhash_pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
 use simhash_pg::catalog::table::{self, Column};
-use simhash_pg::process::advisory_lock::keeps_its_snapshot;
 use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::process::user::in_foreign_key;
-use simhash_pg::spi::saved_query::Sees;
 use simhash_pg::sql::call_site;
 use simhash_pg::sql::expression::RowExpression;
 use simhash_pg::sql::fmgr::{Args, pg_function};
-use simhash_pg::sql::trigger::{Event, TriggerCall, VersionAddress};
+use simhash_pg::sql::trigger::{Event, TriggerCall};
 use simhash_pg::sql::value::Value;
 use simhash_trigger::flag_options::{Mode, Recipe};
-use simhash_trigger::in_progress::{Key, Wait};
 
 pg_function! {
     /// `simhash_flag_duplicate() -> trigger`
@@ -74,24 +70,16 @@ fn fired(args: &Args) -> TriggerCall<'_> {
 }
 
 /// State that one statement keeps for a trigger.
-struct FlagState {
+pub struct FlagState {
     /// Dropped before the table's queries are.
-    open: OpenQueries,
-    table: Rc<FlaggedTable>,
+    pub open: OpenQueries,
+    pub table: Rc<FlaggedTable>,
     /// Computes the fingerprint; None when the new row has it already.
     expression: Option<RowExpression>,
-    key: KeyText,
+    pub key: KeyText,
     /// Whether this statement has checked how the stored fingerprints were made.
     checked: Cell<bool>,
     memory: MemoryContext,
-}
-
-/// A fingerprint that is entered among the rows in progress.
-enum Entering {
-    /// The new row's; the old row's too, if others may be marked as its duplicates.
-    Row,
-    /// That of the original which the new row is marked with.
-    Original,
 }
 
 /// A column of the new row, and the value that the trigger gives it.
@@ -138,7 +126,8 @@ impl FlagState {
         if table.options.recipe.is_some() {
             changes.push((&table.columns.fingerprint, fingerprint.map(Value::from)));
         }
-        if self.was_compared(call, fingerprint) {
+        let lost = self.has_lost_its_original(call);
+        if self.was_compared(call, fingerprint) && !lost {
             return call.with(&changes);
         }
         let found = fingerprint.and_then(|fingerprint| {
@@ -151,7 +140,12 @@ impl FlagState {
             if !self.checked.replace(true) {
                 check_once(call, table);
             }
-            self.search(call, fingerprint, &scope)
+            self.search(
+                call,
+                fingerprint,
+                &scope,
+                lost && self.is_as_before(call, Some(fingerprint)),
+            )
         });
         match (table.options.mode, &found) {
             (Mode::Flag, _) => self.mark(&mut changes, found.as_ref()),
@@ -193,7 +187,7 @@ impl FlagState {
                 return true;
             }
         }
-        updates && self.is_as_before(call, fingerprint) && !self.has_lost_its_original(call)
+        updates && self.is_as_before(call, fingerprint)
     }
 
     /// Returns whether an UPDATE clears a mark since the row that it named is gone, or a foreign key
@@ -202,15 +196,20 @@ impl FlagState {
         let Some(duplicate_of) = &self.table.columns.duplicate_of else {
             return false;
         };
+        if call.event() != Event::Update {
+            return false;
+        }
         let mark = call.old_value(duplicate_of);
         let Some(original) = mark.filter(|_| call.new_value(duplicate_of).is_none()) else {
             return false;
         };
+        if in_foreign_key() {
+            return true;
+        }
         let old = call.old_place();
         let scope = self.table.columns.scope.parameters(call);
-        let search = self.new_search(call, 0, &scope, old.as_ref());
-        in_foreign_key()
-            || self.table.queries.finds_originals() && search.by_key(&[original]).is_none()
+        let search = self.new_search(call, 0, &scope, (old.as_ref(), Among::All));
+        self.table.queries.finds_originals() && search.by_key(&[original]).is_none()
     }
 
     /// Returns whether an UPDATE leaves the fingerprint, what is checked and the scope as they were.
@@ -221,133 +220,6 @@ impl FlagState {
             && columns.scope.is_as_before(call)
             && (columns.text.iter().chain(&columns.checked))
                 .all(|column| image(call.old_value(column)) == image(call.new_value(column)))
-    }
-
-    fn search<'a>(
-        &self,
-        call: &TriggerCall<'a>,
-        fingerprint: i64,
-        scope: &[Option<Value<'a>>],
-    ) -> Option<NearDuplicate<'a>> {
-        let table = &self.table;
-        let added = self.enter(call, Entering::Row, fingerprint);
-        let updates = call.event() == Event::Update;
-        // An edit is never lost.
-        if updates && table.options.mode == Mode::Skip {
-            return None;
-        }
-        let old = call.old_place();
-        let search = self.new_search(call, fingerprint, scope, old.as_ref());
-        let mut entered = None;
-        let reported = loop {
-            let found = search.any(Sees::Usual);
-            if found.is_none()
-                && table.compared.is_some()
-                && keeps_its_snapshot()
-                && search.any(Sees::Latest).is_some()
-            {
-                missed_near_duplicate(&table.name);
-            }
-            let found = found.filter(|_| !self.is_stored(call, &search));
-            // A row that is left out is not stored.
-            if let (Mode::Skip, Some(added), true) = (table.options.mode, &added, found.is_some()) {
-                leave_out(added);
-            }
-            let reported = search.reported(found?)?;
-            // Another transaction may be about to mark an original that is farther away than rows
-            // are compared. It has entered that row as it was.
-            let original = reported.fingerprint.filter(|_| {
-                reported.distance > table.options.radius && entered != reported.fingerprint
-            });
-            entered = original;
-            let added =
-                original.and_then(|original| self.enter(call, Entering::Original, original));
-            if !added.is_some_and(|added| added.has_waited()) {
-                break reported;
-            }
-        };
-        // The original of other rows stays one.
-        let has_duplicates = updates && self.reads_marks() && search.has_duplicates();
-        (!has_duplicates).then_some(reported)
-    }
-
-    /// Enters the fingerprint of the new row or of its original among the rows in progress, and waits
-    /// for those that are near.
-    fn enter(&self, call: &TriggerCall<'_>, what: Entering, fingerprint: i64) -> Option<Added> {
-        let compared = self.table.compared.as_ref()?;
-        let columns = &self.table.columns;
-        let key = self.key_of_new(call);
-        let context = |wait: &Wait| self.compares(key, wait.key);
-        Some(match what {
-            Entering::Original => compared.enter_exactly(call, fingerprint, context),
-            // Another transaction may mark a row as a duplicate of this one as it was.
-            Entering::Row => {
-                let marks = call.event() == Event::Update && columns.duplicate_of.is_some();
-                let old = marks.then(|| call.old_value(&columns.fingerprint));
-                compared.enter(call, fingerprint, old.flatten(), key, context)
-            }
-        })
-    }
-
-    fn reads_marks(&self) -> bool {
-        self.open.reads_marks(&self.table.queries)
-    }
-
-    fn new_search<'s, 'a: 's>(
-        &'s self,
-        call: &'s TriggerCall<'a>,
-        fingerprint: i64,
-        scope: &[Option<Value<'a>>],
-        old: Option<&'s VersionAddress>,
-    ) -> NearDuplicateSearch<'s, 'a> {
-        let (table, columns) = (&self.table, &self.table.columns);
-        // Without `duplicate_of=` it is not known which rows are marked because of this one: it stays
-        // unmarked beside rows that are marked.
-        let was_marked = |flag| call.old_value(flag).is_some_and(|flag| flag.integer() != 0);
-        let unmarked_only = old.is_some()
-            && columns.duplicate_of.is_none()
-            && (columns.flag.as_ref()).is_some_and(|flag| !was_marked(flag) && self.reads_marks());
-        NearDuplicateSearch::new(
-            call,
-            (table, &self.open),
-            fingerprint,
-            scope,
-            old,
-            unmarked_only,
-        )
-    }
-
-    /// Returns whether a row that would not be stored as it is has the key of one that is stored, or was
-    /// when the statement began. Then it is not new, but an edit for which ON CONFLICT decides, or the
-    /// statement moves it.
-    fn is_stored(&self, call: &TriggerCall<'_>, search: &NearDuplicateSearch<'_, '_>) -> bool {
-        let key: Option<Vec<_>> = (self.table.columns.key.iter())
-            .map(|(_, column)| call.new_value(column))
-            .collect();
-        matches!(self.table.options.mode, Mode::Skip | Mode::Conflict)
-            && call.event() == Event::Insert
-            && key.is_some_and(|key| {
-                !key.is_empty() && (search.by_key(&key).is_some() || search.was_stored(&key))
-            })
-    }
-
-    /// Returns the key of the new row, for messages.
-    fn key_of_new(&self, call: &TriggerCall<'_>) -> Key {
-        let columns = self.table.columns.key.iter();
-        let key: Option<Vec<_>> = columns.map(|(_, key)| call.new_value(key)).collect();
-        key.map_or(Key::default(), |key| Key::new(&self.key.values(&key)))
-    }
-
-    /// Returns the line of CONTEXT that says which rows are compared.
-    fn compares(&self, own: Key, other: Key) -> String {
-        let article = |key: Key| if key.text().is_empty() { "a" } else { "the" };
-        let (one, other_one) = (self.key.row(&own.text()), self.key.row(&other.text()));
-        format!(
-            "while comparing {} {one} in \"{}\" with {} uncommitted {other_one}",
-            article(own),
-            self.table.name,
-            article(other)
-        )
     }
 
     fn mark<'a>(&'a self, changes: &mut Vec<Change<'a>>, found: Option<&NearDuplicate<'a>>) {

@@ -116,6 +116,12 @@ impl OpenTable {
 }
 
 impl OpenTable {
+    /// Returns whether this is the first column of an index.
+    pub fn has_index_on(&self, column: i16) -> bool {
+        self.indexes()
+            .any(|index| index.keys.first() == Some(&column))
+    }
+
     /// Returns whether a unique index finds the row that has a value in this column, by the
     /// equality of the column's own collation.
     pub fn finds_one(&self, column: i16) -> bool {

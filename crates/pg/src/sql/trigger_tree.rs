@@ -137,24 +137,72 @@ impl Origin {
     }
 }
 
-/// Returns the same trigger on the first table that this one inherits from, and that table.
+/// Returns the same trigger on a table that this one inherits from, and that table.
 fn same_on_parent(trigger: &pg_sys::Trigger, table: Oid) -> Option<(Oid, Oid)> {
-    // SAFETY: catalog look-ups; the names of both triggers are zero-terminated, and those of the parent
-    // are read while it is open.
-    unsafe {
-        if !pg_sys::has_superclass(table) {
-            return None;
-        }
-        let parent = pg_sys::get_partition_parent(table, true);
+    parents(table).into_iter().find_map(|parent| {
         let opened = OpenTable::new(parent);
-        let triggers = triggers(opened.rel());
-        let name = CStr::from_ptr(trigger.tgname);
-        let same = triggers.iter().find(|other| {
-            CStr::from_ptr(other.tgname) == name
+        // SAFETY: the names are zero-terminated, and live as long as the triggers.
+        let name = |trigger: &pg_sys::Trigger| unsafe { CStr::from_ptr(trigger.tgname) };
+        let same = triggers(opened.rel()).iter().find(|other| {
+            name(other) == name(trigger)
                 && other.tgfoid == trigger.tgfoid
                 && arguments(other) == arguments(trigger)
         })?;
         Some((same.tgoid, parent))
+    })
+}
+
+/// Returns the tables that this one inherits from, and those that they inherit from.
+pub fn ancestors(table: Oid) -> Vec<Oid> {
+    let mut found = parents(table);
+    let mut next = 0;
+    while let Some(&table) = found.get(next) {
+        let above = parents(table);
+        found.extend(
+            above
+                .iter()
+                .filter(|above| !found.contains(above))
+                .copied()
+                .collect::<Vec<_>>(),
+        );
+        next += 1;
+    }
+    found
+}
+
+/// Returns the tables that this one inherits from; that of a partition is the partitioned table.
+fn parents(table: Oid) -> Vec<Oid> {
+    // SAFETY: a scan of the catalog with one key, of the type of the index; rows are read before the
+    // scan ends.
+    unsafe {
+        if !pg_sys::has_superclass(table) {
+            return Vec::new();
+        }
+        let mut key = pg_sys::ScanKeyData::default();
+        pg_sys::ScanKeyInit(
+            &mut key,
+            pg_sys::Anum_pg_inherits_inhrelid as i16,
+            pg_sys::BTEqualStrategyNumber as u16,
+            pg_sys::Oid::from(pg_sys::F_OIDEQ),
+            pg_sys::Datum::from(table),
+        );
+        let lock = pg_sys::AccessShareLock as i32;
+        let catalog = pg_sys::table_open(pg_sys::InheritsRelationId, lock);
+        let index = pg_sys::Oid::from(pg_sys::InheritsRelidSeqnoIndexId);
+        let scan =
+            pg_sys::systable_beginscan(catalog, index, true, std::ptr::null_mut(), 1, &mut key);
+        let mut found = Vec::new();
+        loop {
+            let row = pg_sys::systable_getnext(scan);
+            if row.is_null() {
+                break;
+            }
+            let form: *const pg_sys::FormData_pg_inherits = pg_sys::GETSTRUCT(row).cast();
+            found.push((*form).inhparent);
+        }
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(catalog, lock);
+        found
     }
 }
 

@@ -72,6 +72,11 @@ impl Storage {
         align: b'i' as c_char,
     };
 
+    pub(crate) const XID: Self = Self {
+        type_id: pg_sys::XIDOID,
+        ..Self::OID
+    };
+
     pub(crate) const TID: Self = Self {
         type_id: pg_sys::TIDOID,
         len: size_of::<pg_sys::ItemPointerData>() as i16,
@@ -170,6 +175,12 @@ impl<'a> Value<'a> {
             storage,
             life: PhantomData,
         }
+    }
+
+    /// The number of a transaction, as type xid.
+    pub fn of_transaction(transaction: u32) -> Self {
+        // SAFETY: a number of 32 bits, passed by value.
+        unsafe { Value::new(pg_sys::Datum::from(transaction), Storage::XID) }
     }
 
     /// A text, as a value in the current memory context.

@@ -1,0 +1,167 @@
+//! Decides which row a new one is a duplicate of, and lets no other transaction change that before this
+//! one has ended. The trigger calls [`FlagState::search`] for each row that it judges. A row that is
+//! found is stored, and no other row that is found is nearer; a row that it is marked with has no mark.
+
+use super::near_duplicate::{NearDuplicate, NearDuplicateSearch};
+use super::search_query::Among;
+use super::trigger::FlagState;
+use crate::trigger::call::missed_near_duplicate;
+use crate::trigger::in_progress::{Added, leave_out};
+use simhash_pg::process::advisory_lock::keeps_its_snapshot;
+use simhash_pg::process::user::in_foreign_key;
+use simhash_pg::spi::saved_query::Sees;
+use simhash_pg::sql::trigger::{Event, TriggerCall, VersionAddress};
+use simhash_pg::sql::value::Value;
+use simhash_trigger::flag_options::Mode;
+use simhash_trigger::in_progress::{Key, Wait};
+
+impl FlagState {
+    /// Returns the row that the new one is a duplicate of. `scope` has its values in the columns of
+    /// `within=`.
+    pub fn search<'a>(
+        &self,
+        call: &TriggerCall<'a>,
+        fingerprint: i64,
+        scope: &[Option<Value<'a>>],
+        has_lost_its_original: bool,
+    ) -> Option<NearDuplicate<'a>> {
+        let (table, columns) = (&self.table, &self.table.columns);
+        let updates = call.event() == Event::Update;
+        // Another transaction may take this row, as it was, for the original or for the stored row.
+        let may_be_named = columns.duplicate_of.is_some() || table.options.mode == Mode::Conflict;
+        let old = (updates && may_be_named).then(|| call.old_value(&columns.fingerprint));
+        let added = self.enter(call, fingerprint, old.flatten());
+        // An edit is never lost.
+        if updates && table.options.mode == Mode::Skip {
+            return None;
+        }
+        let old = call.old_place();
+        let among = match has_lost_its_original {
+            true if in_foreign_key() => Among::JustWritten,
+            true => Among::Unmarked,
+            false => self.among(call),
+        };
+        let search = self.new_search(call, fingerprint, scope, (old.as_ref(), among));
+        let found = self.reported(call, &search, added.as_ref())?;
+        // The original of other rows stays one.
+        let may_have = updates || table.queries.finds_duplicates();
+        let has_duplicates = may_have && self.reads_marks() && search.has_duplicates();
+        (!has_duplicates).then_some(found)
+    }
+
+    /// Returns the row to report, when no other transaction can change it until this one has ended.
+    fn reported<'a>(
+        &self,
+        call: &TriggerCall<'a>,
+        search: &NearDuplicateSearch<'_, 'a>,
+        added: Option<&Added>,
+    ) -> Option<NearDuplicate<'a>> {
+        let table = &self.table;
+        let checks_latest = table.compared.is_some() && keeps_its_snapshot();
+        let mut entered = None;
+        loop {
+            let found = search.any(Sees::Usual);
+            if found.is_none() && checks_latest && search.any(Sees::Latest).is_some() {
+                missed_near_duplicate(&table.name);
+            }
+            let found = found.filter(|_| !self.is_stored(call, search))?;
+            // A row that is left out is not stored.
+            if let (Mode::Skip, Some(added)) = (table.options.mode, added) {
+                leave_out(added);
+            }
+            let reported = search.reported(found)?;
+            // Another transaction may be about to mark an original that is farther away than rows
+            // are compared. It has entered that row as it was.
+            let is_far = reported.distance > table.options.radius;
+            let original =
+                (reported.fingerprint).filter(|_| is_far && entered != reported.fingerprint);
+            entered = original;
+            let added = original.and_then(|original| self.enter(call, original, None));
+            let is_marked = table.columns.duplicate_of.is_some() && !reported.key.is_empty();
+            if checks_latest && is_marked && !search.is_still_original(&reported) {
+                missed_near_duplicate(&table.name);
+            }
+            if !added.is_some_and(|added| added.has_waited()) {
+                return Some(reported);
+            }
+        }
+    }
+
+    /// Enters a fingerprint in the scope of the new row, and the old one if it is given, among the rows in
+    /// progress, and waits for those that are near.
+    fn enter(
+        &self,
+        call: &TriggerCall<'_>,
+        fingerprint: i64,
+        old: Option<Value<'_>>,
+    ) -> Option<Added> {
+        let compared = self.table.compared.as_ref()?;
+        let key = self.key_of_new(call);
+        let context = |wait: &Wait| self.compares(key, wait.key);
+        Some(compared.enter(call, fingerprint, old, key, context))
+    }
+
+    fn reads_marks(&self) -> bool {
+        self.open.reads_marks(&self.table.queries)
+    }
+
+    /// Returns the rows that are searched for a row that is judged because its content is new.
+    fn among(&self, call: &TriggerCall<'_>) -> Among {
+        let columns = &self.table.columns;
+        let was_marked = |flag| call.old_value(flag).is_some_and(|flag| flag.integer() != 0);
+        // Without `duplicate_of=` it is not known which rows are marked because of this one: it stays
+        // unmarked beside rows that are marked.
+        match (&columns.duplicate_of, &columns.flag) {
+            (None, Some(flag))
+                if call.event() == Event::Update && !was_marked(flag) && self.reads_marks() =>
+            {
+                Among::Unmarked
+            }
+            _ => Among::All,
+        }
+    }
+
+    pub fn new_search<'s, 'a: 's>(
+        &'s self,
+        call: &'s TriggerCall<'a>,
+        fingerprint: i64,
+        scope: &[Option<Value<'a>>],
+        (old, among): (Option<&'s VersionAddress>, Among),
+    ) -> NearDuplicateSearch<'s, 'a> {
+        let from = (&*self.table, &self.open);
+        NearDuplicateSearch::new(call, from, fingerprint, scope, old, among)
+    }
+
+    /// Returns whether a row that would not be stored as it is has the key of one that is stored, or was
+    /// when the statement began. Then it is not new, but an edit for which ON CONFLICT decides, or the
+    /// statement moves it.
+    fn is_stored(&self, call: &TriggerCall<'_>, search: &NearDuplicateSearch<'_, '_>) -> bool {
+        let key: Option<Vec<_>> = (self.table.columns.key.iter())
+            .map(|(_, column)| call.new_value(column))
+            .collect();
+        matches!(self.table.options.mode, Mode::Skip | Mode::Conflict)
+            && call.event() == Event::Insert
+            && key.is_some_and(|key| {
+                !key.is_empty() && (search.by_key(&key).is_some() || search.was_stored(&key))
+            })
+    }
+
+    /// Returns the key of the new row, for messages.
+    fn key_of_new(&self, call: &TriggerCall<'_>) -> Key {
+        let columns = self.table.columns.key.iter();
+        let key: Option<Vec<_>> = columns.map(|(_, key)| call.new_value(key)).collect();
+        key.map_or(Key::default(), |key| Key::new(&self.key.values(&key)))
+    }
+
+    /// Returns the line of CONTEXT that says which rows are compared.
+    fn compares(&self, own: Key, other: Key) -> String {
+        let article = |key: Key| if key.text().is_empty() { "a" } else { "the" };
+        let (one, other_one) = (self.key.row(&own.text()), self.key.row(&other.text()));
+        format!(
+            "while comparing {} {one} in \"{}\" with {} uncommitted {other_one}",
+            article(own),
+            self.table.name,
+            article(other)
+        )
+    }
+}
