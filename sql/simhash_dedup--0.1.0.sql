@@ -1631,13 +1631,18 @@ COMMENT ON FUNCTION simhash_made_by(regclass, name) IS
 CREATE FUNCTION simhash_query(relation regclass, fingerprint name, question jsonb) RETURNS bigint
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	made text := simhash_catalog.made_by($1, $2, 'new');
+	name_of CONSTANT name := (SELECT relname FROM pg_class WHERE oid = $1::oid);
+	made text;
 	unknown text;
 	result bigint;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
+	IF (SELECT relkind NOT IN ('r', 'p') FROM pg_class WHERE oid = $1::oid) THEN
+		RAISE EXCEPTION '% is not a table', $1 USING ERRCODE = 'wrong_object_type';
+	END IF;
+	made := simhash_catalog.made_by($1, $2, 'new');
 	IF made IS NULL THEN
-		RAISE EXCEPTION 'it is not known what makes column "%" of relation "%"', $2, (SELECT relname FROM pg_class WHERE oid = $1::oid)
+		RAISE EXCEPTION 'it is not known what makes column "%" of relation "%"', $2, name_of
 			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = format(
 				'A constraint can state the expression: ALTER TABLE %s ADD CHECK (%I IS NOT DISTINCT FROM ...) NOT VALID;', $1, $2);
 	ELSIF jsonb_typeof($3) <> 'object' THEN
@@ -1647,7 +1652,7 @@ BEGIN
 	SELECT key INTO unknown FROM jsonb_object_keys($3) AS key WHERE NOT EXISTS (
 		SELECT FROM pg_attribute AS a WHERE a.attrelid = $1::oid AND a.attname = key AND a.attnum > 0 AND NOT a.attisdropped);
 	IF FOUND THEN
-		RAISE EXCEPTION 'column "%" of relation "%" does not exist', unknown, (SELECT relname FROM pg_class WHERE oid = $1::oid)
+		RAISE EXCEPTION 'column "%" of relation "%" does not exist', unknown, name_of
 			USING ERRCODE = 'undefined_column';
 	END IF;
 	EXECUTE format('SELECT %s FROM jsonb_populate_record(NULL::%s, $1) AS new', made, $1) INTO result USING $3;

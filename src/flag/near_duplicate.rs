@@ -5,6 +5,7 @@
 use super::columns::MOST_KEY;
 use super::flagged_table::FlaggedTable;
 use super::search_query::{Among, OpenQueries, QueryVariant, SearchTarget};
+use simhash_pg::catalog::privilege::has_row_security;
 use simhash_pg::process::transaction;
 use simhash_pg::spi::saved_query::Sees;
 use simhash_pg::sql::trigger::{TriggerCall, VersionAddress};
@@ -141,7 +142,8 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
 
     /// Follows the marks from this row to one that has none. None if that is the new row. Where it is
     /// gone, in another scope, or refused by a function that checks rows, the nearest row without a mark
-    /// counts instead: a person may have decided that the new row is not a duplicate of it.
+    /// counts instead: a person may have decided that the new row is not a duplicate of it. With row
+    /// security a row that is not found may be hidden, and the mark is taken over.
     fn original_of(&self, found: NearDuplicate<'a>) -> Option<NearDuplicate<'a>> {
         let mut original = found;
         let mut steps = 0;
@@ -152,7 +154,15 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
                 return None;
             }
             let Some(next) = self.by_key(&[mark]) else {
-                return self.nearest_original();
+                // The user may not see it, or it is gone.
+                return match has_row_security(self.table.searched) {
+                    true => Some(NearDuplicate {
+                        key: vec![mark],
+                        fingerprint: None,
+                        ..original
+                    }),
+                    false => self.nearest_original(),
+                };
             };
             original = next;
             steps += 1;
