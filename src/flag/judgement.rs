@@ -77,7 +77,10 @@ impl FlagState {
                 (reported.fingerprint).filter(|_| is_far && entered != reported.fingerprint);
             entered = original;
             let added = original.and_then(|original| self.enter(call, original, None));
-            let is_marked = table.columns.duplicate_of.is_some() && !reported.key.is_empty();
+            // A row that row security hides has no fingerprint here.
+            let is_marked = table.columns.duplicate_of.is_some()
+                && reported.fingerprint.is_some()
+                && !reported.key.is_empty();
             if checks_latest && is_marked && !search.is_still_original(&reported) {
                 missed_near_duplicate(&table.name);
             }
