@@ -311,6 +311,24 @@ is($first->query_safe('SELECT count(*) FROM generate_series(2, 40) i WHERE waits
 $node->safe_psql('postgres', join ' ', "ROLLBACK PREPARED 'first';", map { "ROLLBACK PREPARED 'p$_';" } 2 .. 40);
 is(others_wait(1), 'f', 'and none that has ended');
 
+# ---------------------------------------------------------------- the stored row changes meanwhile
+
+# A stored row that is being edited is waited for, since the new row may not be near it any more.
+fresh_table("'mode=conflict', 'radius=3'");
+$first->query_safe(insert(1, 0) . 'BEGIN; UPDATE race SET fp = -1 WHERE id = 1;');
+ok(starts_waiting($second, 'INSERT INTO race (id, fp) VALUES (2, 1) ON CONFLICT (id) DO UPDATE SET part = race.part + 1;'),
+	'mode=conflict: an edit of the row that is near is waited for');
+$first->query_safe('COMMIT');
+finish_statement($second);
+is($node->safe_psql('postgres', 'SELECT id, fp, part FROM race ORDER BY id'), "1|-1|0\n2|1|0", 'mode=conflict: then the row is new');
+# In a transaction that keeps its snapshot a mark that is not true any more is an error to retry.
+fresh_table("$marks 'radius=3'");
+$first->query_safe(insert(1, 0) . insert(2, -1) . 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM race;');
+$second->query_safe('UPDATE race SET fp = -2 WHERE id = 1');
+start_statement($first, insert(3, 1));
+like(finish_statement($first), qr/could not serialize access/, 'repeatable read: a mark that names a row which is marked by now');
+$first->query_safe('ROLLBACK');
+
 # ---------------------------------------------------------------- memory
 
 # The bytes of the memory that the server's processes share.
@@ -497,22 +515,6 @@ nothing_missed('mode=conflict', 3);
 my ($calls, $rows) = split /\|/, $node->safe_psql('postgres', 'SELECT count(*) + sum(part), count(*) FROM race');
 cmp_ok($calls, '>', 1900, "mode=conflict: $calls calls have returned one of $rows rows");
 cmp_ok($rows, '<', $calls / 2, 'mode=conflict: most of them one that was there');
-
-# A stored row that is being edited is waited for, since the new row may not be near it any more.
-fresh_table("'mode=conflict', 'radius=3'");
-$first->query_safe(insert(1, 0) . 'BEGIN; UPDATE race SET fp = -1 WHERE id = 1;');
-ok(starts_waiting($second, 'INSERT INTO race (id, fp) VALUES (2, 1) ON CONFLICT (id) DO UPDATE SET part = race.part + 1;'),
-	'mode=conflict: an edit of the row that is near is waited for');
-$first->query_safe('COMMIT');
-finish_statement($second);
-is($node->safe_psql('postgres', 'SELECT id, fp, part FROM race ORDER BY id'), "1|-1|0\n2|1|0", 'mode=conflict: then the row is new');
-# In a transaction that keeps its snapshot a mark that is not true any more is an error to retry.
-fresh_table("$marks 'radius=3'");
-$first->query_safe(insert(1, 0) . insert(2, -1) . 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM race;');
-$second->query_safe('UPDATE race SET fp = -2 WHERE id = 1');
-start_statement($first, insert(3, 1));
-like(finish_statement($first), qr/could not serialize access/, 'repeatable read: a mark that names a row which is marked by now');
-$first->query_safe('ROLLBACK');
 
 # ---------------------------------------------------------------- a backend that is killed
 
