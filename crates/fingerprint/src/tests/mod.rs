@@ -9,6 +9,7 @@ mod grammar;
 mod hashes;
 mod markup;
 mod minwise;
+pub mod verdicts;
 
 use super::Class;
 use super::error::Error;
