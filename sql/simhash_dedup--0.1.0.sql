@@ -115,8 +115,8 @@ COMMENT ON FUNCTION simhash_shared_passages(text, text, int) IS
 CREATE FUNCTION simhash_diff(a text, b text, context int DEFAULT 3) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 4000 AS 'MODULE_PATHNAME', 'simhash_diff';
 COMMENT ON FUNCTION simhash_diff(text, text, int) IS
-	'the words in which two texts differ, [-marked-]{+so+}, or [!thus!]{!where!} they decide for simhash_same, each with up to '
-	'context words around it';
+	'the words in which two texts differ, [-marked-]{+so+} or, if they decide, [!so!]{!instead!}, each with up to context '
+	'words around it';
 
 CREATE FUNCTION simhash_same(a text, b text) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 3000 AS 'MODULE_PATHNAME', 'simhash_same';
