@@ -30,16 +30,20 @@ pub fn for_each_word(
     word: &mut dyn FnMut(&str, PartOfSpeech),
 ) {
     let has_han = !text.is_ascii() && find_han(text).is_some();
-    let words = |text: &str, word: &mut dyn FnMut(&str, PartOfSpeech)| match has_han {
-        true => words_beside_han(text, tagged, word),
-        false => foreign_words(text, &mut |w| word(w, part_of_foreign(w, tagged))),
+    let words = match has_han {
+        true => words_beside_han,
+        false => words_without_han,
     };
     while let Some(found) = user.and_then(|user| user.find(text)) {
-        words(&text[..found.from], word);
+        words(&text[..found.from], tagged, word);
         word(&text[found.from..found.to], found.part_of_speech);
         text = &text[found.to..];
     }
-    words(text, word);
+    words(text, tagged, word);
+}
+
+fn words_without_han(text: &str, tagged: bool, word: &mut dyn FnMut(&str, PartOfSpeech)) {
+    foreign_words(text, &mut |w| word(w, part_of_foreign(w, tagged)));
 }
 
 fn part_of_foreign(word: &str, tagged: bool) -> PartOfSpeech {
@@ -114,13 +118,11 @@ fn words_beside_han(mut text: &str, tagged: bool, word: &mut dyn FnMut(&str, Par
     };
     let foreign = |mut text: &str, word: &mut dyn FnMut(&str, PartOfSpeech)| {
         while let Some(name) = find_name_with_signs(text) {
-            foreign_words(&text[..name.start], &mut |w| {
-                word(w, part_of_foreign(w, tagged))
-            });
+            words_without_han(&text[..name.start], tagged, word);
             word(&text[name.clone()], noun);
             text = &text[name.end..];
         }
-        foreign_words(text, &mut |w| word(w, part_of_foreign(w, tagged)));
+        words_without_han(text, tagged, word);
     };
     while let Some(han) = find_han(text) {
         if let Some(mixed) = mixed_word(text, han) {
