@@ -54,7 +54,7 @@ impl PlacedLetters {
             places: Vec::new(),
         };
         let mut characters = 0;
-        for_each_piece(text, pause, &mut |bytes, normal| {
+        for_each_piece(text, pause, |bytes, normal| {
             let start = (characters, bytes.start as u32);
             characters += text[bytes.clone()].chars().count() as u32;
             let end = (characters, bytes.end as u32);

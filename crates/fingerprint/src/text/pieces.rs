@@ -25,7 +25,7 @@ fn belongs_to(last: char, c: char) -> bool {
 pub fn for_each_piece(
     text: &str,
     pause: &mut dyn FnMut(),
-    piece: &mut dyn FnMut(Range<usize>, &str) -> Result<(), Error>,
+    mut piece: impl FnMut(Range<usize>, &str) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut characters = text.char_indices().peekable();
     let (mut normal, mut utf8) = (String::new(), [0; 4]);
@@ -85,7 +85,7 @@ impl PlacedForm {
             return Ok(placed);
         }
         let mut placed = Self::default();
-        for_each_piece(text, pause, &mut |written, form| {
+        for_each_piece(text, pause, |written, form| {
             let begin = placed.form.len();
             placed.push(form)?;
             if form.len() != written.len() || form.chars().nth(1).is_some() {
@@ -177,7 +177,7 @@ mod tests {
             text in "[aZ é中ß，Ａ…½“か\u{301}\u{3099}\u{1100}\u{1161}ﬁ🙂👩👧\u{ad}\u{200d}İς\u{648}\u{654}٣]{0,24}",
         ) {
             let (mut forms, mut end) = (String::new(), 0);
-            for_each_piece(&text, &mut || {}, &mut |written, form| {
+            for_each_piece(&text, &mut || {}, |written, form| {
                 assert_eq!(written.start, end);
                 end = written.end;
                 forms.push_str(form);
