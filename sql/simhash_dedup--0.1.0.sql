@@ -113,9 +113,10 @@ COMMENT ON FUNCTION simhash_shared_passages(text, text, int) IS
 -- docs/see-why.md
 
 CREATE FUNCTION simhash_diff(a text, b text, context int DEFAULT 3) RETURNS text
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_diff';
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 4000 AS 'MODULE_PATHNAME', 'simhash_diff';
 COMMENT ON FUNCTION simhash_diff(text, text, int) IS
-	'the words in which two texts differ, [-marked-]{+so+}, each with up to context words around it';
+	'the words in which two texts differ, [-marked-]{+so+} or, if they decide, [!so!]{!instead!}, each with up to context '
+	'words around it';
 
 CREATE FUNCTION simhash_same(a text, b text) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 3000 AS 'MODULE_PATHNAME', 'simhash_same';
@@ -1341,7 +1342,8 @@ CREATE FUNCTION simhash_catalog.terms(text text, options jsonb, preset text) RET
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_terms';
 COMMENT ON FUNCTION simhash_catalog.terms(text, jsonb, text) IS 'the function simhash_terms, for simhash_catalog.count_terms';
 
--- Of a word that is given twice the last one counts, and one that is given before one of base.
+-- Of a word that is given twice the last one counts, and one that is given before one of base. The first one may begin with the
+-- byte order mark of its file.
 CREATE FUNCTION simhash_catalog.list_of(
 	base text, terms text[], about text[], documents bigint, without text[]
 ) RETURNS simhash_catalog.content
@@ -1354,7 +1356,8 @@ BEGIN
 	INTO list.documents, list.terms, list.about
 	FROM (
 		SELECT DISTINCT ON (convert_to(g.term, 'UTF8')) g.* FROM (
-			SELECT t.term, t.about, t.place, 1 AS source
+			SELECT CASE WHEN t.place = 1 AND getdatabaseencoding() = 'UTF8' THEN regexp_replace(t.term, '^\ufeff', '')
+				ELSE t.term END AS term, t.about, t.place, 1 AS source
 			FROM unnest($2, $3) WITH ORDINALITY AS t (term, about, place)
 			UNION ALL
 			SELECT t.term, t.about, t.place, 2 FROM simhash_catalog.content AS c,
@@ -1487,7 +1490,8 @@ BEGIN
 	fault := coalesce(simhash_catalog.list_fault(NULL, whole.terms, whole.about),
 		simhash_catalog.list_fault(NULL, stop.terms, NULL));
 	IF fault IS NOT NULL THEN
-		RAISE EXCEPTION 'invalid words for configuration "%"', $1 USING ERRCODE = 'invalid_parameter_value', DETAIL = fault;
+		RAISE EXCEPTION 'invalid words for configuration "%"', $1 USING ERRCODE = 'invalid_parameter_value', DETAIL = fault,
+			HINT = 'Words stand alone in words and stop_words, parts of speech in tags.';
 	END IF;
 	made := ROW($1, '', false, coalesce($2::text, basis.options, '{}'), coalesce($3, basis.preset), whole.digest, stop.digest, NULL);
 	PERFORM simhash_catalog.check_options(made.options::jsonb, made.preset, made.words IS NOT NULL,

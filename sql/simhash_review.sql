@@ -171,12 +171,15 @@ WITH asked AS MATERIALIZED (
 		translate(left(y.body, 20000), E'[]{}\x01\x02\x03\x04', E'\x01\x02\x03\x04') AS hidden_b
 ), short AS (
 	SELECT m.*, CASE WHEN length(words) <= 800 THEN words WHEN part ~ '\[-[^]]*$' THEN part || '-] ...'
-		WHEN part ~ '\{\+[^}]*$' THEN part || '+} ...' ELSE part || ' ...' END AS part
+		WHEN part ~ '\[![^]]*$' THEN part || '!] ...' WHEN part ~ '\{\+[^}]*$' THEN part || '+} ...'
+		WHEN part ~ '\{![^}]*$' THEN part || '!} ...' ELSE part || ' ...' END AS part
 	FROM marked m, rtrim(left(words, 800), '[{') AS part
 )
 SELECT coalesce(jsonb_agg(jsonb_build_object('kind', kind, 'grp', grp, 'place', place, 'size', size, 'a', left(a, 100), 'b', left(b, 100),
 	'distance', distance, 'jaccard', jaccard, 'keep', keep, 'words', translate(
-		replace(replace(replace(replace(part, '[-', :'tag' || '1'), '-]', :'tag' || '2'), '{+', :'tag' || '3'), '+}', :'tag' || '4'),
+		replace(replace(replace(replace(replace(replace(replace(replace(part,
+			'[-', :'tag' || '1'), '-]', :'tag' || '2'), '{+', :'tag' || '3'), '+}', :'tag' || '4'),
+			'[!', :'tag' || '5'), '!]', :'tag' || '6'), '{!', :'tag' || '7'), '!}', :'tag' || '8'),
 		E'\x01\x02\x03\x04', '[]{}'))), '[]') AS shown
 FROM short \gset
 
@@ -195,11 +198,13 @@ SELECT jsonb_build_object('relation', :'rel', 'key', :'key', 'fp', :'fp', 'text'
 
 -- Texts are changed as they stand in JSON, in which a backslash begins an escape. Characters that cannot be seen, or that turn
 -- what follows around, are shown as such.
-SELECT replace(replace(replace(replace(
+SELECT replace(replace(replace(replace(replace(replace(replace(replace(
 	regexp_replace(regexp_replace(regexp_replace(
 		replace(replace(replace(replace(:'page', '&', '&amp;'), '<', '&lt;'), '>', '&gt;'), '\\', '&#92;'),
 		'\\(b|f|u00[01][0-9a-f])', '&#xFFFD;', 'g'), :'invisible', '&#xFFFD;', 'g'), :'turning', '<i>bidi</i>', 'g'),
-	:'tag' || '1', '<del>'), :'tag' || '2', '</del>'), :'tag' || '3', '<ins>'), :'tag' || '4', '</ins>') AS page \gset
+	:'tag' || '1', '<del>'), :'tag' || '2', '</del>'), :'tag' || '3', '<ins>'), :'tag' || '4', '</ins>'),
+	:'tag' || '5', '<del><strong>'), :'tag' || '6', '</strong></del>'), :'tag' || '7', '<ins><strong>'), :'tag' || '8', '</strong></ins>')
+	AS page \gset
 
 -- ---------------------------------------------------------------- the page
 
@@ -235,7 +240,7 @@ th:first-child, td:first-child { text-align: left; } .scroll { overflow-x: auto;
 .row { background: var(--box); border-radius: .5rem; padding: .5rem .75rem; margin: .5rem 0; }
 .kept { border-inline-start: 4px solid var(--yes); }
 .row p { margin: 0; white-space: pre-line; } ins, del { border-radius: .2rem; padding: 0 .15em; }
-ins { background: var(--ins); } del { background: var(--del); }
+ins { background: var(--ins); } del { background: var(--del); } strong { font-weight: 600; border: 1px solid var(--mark); }
 i { font-size: .75em; border: 1px solid var(--mark); color: var(--mark); padding: 0 .2em; }
 code, pre { font-family: ui-monospace, monospace; font-size: .85rem; unicode-bidi: isolate; user-select: all; }
 pre { background: var(--box); border-radius: .5rem; padding: .75rem; white-space: pre-wrap; }
@@ -340,7 +345,8 @@ FROM (SELECT *, NULL AS this FROM jsonb_to_recordset(:'step_rows') AS s (radius 
 -- ---- rows
 
 SELECT format('<h2>Pairs at the border</h2><p class="quiet">Drawn at random, the same each time with one seed (%s). '
-	'<del>Only the first row</del> has these words, <ins>only the second</ins> those; longer texts are shortened.</p>', :'seed'::bigint)
+	'<del>Only the first row</del> has these words, <ins>only the second</ins> those. '
+	'<ins><strong>What has a frame</strong></ins> makes another text for simhash_same. Longer texts are shortened.</p>', :'seed'::bigint)
 	|| coalesce(string_agg(CASE WHEN place = 1 THEN format('<h3>%s</h3>', CASE kind WHEN 'under' THEN 'Not alike enough, by 0.05 or less'
 			WHEN 'over' THEN 'Alike enough, by less than 0.05' ELSE 'Alike enough, at the last bit' END) ELSE '' END
 		|| format('<div class="row"><p class="quiet"><bdi><code>%s</code></bdi> and <bdi><code>%s</code></bdi>: %s bits, similarity %s</p>'

@@ -48,7 +48,7 @@ ORDER BY 1, 2;
 
 -- A tsvector has lexemes, in these presets too.
 SELECT feature, tf FROM simhash_features(ROW('lamp:1A street:2'::tsvector), preset => 'record');
--- A column without features takes no part, whatever its weight; nothing has no fingerprint.
+-- A column without features takes no part, whatever its weight; nothing has no fingerprint. Points alone are symbols, which count.
 CREATE TABLE petition (id int PRIMARY KEY, subject text, body text);
 INSERT INTO petition VALUES
 	(1, 'Street lamp', 'The street lamp in front of number 12 has been dark for two weeks, please have it repaired'),

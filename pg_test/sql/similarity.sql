@@ -8,7 +8,7 @@ SET search_path = similarity_test, public, simhash_methods;
 SELECT simhash_jaccard('abc', 'bcd', 2) AS third, simhash_jaccard('A-b c', 'ａＢＣ', 2) AS normal_form,
 	simhash_jaccard('关于道路的问题', '关于道路问题', 2) AS chinese,
 	simhash_jaccard('ab', 'ab') AS short, simhash_jaccard('', 'ab') AS one_empty,
-	simhash_jaccard('。', '') AS both_empty, simhash_jaccard(NULL, 'a') AS unknown;
+	simhash_jaccard('。', '') AS symbol, simhash_jaccard(' ', '') AS both_empty, simhash_jaccard(NULL, 'a') AS unknown;
 
 -- The worked example of the source, and edges.
 SELECT round(simhash_cosine('{30,20,20,10,0}', '{40,0,30,20,10}'::float8[])::numeric, 4) AS worked,

@@ -26,6 +26,9 @@ SELECT agrees('fewer', '{"subject": 1, "body": 3, "$dictionary": ["丹江口库�
 SELECT simhash_create_config('more', '{"body": 1}', base => 'fewer', words => '{street lamp, 移民, street lamp}') IS NOT NULL AS stored;
 SELECT agrees('more', '{"body": 1, "$dictionary": ["丹江口库区移民", "street lamp", "移民"], "$stop_words": ["the"]}');
 SELECT simhash_create_config('none', base => 'fewer', without => '{丹江口库区移民, THE}') = simhash_create_config('none too', '{"subject": 1, "body": 3}', 'plain') AS empty_lists_are_none;
+-- A file may begin with a byte order mark.
+SELECT simhash_create_config('mark', preset => 'plain', words => ARRAY[U&'\FEFF丹江口库区移民', '移民'], stop_words => ARRAY[U&'\FEFFthe'])
+	= simhash_create_config('no mark', preset => 'plain', words => ARRAY['丹江口库区移民', '移民'], stop_words => ARRAY['the']) AS mark_is_cut;
 -- Stop words add to those of the preset.
 SELECT simhash_create_config('s0', '{"body": 1}', 's0', '{丹江口库区移民}', stop_words => '{THE}') IS NOT NULL AS stored;
 SELECT agrees('s0', '{"body": {"stop_words": ["@en", "@zh", "the"], "dictionary": ["丹江口库区移民"]}}', 's0') AS joined;
@@ -175,6 +178,10 @@ SELECT f.* FROM unnest(ARRAY[
 	$$SELECT simhash_create_config('bad', preset => 'plain', words => '{""}')$$,
 	$$SELECT simhash_create_config('bad', preset => 'plain', words => ARRAY[repeat('x', 201)])$$,
 	$$SELECT simhash_create_config('bad', preset => 'plain', stop_words => ARRAY[repeat('字', 201)])$$,
+	$$SELECT simhash_create_config('bad', preset => 'plain', words => '{长安街,幸福路 5 n}')$$,
+	$$SELECT simhash_create_config('bad', preset => 'plain', words => E'{"长安街\t5"}')$$,
+	$$SELECT simhash_create_config('bad', preset => 'plain', words => '{"# streets",长安街}')$$,
+	$$SELECT simhash64('幸福路', '{"dictionary": ["长安街", "幸福路 5 n"]}', 'plain')$$,
 	$$SELECT simhash_create_config('bad', preset => 'plain', words => '{a}', tags => '{n,v}')$$,
 	$$SELECT simhash_create_config('bad', preset => 'plain', tags => '{n}')$$,
 	$$SELECT simhash_create_config('bad', base => 'nope')$$,

@@ -1,4 +1,4 @@
-# The Python of docs/clients.md runs, and prints what the page says. A line `pip install` on a page begins a program, of all blocks
+# The Python of docs/clients.md and docs/moving.md runs, and prints what the page says. A line `pip install` on a page begins a program, of all blocks
 # up to the next such line, on an empty database. The program is skipped if the interpreter PYTHON lacks a package
 # of that line, or has an older one.
 use strict;
@@ -12,7 +12,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my @pages = qw(clients.md);
+my @pages = qw(clients.md moving.md);
 my $docs = dirname($ENV{PG_TEST_DATA}) . '/docs';
 my $python = $ENV{PYTHON} || 'python3';
 # Ends the output of a block.

@@ -28,7 +28,7 @@ sub fault
 {
 	my ($page) = @_;
 	my %known = map { $_ => 1 } qw(html head meta title style body h1 h2 h3 p bdi dl div dt dd figure svg line g rect text
-		figcaption details summary table tr th td del ins i code pre);
+		figcaption details summary table tr th td del ins strong i code pre);
 	my %empty = map { $_ => 1 } qw(meta line rect);
 	my @open;
 	$page =~ s/^<!DOCTYPE html>\n// or return 'no DOCTYPE';
@@ -84,7 +84,8 @@ cmp_ok(length $page, '<', 2_000_000, 'of less than 2 MB');
 is(state_of(), $before, 'nothing has changed');
 my $text_of = text_of($page);
 like($text_of, qr/\Q$_\E/, "it shows $_") for q(pet<b>""'ition), $key, $text, q(1<script>alert(1)</script>''"), '<script>alert("x")</script>', '十二号门前的路灯坏了', 'مصباح الشارع', 'פנס הרחוב', '[-of the-] {+others+} ]} {[', '\u0001 \\\\';
-like($page, qr/<del>[^<]+<\/del><ins>[^<]+<\/ins>/, 'it marks words');
+like($page, qr/<del>[^<]+<\/del>/, 'it marks words');
+like($page, qr/<del><strong>[^<]+<\/strong><\/del><ins><strong>[^<]+<\/strong><\/ins>/, 'and those that decide');
 
 my $pairs = "simhash_pairs_keyed(NULL::text, '\"pet<b>\"\"''ition\"', '$key', 'f:''p\"', 16)";
 my $clusters = "simhash_clusters_keyed(NULL::text, '\"pet<b>\"\"''ition\"', '$key', 'f:''p\"', 16, 'leader', '$text', 0.6)";

@@ -1,9 +1,11 @@
-//! The SQL function `simhash_diff`, which shows in what words two texts differ. The server calls it;
-//! `simhash_fingerprint` does the work. Bytes that are not UTF-8 come back as they are.
+//! The SQL function `simhash_diff`, which shows in what words two texts differ, and which of them decide.
+//! The server calls it; `simhash_fingerprint` does the work. Bytes that are not UTF-8 come back as they
+//! are.
 
 use super::similarity::in_range;
 use crate::errors::or_raise;
 use pgrx::pg_sys;
+use simhash_fingerprint::same::differences;
 use simhash_fingerprint::similarity::diff::diff;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::name_to_utf8;
@@ -21,5 +23,7 @@ fn marked(args: &Args) -> Option<String> {
     let b = args.varlena(1, pg_sys::TEXTOID)?;
     let context = in_range("context", args.get::<i32>(2)?, 0..=i32::MAX);
     let (a, b) = (name_to_utf8(a.bytes()), name_to_utf8(b.bytes()));
-    Some(or_raise(diff(&a, &b, context, &mut check_for_interrupts)))
+    let judged = or_raise(differences(&a, &b, &mut check_for_interrupts));
+    let marked = diff(&a, &b, context, &judged, &mut check_for_interrupts);
+    Some(or_raise(marked))
 }

@@ -3,6 +3,7 @@
 //! with one.
 
 use super::text::ARRAY;
+use simhash_fingerprint::text::user_words::is_line_of_file;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::sql::fmgr::{Args, pg_function};
@@ -115,7 +116,10 @@ impl<'a> WordListArguments<'a> {
                 "\"{shown}{dots}\" has {length} characters; a word has 1 to {LONGEST}."
             ));
         }
-        let documents = self.documents?;
+        let Some(documents) = self.documents else {
+            return is_line_of_file(&term)
+                .then(|| format!("\"{shown}\" is a line of a dictionary file, not a word."));
+        };
         let about = about.map(|about| to_utf8(about.bytes()));
         let about = about.as_deref().unwrap_or("");
         (!is_count(about, documents))

@@ -26,6 +26,10 @@ pub struct Counted {
 impl Counted {
     /// A multiple of 2^-32.
     pub fn weight(self, tf: Tf) -> f64 {
+        rounded(self.raw_weight(tf))
+    }
+
+    fn raw_weight(self, tf: Tf) -> f64 {
         let count = self.count as f64;
         let weight = match tf {
             Tf::Raw => count,
@@ -33,8 +37,12 @@ impl Counted {
             Tf::Sqrt => count.sqrt(),
             Tf::Set => 1.0,
         };
-        (weight * self.factor * UNIT).round() / UNIT
+        weight * self.factor
     }
+}
+
+fn rounded(weight: f64) -> f64 {
+    (weight * UNIT).round() / UNIT
 }
 
 /// The features of a column, by hash: features of equal hash would add up anyway. They stand in the
@@ -155,8 +163,8 @@ impl<const W: usize> Bag<W> {
         Ok(())
     }
 
-    /// The sums of the weighted features, and the squared length of their vector in units of 2^-64:
-    /// integers, so that it is exact too.
+    /// The sums of the weighted features, 0 where they are equal on both sides but for rounding; and
+    /// the squared length of their vector in units of 2^-64: integers, so that it is exact too.
     pub fn sums(&self, tf: Tf) -> (Sums<W>, u128) {
         let mut weighing = Weighing::new(tf);
         for &(hash, counted) in &self.features {
@@ -189,6 +197,8 @@ struct Weighing<const W: usize> {
     tallies: [Option<(Counted, Tally<W>)>; 8],
     sums: Sums<W>,
     square: u128,
+    /// By how much a sum may differ from what it would be without rounding.
+    rounding: f64,
 }
 
 impl<const W: usize> Weighing<W> {
@@ -198,6 +208,7 @@ impl<const W: usize> Weighing<W> {
             tallies: [const { None }; 8],
             sums: Sums::ZERO,
             square: 0,
+            rounding: 0.0,
         }
     }
 
@@ -220,17 +231,22 @@ impl<const W: usize> Weighing<W> {
         let Some((counted, tally)) = self.tallies[slot].take() else {
             return;
         };
-        let weight = counted.weight(self.tf);
+        let raw = counted.raw_weight(self.tf);
+        let weight = rounded(raw);
         let units = (weight * UNIT) as u128;
         let squares = units
             .saturating_mul(units)
             .saturating_mul(tally.count().into());
         self.square = self.square.saturating_add(squares);
+        // What it was rounded by here, and in the products before.
+        let rounding = (weight - raw).abs() + 4.0 * f64::EPSILON * raw;
+        self.rounding += rounding * f64::from(tally.count());
         self.sums.add_tally(&tally, weight);
     }
 
     fn finish(mut self) -> (Sums<W>, u128) {
         (0..self.tallies.len()).for_each(|slot| self.weigh(slot));
+        self.sums.settle_ties(self.rounding);
         (self.sums, self.square)
     }
 }
@@ -317,6 +333,7 @@ mod tests {
                         sums.add(hash, weight);
                         square += ((weight * UNIT) as u128).pow(2);
                     }
+                    sums.settle_ties(1e-6);
                     prop_assert_eq!(bag.sums(tf), (sums, square));
                 }
             }

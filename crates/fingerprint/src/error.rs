@@ -49,6 +49,10 @@ pub enum Error {
         name: String,
         known: String,
     },
+    /// A line of a dictionary file in the place of a word that stays whole.
+    LineOfDictionary {
+        line: String,
+    },
     /// The preset has no use for this option.
     OptionWithoutUse {
         key: String,
@@ -206,6 +210,9 @@ impl fmt::Display for Error {
             ),
             Error::UnknownStopWords { name, .. } => {
                 write!(f, "unknown list of stop words \"{name}\"")
+            }
+            Error::LineOfDictionary { line } => {
+                write!(f, "\"{line}\" is a line of a dictionary file, not a word")
             }
             Error::OptionWithoutUse { key, preset, .. } => {
                 write!(f, "option \"{key}\" has no use with preset \"{preset}\"")

@@ -61,17 +61,40 @@ impl<const W: usize> Sums<W> {
         }
     }
 
+    /// Makes a tie of each sum that is no further from 0 than rounding may have moved it.
+    pub fn settle_ties(&mut self, rounding: f64) {
+        for sum in self
+            .0
+            .iter_mut()
+            .flatten()
+            .filter(|sum| sum.abs() <= rounding)
+        {
+            *sum = 0.0;
+        }
+    }
+
     /// The sums of the low word.
     pub fn low(&self) -> &[f64; 64] {
         &self.0[0]
     }
 
+    /// The largest of the sums, without its sign.
+    pub fn largest(&self) -> f64 {
+        let sums = self.0.iter().flatten();
+        sums.fold(0.0, |largest, sum| largest.max(sum.abs()))
+    }
+
     /// Bit i is 1 when sum i is above 0; a tie gives 0.
     pub fn fingerprint(&self) -> [u64; W] {
+        self.fingerprint_above(0.0)
+    }
+
+    /// As [`Self::fingerprint`]; sums up to `least` are ties.
+    pub fn fingerprint_above(&self, least: f64) -> [u64; W] {
         self.0.map(|sums| {
             sums.iter()
                 .rev()
-                .fold(0, |bits, &sum| bits << 1 | u64::from(sum > 0.0))
+                .fold(0, |bits, &sum| bits << 1 | u64::from(sum > least))
         })
     }
 }

@@ -43,6 +43,9 @@ impl Error {
             Error::UnknownStopWords { known, .. } => {
                 Some(format!("The built-in lists are {known}."))
             }
+            Error::LineOfDictionary { .. } => Some(
+                "Give the word alone. Parts of speech are for simhash_create_config, in tags.".into(),
+            ),
             Error::BadWeight { .. } => Some("A weight is a number from 0 to 1e100.".into()),
             Error::JsonTooLong { .. } => Some(format!(
                 "At most {} bytes are read. Keep longer lists of words, and document frequencies, \

@@ -5,15 +5,13 @@
 use crate::error::Error;
 use crate::hash::Hashed;
 use crate::text::ngrams::{GramLengths, is_letter, is_symbol};
-use crate::text::normal::{Normalize, depends_on_others, normalize_into};
+use crate::text::pieces::for_each_piece;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
 /// Places of one text that are tried for a stretch of the other.
 const PLACES: usize = 8;
-/// Bytes of characters that are composed, at most: texts that mean something have few marks in a row.
-const COMPOSED: usize = 256;
 /// Letters between two pauses.
 const PAUSE: usize = 4096;
 
@@ -55,27 +53,11 @@ impl PlacedLetters {
             letters: Vec::new(),
             places: Vec::new(),
         };
-        let mut characters = (0u32..).zip(text.char_indices()).peekable();
-        let (mut together, mut normal) = (String::new(), String::new());
-        let mut looked_at = 0usize;
-        while let Some((count, (at, first))) = characters.next() {
-            if count as usize >= looked_at + PAUSE {
-                looked_at = count as usize;
-                pause();
-            }
-            // Some characters are composed with the one in front of them.
-            let mut end = (count + 1, (at + first.len_utf8()) as u32);
-            together.clear();
-            together.push(first);
-            while let Some((count, (at, mark))) =
-                characters.next_if(|(_, (_, c))| together.len() < COMPOSED && depends_on_others(*c))
-            {
-                together.push(mark);
-                end = (count + 1, (at + mark.len_utf8()) as u32);
-            }
-            let start = (count, at as u32);
-            normal.clear();
-            normalize_into(&together, Normalize::Fold, &mut normal);
+        let mut characters = 0;
+        for_each_piece(text, pause, |bytes, normal| {
+            let start = (characters, bytes.start as u32);
+            characters += text[bytes.clone()].chars().count() as u32;
+            let end = (characters, bytes.end as u32);
             for letter in normal.chars().filter(|c| counts(*c)) {
                 let more = placed.letters.try_reserve(1);
                 more.and(placed.places.try_reserve(1))
@@ -83,7 +65,8 @@ impl PlacedLetters {
                 placed.letters.push(letter);
                 placed.places.push(CharacterPlace { start, end });
             }
-        }
+            Ok(())
+        })?;
         Ok(placed)
     }
 

@@ -53,6 +53,10 @@ impl<const W: usize> Sketch<W> {
             false => plan.factor,
         };
         self.totals.add_scaled(&sums, factor);
+        if plan.balance {
+            // The factor, the product and the sum are rounded.
+            self.rounding += 4.0 * f64::EPSILON * factor * sums.largest();
+        }
         self.any |= square > 0;
         factor
     }

@@ -77,6 +77,8 @@ const KEPT_BYTES: usize = 1 << 20;
 pub struct Sketch<const W: usize = 1> {
     width: Width,
     totals: Sums<W>,
+    /// By how much a sum may differ from what it would be without rounding.
+    rounding: f64,
     any: bool,
     owners: Owners<W>,
     bag: Bag<W>,
@@ -116,6 +118,7 @@ impl<const W: usize> Sketch<W> {
         Self {
             width,
             totals: Sums::ZERO,
+            rounding: 0.0,
             any: false,
             owners: Owners::NONE,
             bag: Bag::new(shown.is_some()),
@@ -133,6 +136,7 @@ impl<const W: usize> Sketch<W> {
     /// needed.
     pub fn begin(&mut self) {
         self.totals = Sums::ZERO;
+        self.rounding = 0.0;
         self.any = false;
         self.owners = Owners::NONE;
         if self.weighted.capacity() > KEPT_CAPACITY {
@@ -256,7 +260,9 @@ impl<const W: usize> Sketch<W> {
     /// The fingerprint of what was added since [`Sketch::begin`]; None without any feature.
     pub fn fingerprint(&self) -> Option<[u64; W]> {
         let Some(bits) = self.owners.bits() else {
-            return self.any.then(|| self.totals.fingerprint());
+            return self
+                .any
+                .then(|| self.totals.fingerprint_above(self.rounding));
         };
         Some(bits.map(|word| self.width.narrow(word)))
     }

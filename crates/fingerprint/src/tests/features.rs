@@ -302,7 +302,7 @@ fn parts_of_speech_and_cue_words_of_ones_own() {
     let found = weighed(&[("t", "很 道路 修理 lamp 2024 C++")], "plain", options);
     let expected = [
         ("t:2024", 0.5),
-        ("t:c", 7.0),
+        ("t:c++", 7.0),
         ("t:lamp", 35.0),
         ("t:修理", 3.0),
         ("t:道路", 7.0),

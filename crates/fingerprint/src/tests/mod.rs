@@ -9,6 +9,8 @@ mod grammar;
 mod hashes;
 mod markup;
 mod minwise;
+mod ties;
+pub mod verdicts;
 
 use super::Class;
 use super::error::Error;

@@ -1,6 +1,7 @@
 //! From text to words.
 //!
-//! In the order in which text flows through: [`markup`] (HTML out), [`normal`] (normal form),
+//! In the order in which text flows through: [`markup`] (HTML out), [`normal`] (normal form; in
+//! [`pieces`] for texts that are shown as they are written),
 //! [`words`] and [`ngrams`] (words, with their [`part_of_speech`], and character n-grams, both by
 //! the [`scripts`] of characters), [`user_words`] and [`stop_words`] (words that users add and words
 //! that do not count), [`word_list`] (how such words are kept). The built-in lists are in `lists/`.
@@ -11,6 +12,7 @@ pub mod markup;
 pub mod ngrams;
 pub mod normal;
 pub mod part_of_speech;
+pub mod pieces;
 pub mod scripts;
 pub mod stop_words;
 pub mod user_words;

@@ -37,6 +37,9 @@ impl UserWords {
         let mut gathered = GatheredWords::default();
         for word in words {
             pause();
+            if is_line_of_file(word) {
+                return Err(Error::LineOfDictionary { line: word.clone() });
+            }
             gathered.add(word, PartOfSpeech::Noun)?;
         }
         Self::tagged(gathered.sorted(pause), pause)
@@ -92,6 +95,29 @@ impl UserWords {
     }
 }
 
+/// Whether a word is a line of a dictionary file instead, which would never be found in a text: a
+/// comment, a line with a tab, or a word with its frequency and part of speech as jieba has them.
+pub fn is_line_of_file(word: &str) -> bool {
+    let has_tab = word.contains('\t');
+    let word = word.trim_start_matches('\u{feff}').trim();
+    let parts: Vec<&str> = word.split_whitespace().take(4).collect();
+    let is_frequency = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_tag = |part: &str| part.len() < 4 && part.bytes().all(|byte| byte.is_ascii_lowercase());
+    let by_jieba = match parts[..] {
+        // Names of other scripts have numbers too: Boeing 737 max.
+        [word, frequency, tag] => {
+            is_frequency(frequency) && (tag == "eng" || word.contains(is_han) && is_tag(tag))
+        }
+        [word, more] => {
+            let is_more =
+                is_frequency(more) || matches!(more, "n" | "nr" | "ns" | "nt" | "nz" | "v");
+            word.contains(is_han) && is_more
+        }
+        _ => false,
+    };
+    has_tab || word.starts_with("# ") || by_jieba
+}
+
 fn joined(a: Option<char>, b: Option<char>) -> bool {
     let in_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() && !is_han(c));
     in_word(a) && in_word(b)
@@ -116,6 +142,50 @@ mod tests {
         assert_eq!(found(&["企业", "支持小"], "支持小微企业"), Some("支持小"));
         assert_eq!(found(&["市长"], "书记"), None);
         assert_eq!(found(&[""], "书记"), None);
+    }
+
+    #[test]
+    fn lines_of_a_file_are_no_words() {
+        for line in [
+            "幸福路 5 n",
+            "\u{feff}幸福路 5 n",
+            "好用 300",
+            "凱特琳 nz",
+            "easy_install 3 eng",
+            "幸福路\t5",
+            "幸福路\t",
+            "# streets",
+            "\u{feff}# 路",
+        ] {
+            assert!(is_line_of_file(line), "{line:?}");
+            let error = UserWords::new(&[line.to_owned()], &mut || {}).unwrap_err();
+            assert_eq!(
+                error,
+                Error::LineOfDictionary {
+                    line: line.to_owned()
+                }
+            );
+        }
+        for word in [
+            "幸福路",
+            "\u{feff}幸福路",
+            "Windows 10",
+            "Boeing 737 max",
+            "street lamp",
+            "Ann Smith",
+            "卡拉 ok",
+            "#metoo",
+            "C#",
+            "5",
+            "",
+        ] {
+            assert!(!is_line_of_file(word), "{word:?}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_word() {
+        assert_eq!(found(&["\u{feff}小微"], "支持小微企业"), Some("小微"));
     }
 
     #[test]

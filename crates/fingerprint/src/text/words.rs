@@ -1,7 +1,10 @@
 //! The words of text in normal form.
 //!
-//! Words are jieba's in runs of Han characters, Unicode words (UAX 29) elsewhere.
+//! Words are jieba's in runs of Han characters, Unicode words (UAX 29) elsewhere. Words of jieba's
+//! dictionary that have letters, digits or signs beside Han characters, or stand in a text with such,
+//! stay whole: T恤, 4S店, C++.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use jieba_rs::Jieba;
@@ -26,12 +29,28 @@ pub fn for_each_word(
     tagged: bool,
     word: &mut dyn FnMut(&str, PartOfSpeech),
 ) {
+    let has_han = !text.is_ascii() && find_han(text).is_some();
+    let words = match has_han {
+        true => words_beside_han,
+        false => words_without_han,
+    };
     while let Some(found) = user.and_then(|user| user.find(text)) {
         words(&text[..found.from], tagged, word);
         word(&text[found.from..found.to], found.part_of_speech);
         text = &text[found.to..];
     }
     words(text, tagged, word);
+}
+
+fn words_without_han(text: &str, tagged: bool, word: &mut dyn FnMut(&str, PartOfSpeech)) {
+    foreign_words(text, &mut |w| word(w, part_of_foreign(w, tagged)));
+}
+
+fn part_of_foreign(word: &str, tagged: bool) -> PartOfSpeech {
+    match tagged {
+        true => PartOfSpeech::of_foreign(word),
+        false => PartOfSpeech::Other,
+    }
 }
 
 /// Calls `word` for each Unicode word. No word spans a space, and ASCII is simpler: the text is cut
@@ -90,24 +109,108 @@ fn ascii_words(text: &str, word: &mut dyn FnMut(&str)) {
     }
 }
 
-fn words(mut text: &str, tagged: bool, word: &mut dyn FnMut(&str, PartOfSpeech)) {
-    let foreign = |text: &str, word: &mut dyn FnMut(&str, PartOfSpeech)| {
-        foreign_words(text, &mut |w| match tagged {
-            true => word(w, PartOfSpeech::of_foreign(w)),
-            false => word(w, PartOfSpeech::Other),
-        });
+/// The words of a text with Han characters, or of a part of one.
+fn words_beside_han(mut text: &str, tagged: bool, word: &mut dyn FnMut(&str, PartOfSpeech)) {
+    // All words of the dictionary that have letters are nouns.
+    let noun = match tagged {
+        true => PartOfSpeech::Noun,
+        false => PartOfSpeech::Other,
     };
-    if text.is_ascii() {
-        return foreign(text, word);
-    }
+    let foreign = |mut text: &str, word: &mut dyn FnMut(&str, PartOfSpeech)| {
+        while let Some(name) = find_name_with_signs(text) {
+            words_without_han(&text[..name.start], tagged, word);
+            word(&text[name.clone()], noun);
+            text = &text[name.end..];
+        }
+        words_without_han(text, tagged, word);
+    };
     while let Some(han) = find_han(text) {
+        if let Some(mixed) = mixed_word(text, han) {
+            foreign(&text[..mixed.start], word);
+            word(&text[mixed.clone()], noun);
+            text = &text[mixed.end..];
+            continue;
+        }
         foreign(&text[..han], word);
         text = &text[han..];
-        let (stretch, rest) = text.split_at(han_stretch(text));
-        han_words(stretch, tagged, word);
-        text = rest;
+        let end = han_stretch(text);
+        match mixed_word_behind(text, end) {
+            Some(mixed) => {
+                han_words(&text[..mixed.start], tagged, word);
+                word(&text[mixed.clone()], noun);
+                text = &text[mixed.end..];
+            }
+            None => {
+                han_words(&text[..end], tagged, word);
+                text = &text[end..];
+            }
+        }
     }
     foreign(text, word);
+}
+
+/// Bytes of the letters of a word of the dictionary that has Han characters too, at most.
+const MOST_LETTERS: usize = 8;
+
+/// A word of the dictionary that has letters in front of the Han character at `han`.
+fn mixed_word(text: &str, han: usize) -> Option<Range<usize>> {
+    let start = text[..han].trim_end_matches(char::is_alphanumeric).len();
+    if start == han || han - start > MOST_LETTERS {
+        return None;
+    }
+    let ends = text[han..].char_indices().take_while(|(_, c)| is_han(*c));
+    let ends: Vec<usize> = ends
+        .take(3)
+        .map(|(at, c)| han + at + c.len_utf8())
+        .collect();
+    let end = ends
+        .into_iter()
+        .rev()
+        .find(|end| is_in_dictionary(&text[start..*end]))?;
+    Some(start..end)
+}
+
+/// A word of the dictionary that ends with the letters behind the Han characters that end at `end`.
+fn mixed_word_behind(text: &str, end: usize) -> Option<Range<usize>> {
+    let rest = &text[end..];
+    let letters = rest.find(|c: char| !c.is_alphanumeric() || is_han(c));
+    let letters = letters.unwrap_or(rest.len());
+    if letters == 0 || letters > MOST_LETTERS {
+        return None;
+    }
+    let starts = text[..end]
+        .char_indices()
+        .rev()
+        .take_while(|(_, c)| is_han(*c));
+    let starts: Vec<usize> = starts.take(2).map(|(at, _)| at).collect();
+    let whole = |start: &usize| is_in_dictionary(&text[*start..end + letters]);
+    let start = starts.into_iter().rev().find(whole)?;
+    Some(start..end + letters)
+}
+
+/// A name of letters and signs that is in the dictionary: C++, AT&T.
+fn find_name_with_signs(text: &str) -> Option<Range<usize>> {
+    let is_sign = |byte: u8| matches!(byte, b'+' | b'#' | b'&');
+    let is_part = |byte: &u8| is_sign(*byte) || LETTERS[usize::from(*byte)];
+    let mut from = 0;
+    while let Some(sign) = text.bytes().skip(from).position(is_sign) {
+        let sign = from + sign;
+        let start = sign - text.bytes().take(sign).rev().take_while(is_part).count();
+        let end = sign + text.bytes().skip(sign).take_while(is_part).count();
+        if end - start <= MOST_LETTERS && is_in_dictionary(&text[start..end]) {
+            return Some(start..end);
+        }
+        from = end;
+    }
+    None
+}
+
+/// Whether a word in normal form is in the dictionary, which has most letters as capitals.
+fn is_in_dictionary(word: &str) -> bool {
+    let dictionary = dictionary();
+    dictionary.has_word(word)
+        || word.bytes().any(|byte| byte.is_ascii_lowercase())
+            && dictionary.has_word(&word.to_ascii_uppercase())
 }
 
 /// Returns where the first Han character begins.
@@ -222,6 +325,30 @@ mod tests {
         assert_eq!(words_of("א'一א'"), ["א'", "一", "א'"]);
         assert_eq!(words_of("。，!?  "), Vec::<String>::new());
         assert_eq!(words_of(""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn words_of_the_dictionary_with_letters_stay_whole() {
+        for (text, words) in [
+            ("买T恤衫和Ｔ恤", &["买", "t恤衫", "和", "t恤"][..]),
+            ("4S店的IP地址", &["4s店", "的", "ip地址"]),
+            ("在A座，K歌之王", &["在", "a座", "k歌之王"]),
+            ("读阿Q，跳江南Style", &["读", "阿q", "跳", "江南style"]),
+            ("γ射线", &["γ射线"]),
+            ("C++和C#，at&t的", &["c++", "和", "c#", "at&t", "的"]),
+            // Not in the middle of longer words, not by themselves in other texts.
+            ("11号店的XT恤", &["11", "号店", "的", "xt", "恤"]),
+            ("C++ and R&D", &["c", "and", "r", "d"]),
+            ("学R&D", &["学", "r", "d"]),
+        ] {
+            assert_eq!(words_of(text), words, "{text}");
+        }
+        let mut tagged = Vec::new();
+        for_each_word("t恤5", None, true, &mut |w, part| {
+            tagged.push((w.to_owned(), part))
+        });
+        let expected = [("t恤", PartOfSpeech::Noun), ("5", PartOfSpeech::Other)];
+        assert_eq!(tagged, expected.map(|(w, part)| (w.to_owned(), part)));
     }
 
     #[test]

@@ -35,19 +35,50 @@ pub struct Hunk {
     pub coarse: bool,
 }
 
+impl Hunk {
+    /// Whether another one begins where this one ends.
+    fn touches(&self, next: &Hunk) -> bool {
+        self.a.end == next.a.start && self.b.end == next.b.start
+    }
+
+    fn join(&mut self, next: &Hunk) {
+        (self.a.end, self.b.end) = (next.a.end, next.b.end);
+        self.coarse |= next.coarse;
+    }
+}
+
 /// Finds the words that differ.
-pub fn align(
-    a: &str,
-    words_of_a: &Words,
-    b: &str,
-    words_of_b: &Words,
-    pause: &mut dyn FnMut(),
-) -> Result<Vec<Hunk>, Error> {
+pub fn align(a: &Words, b: &Words, pause: &mut dyn FnMut()) -> Result<Vec<Hunk>, Error> {
     let mut numbers = HashMap::new();
-    let in_a = number(words_of_a.iter(a), words_of_a.len(), &mut numbers, pause)?;
-    let in_b = number(words_of_b.iter(b), words_of_b.len(), &mut numbers, pause)?;
+    let in_a = number(a.iter(), a.len(), &mut numbers, pause)?;
+    let in_b = number(b.iter(), b.len(), &mut numbers, pause)?;
     drop(numbers);
-    align_numbers(&in_a, &in_b, pause)
+    let hunks = align_numbers(&in_a, &in_b, pause)?;
+    Ok(of_whole_characters(hunks, a, b))
+}
+
+/// Widens hunks so that none begins or ends within a character: between the digits of ½, of which
+/// both texts have the first.
+fn of_whole_characters(hunks: Vec<Hunk>, a: &Words, b: &Words) -> Vec<Hunk> {
+    let splits = |a_at, b_at| a.splits_character(a_at) || b.splits_character(b_at);
+    let mut whole: Vec<Hunk> = Vec::with_capacity(hunks.len());
+    let mut hunks = hunks.into_iter().peekable();
+    while let Some(mut hunk) = hunks.next() {
+        // The words between two hunks are equal, and as many in both texts.
+        let floor = whole.last().map_or(0, |last| last.a.end);
+        while hunk.a.start > floor && splits(hunk.a.start, hunk.b.start) {
+            (hunk.a.start, hunk.b.start) = (hunk.a.start - 1, hunk.b.start - 1);
+        }
+        let ceiling = hunks.peek().map_or(a.len(), |next| next.a.start);
+        while hunk.a.end < ceiling && splits(hunk.a.end, hunk.b.end) {
+            (hunk.a.end, hunk.b.end) = (hunk.a.end + 1, hunk.b.end + 1);
+        }
+        match whole.last_mut() {
+            Some(last) if last.touches(&hunk) => last.join(&hunk),
+            _ => whole.push(hunk),
+        }
+    }
+    whole
 }
 
 /// Finds the words that differ, of which equal ones have equal numbers.
@@ -146,16 +177,15 @@ impl Alignment<'_> {
         if a.is_empty() && b.is_empty() {
             return Ok(());
         }
+        let hunk = Hunk { a, b, coarse };
         if let Some(last) = self.hunks.last_mut()
-            && last.a.end == a.start
-            && last.b.end == b.start
+            && last.touches(&hunk)
         {
-            (last.a.end, last.b.end) = (a.end, b.end);
-            last.coarse |= coarse;
+            last.join(&hunk);
             return Ok(());
         }
         self.hunks.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-        self.hunks.push(Hunk { a, b, coarse });
+        self.hunks.push(hunk);
         Ok(())
     }
 }

@@ -1,19 +1,35 @@
-//! The words of a text with their places, and the ends that two texts have in common. White space
-//! alone is in no word.
+//! The words of a text's normal form with their places in the text, and the ends that two texts have
+//! in common. [`super`] cuts both texts with it. White space alone is in no word.
 
 use super::PAUSE;
 use crate::error::Error;
+use crate::text::pieces::PlacedForm;
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Bytes that are compared between two pauses.
 const BLOCK: usize = 1 << 16;
 
+/// In which form words are compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Form {
+    Normal,
+    AsWritten,
+}
+
 /// The words of a part of a text.
 pub struct Words {
     part: Range<usize>,
-    /// Where each word begins and ends, in bytes of the text.
-    places: Vec<(u32, u32)>,
+    /// The form of the part in which its words are compared.
+    form: String,
+    places: Vec<WordPlace>,
+}
+
+/// Where a word begins and ends, in bytes of the text and of the form. Words of one character, as
+/// those of ½, have one place in the text.
+struct WordPlace {
+    written: (u32, u32),
+    form: (u32, u32),
 }
 
 impl Words {
@@ -21,11 +37,16 @@ impl Words {
     pub fn cut(
         text: &str,
         part: Range<usize>,
+        form: Form,
         most: usize,
         pause: &mut dyn FnMut(),
     ) -> Result<Option<Self>, Error> {
+        let placed = match form {
+            Form::Normal => PlacedForm::normal(&text[part.clone()], pause)?,
+            Form::AsWritten => PlacedForm::as_written(&text[part.clone()])?,
+        };
         let mut places = Vec::new();
-        for (n, word) in pieces(&text[part.clone()]).enumerate() {
+        for (n, word) in pieces(&placed.form).enumerate() {
             if n.is_multiple_of(PAUSE) {
                 pause();
             }
@@ -36,10 +57,18 @@ impl Words {
                 return Ok(None);
             }
             places.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+            let written = placed.written(word.clone());
             let place = |at: usize| (part.start + at) as u32;
-            places.push((place(word.start), place(word.end)));
+            places.push(WordPlace {
+                written: (place(written.start), place(written.end)),
+                form: (word.start as u32, word.end as u32),
+            });
         }
-        Ok(Some(Self { part, places }))
+        Ok(Some(Self {
+            part,
+            form: placed.form,
+            places,
+        }))
     }
 
     /// A part of a text as one word, without the white space at its ends.
@@ -49,7 +78,11 @@ impl Words {
         let end = start + inner.trim().len();
         Self {
             part,
-            places: vec![(start as u32, end as u32)],
+            form: String::new(),
+            places: vec![WordPlace {
+                written: (start as u32, end as u32),
+                form: (0, 0),
+            }],
         }
     }
 
@@ -58,15 +91,21 @@ impl Words {
         self.places.len()
     }
 
-    /// The words themselves.
-    pub fn iter<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
-        (self.places.iter()).map(|&(start, end)| &text[start as usize..end as usize])
+    /// The words in the form in which they are compared.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let form = |place: &WordPlace| &self.form[place.form.0 as usize..place.form.1 as usize];
+        self.places.iter().map(form)
+    }
+
+    /// Returns whether word `i` and the one in front of it come from one character.
+    pub fn splits_character(&self, i: usize) -> bool {
+        i > 0 && i < self.len() && self.start(i) < self.end_before(i)
     }
 
     /// Where the word in front of word `i` ends.
     fn end_before(&self, i: usize) -> usize {
         match i.checked_sub(1) {
-            Some(before) => self.places[before].1 as usize,
+            Some(before) => self.places[before].written.1 as usize,
             None => self.part.start,
         }
     }
@@ -75,7 +114,7 @@ impl Words {
     fn start(&self, i: usize) -> usize {
         self.places
             .get(i)
-            .map_or(self.part.end, |word| word.0 as usize)
+            .map_or(self.part.end, |word| word.written.0 as usize)
     }
 
     /// The bytes from the first to the last of these words.
@@ -184,7 +223,7 @@ pub fn start_of_last(text: &str, count: usize, pause: &mut dyn FnMut()) -> Resul
         let from = text[..text.floor_char_boundary(from)]
             .rfind(char::is_whitespace)
             .unwrap_or(0);
-        let words = Words::cut(text, from..text.len(), usize::MAX, pause)?;
+        let words = Words::cut(text, from..text.len(), Form::AsWritten, usize::MAX, pause)?;
         if let Some(words) = words
             && (from == 0 || words.len() >= count)
         {

@@ -1,5 +1,7 @@
 //! Two texts as one, with what only the first has in `[-` `-]` and what only the second has in `{+`
-//! `+}`. Without the marks and one of the two sorts it is one of the texts, white space aside.
+//! `+}`, or in `[!` `!]` and `{!` `!}` where that decides. [`super`] calls it. Without the marks and
+//! the words of the first it is the second text, white space aside; equal words are those of the
+//! second.
 
 use super::cutting::{end_of_first, start_of_last};
 use super::{Change, MOST_BYTES};
@@ -54,21 +56,22 @@ impl<'a> Marked<'a> {
         if change.coarse {
             self.push(COARSE)?;
         }
-        self.marked(["[-", &a[change.a.clone()], "-]"])?;
-        self.marked(["{+", &self.b[change.b.clone()], "+}"])?;
+        let (in_a, in_b) = (&a[change.a.clone()], &self.b[change.b.clone()]);
+        match change.decides {
+            true => self.marked(["[!", in_a, "!]"], ["{!", in_b, "!}"])?,
+            false => self.marked(["[-", in_a, "-]"], ["{+", in_b, "+}"])?,
+        }
         self.at = change.b.end;
         let behind = &a[change.gaps_of_a[1].clone()];
         self.last = Some(if change.a.is_empty() { "" } else { behind });
         Ok(())
     }
 
-    fn marked(&mut self, [begin, words, end]: [&str; 3]) -> Result<(), Error> {
-        match words.is_empty() {
-            true => Ok(()),
-            false => [begin, words, end]
-                .into_iter()
-                .try_for_each(|part| self.push(part)),
-        }
+    fn marked(&mut self, in_a: [&str; 3], in_b: [&str; 3]) -> Result<(), Error> {
+        let parts = [in_a, in_b]
+            .into_iter()
+            .filter(|[_, words, _]| !words.is_empty());
+        parts.flatten().try_for_each(|part| self.push(part))
     }
 
     /// Writes words that both texts have, in front of a change or, unless `changes`, of the end.

@@ -1,19 +1,24 @@
-//! The words in which two texts differ, marked as `git diff --word-diff=plain` marks them.
-//! `simhash_diff` returns them. The answer depends on the texts alone, and its time is linear in
-//! their length: what differs for too long is not compared by words, and the answer says so.
+//! The words in which two texts differ, marked as `git diff --word-diff=plain` marks them; those that
+//! decide are marked in another way. `simhash_diff` returns them. The answer depends on the texts
+//! alone, and its time is linear in their length: what differs for too long is not compared by
+//! words, and the answer says so.
 //!
-//! A word is a Unicode word (UAX #29), so a Chinese character is one, and any other character but
-//! white space. `cutting` finds words, `alignment` those that differ, `marking` writes them down.
+//! A word is a Unicode word of the normal form (UAX #29), so a Chinese character is one, and any
+//! other character but white space. `cutting` finds words, `alignment` those that differ, `deciding`
+//! says which of them decide, `marking` writes them down.
 
 pub mod alignment;
 mod cutting;
+mod deciding;
 mod marking;
 #[cfg(test)]
 mod tests;
 
 use crate::error::Error;
+use crate::same::Difference;
 use alignment::{Hunk, align};
-use cutting::{Words, common_ends};
+use cutting::{Form, Words, common_ends};
+use deciding::mark_deciding;
 use marking::Marked;
 use std::ops::Range;
 
@@ -28,10 +33,27 @@ const PAUSE: usize = 4096;
 pub const MOST_BYTES: usize = 0x3fff_ffff - 4;
 
 /// Returns what differs between two texts, each stretch of equal words shortened to `context` words
-/// at both ends. `pause` is called now and then and may unwind.
-pub fn diff(a: &str, b: &str, context: usize, pause: &mut dyn FnMut()) -> Result<String, Error> {
+/// at both ends. `judged` is what [`crate::same::differences`] says of them. `pause` is called now
+/// and then and may unwind.
+pub fn diff(
+    a: &str,
+    b: &str,
+    context: usize,
+    judged: &[Difference],
+    pause: &mut dyn FnMut(),
+) -> Result<String, Error> {
+    let mut found = changes(a, b, Form::Normal, pause)?;
+    if !mark_deciding(a, b, &mut found, judged, pause)? {
+        // The normal form does not have it: 10⁶ and 106.
+        found = changes(a, b, Form::AsWritten, pause)?;
+        if !mark_deciding(a, b, &mut found, judged, pause)?
+            && !found.iter().any(|change| change.decides)
+        {
+            found.iter_mut().for_each(|change| change.decides = true);
+        }
+    }
     let mut marked = Marked::new(b, context);
-    for change in changes(a, b, pause)? {
+    for change in found {
         marked.change(a, &change, pause)?;
     }
     marked.finish(pause)
@@ -47,14 +69,16 @@ struct Change {
     gaps_of_a: [Range<usize>; 2],
     /// Too long to be compared by words.
     coarse: bool,
+    /// It makes another text.
+    decides: bool,
 }
 
 /// Returns the changes from one text to the other, in order.
-fn changes(a: &str, b: &str, pause: &mut dyn FnMut()) -> Result<Vec<Change>, Error> {
+fn changes(a: &str, b: &str, form: Form, pause: &mut dyn FnMut()) -> Result<Vec<Change>, Error> {
     let (front, back) = common_ends(a, b, pause);
     let (in_a, in_b) = (front..a.len() - back, front..b.len() - back);
-    let words_of_a = Words::cut(a, in_a.clone(), MOST_WORDS, pause)?;
-    let words_of_b = Words::cut(b, in_b.clone(), MOST_WORDS, pause)?;
+    let words_of_a = Words::cut(a, in_a.clone(), form, MOST_WORDS, pause)?;
+    let words_of_b = Words::cut(b, in_b.clone(), form, MOST_WORDS, pause)?;
     let (Some(words_of_a), Some(words_of_b)) = (words_of_a, words_of_b) else {
         let whole = [Words::one(a, in_a), Words::one(b, in_b)];
         let hunk = Hunk {
@@ -64,7 +88,7 @@ fn changes(a: &str, b: &str, pause: &mut dyn FnMut()) -> Result<Vec<Change>, Err
         };
         return Ok(vec![hunk.in_bytes(&whole[0], &whole[1])]);
     };
-    let hunks = align(a, &words_of_a, b, &words_of_b, pause)?;
+    let hunks = align(&words_of_a, &words_of_b, pause)?;
     let mut changes = Vec::new();
     changes
         .try_reserve_exact(hunks.len())
@@ -84,6 +108,7 @@ impl Hunk {
             b: b.bytes(&self.b),
             gaps_of_a: a.gaps(&self.a),
             coarse: self.coarse,
+            decides: false,
         }
     }
 }

@@ -1,15 +1,26 @@
 use super::alignment::{COMPARED, MOST_COMPARED};
 use super::*;
+use crate::same::differences;
+use crate::text::folding::is_dropped;
+use crate::text::normal::{Normalize, normal_form};
 use proptest::prelude::*;
 
 /// More than any text has.
 const ALL: usize = usize::MAX;
 
+/// What differs, and not what decides.
 fn marked(a: &str, b: &str, context: usize) -> String {
-    diff(a, b, context, &mut || {}).unwrap()
+    diff(a, b, context, &[], &mut || {}).unwrap()
 }
 
-/// Without white space and what stands between `begin` and `end`, and without the other marks.
+/// What differs, and what decides.
+fn judged(a: &str, b: &str, context: usize) -> String {
+    let differences = differences(a, b, &mut || {}).unwrap();
+    diff(a, b, context, &differences, &mut || {}).unwrap()
+}
+
+/// The text without white space and without what stands between `begin` and `end`; what stands between the other
+/// marks, in another line, since its first character may be composed with the one in front.
 fn without(marked: &str, [begin, end]: [&str; 2]) -> String {
     let mut kept = String::new();
     let mut rest = marked;
@@ -19,27 +30,32 @@ fn without(marked: &str, [begin, end]: [&str; 2]) -> String {
     }
     kept.push_str(rest);
     for mark in ["[-", "-]", "{+", "+}", "(not compared by words)"] {
-        kept = kept.replace(mark, "");
+        kept = kept.replace(mark, "\n");
     }
-    kept.split_whitespace().collect()
+    kept
 }
 
+/// Without white space and what nobody sees.
 fn plain(text: &str) -> String {
-    text.split_whitespace().collect()
+    let is_seen = |c: &char| !c.is_whitespace() && !is_dropped(*c);
+    text.chars().filter(is_seen).collect()
 }
 
+fn normal(text: &str) -> String {
+    let mut normal = String::new();
+    normal_form(text, Normalize::Fold, &mut normal, &mut || {}).unwrap();
+    plain(&normal)
+}
+
+/// The second text as it is written, the first in normal form, since equal words are those of the second.
 fn assert_gives_back(a: &str, b: &str) {
     let marked = marked(a, b, ALL);
-    assert_eq!(
+    let (in_a, in_b) = (
         without(&marked, ["{+", "+}"]),
-        plain(a),
-        "{a:?} {b:?} {marked:?}"
-    );
-    assert_eq!(
         without(&marked, ["[-", "-]"]),
-        plain(b),
-        "{a:?} {b:?} {marked:?}"
     );
+    assert_eq!(normal(&in_a), normal(a), "{a:?} {b:?} {marked:?}");
+    assert_eq!(plain(&in_b), plain(b), "{a:?} {b:?} {marked:?}");
 }
 
 #[test]
@@ -95,7 +111,7 @@ fn words_that_differ_are_marked_as_git_does() {
 #[test]
 fn marks_cut_no_character() {
     for (a, b, expected) in [
-        ("cafe\u{301} x", "cafe x", "[-cafe\u{301}-]{+cafe+} x"),
+        ("cafe\u{301}s x", "cafe x", "[-cafe\u{301}s-]{+cafe+} x"),
         ("🇩🇪🇫🇷", "🇩🇪🇮🇹", "🇩🇪[-🇫🇷-]{+🇮🇹+}"),
         ("👩‍👩‍👧 x", "👩‍👩‍👦 x", "[-👩‍👩‍👧-]{+👩‍👩‍👦+} x"),
         ("שלום עולם", "שלום לך", "שלום [-עולם-]{+לך+}"),
@@ -103,6 +119,115 @@ fn marks_cut_no_character() {
     ] {
         assert_eq!(marked(a, b, 3), expected);
         assert_gives_back(a, b);
+    }
+}
+
+#[test]
+fn words_are_compared_in_normal_form_and_shown_as_they_are_written() {
+    for (a, b, expected) in [
+        (
+            "The Lamp is dark",
+            "the LAMP is Broken",
+            "the LAMP is [-dark-]{+Broken+}",
+        ),
+        (
+            "un cafe\u{301} noir",
+            "un caf\u{e9} noir",
+            "un caf\u{e9} noir",
+        ),
+        (
+            "Große Straße 5",
+            "GROSSE STRASSE 6",
+            "GROSSE STRASSE [-5-]{+6+}",
+        ),
+        (
+            "re\u{ad}pair ze\u{200b}ro it",
+            "repair zero them",
+            "repair zero [-it-]{+them+}",
+        ),
+        ("１２ ﬁle", "12 file", "12 file"),
+        ("wait… or", "wait... and", "wait... [-or-]{+and+}"),
+        // A character is shown as a whole, and words beside it that both have.
+        ("½ h", "1⁄3 h", "[-½-]{+1⁄3+} h"),
+        ("x 1⁄3 h", "x ½ h", "x [-1⁄3-]{+½+} h"),
+        ("℃ x", "°F x", "[-℃-]{+°F+} x"),
+        ("‼ x", "!? x", "[-‼-]{+!?+} x"),
+        ("a ‼‼ b", "a !!? b", "a !![-‼-]{+?+} b"),
+    ] {
+        assert_eq!(marked(a, b, ALL), expected, "{a:?} {b:?}");
+        assert_gives_back(a, b);
+    }
+}
+
+#[test]
+fn what_decides_is_marked() {
+    for (a, b, expected) in [
+        (
+            "Hello, the fee is 40 euros, payable on Monday.",
+            "The fee is 45 euros, payble on Monday.",
+            "[-Hello,-] The fee is [!40!]{!45!} euros, [-payable-]{+payble+} on Monday.",
+        ),
+        (
+            "The lamp is safe.",
+            "The lamp is not safe.",
+            "The lamp is {!not!} safe.",
+        ),
+        (
+            "It costs 1,500.00 EUR",
+            "It costs 15,000.0 EUR",
+            "It costs [!1,500.00!]{!15,000.0!} EUR",
+        ),
+        (
+            "Keep at -5 degrees",
+            "Keep at 5 degrees",
+            "Keep at [!-!] 5 degrees",
+        ),
+        (
+            "路灯坏了两周，请修理",
+            "路灯坏了三周，请修理。",
+            "路灯坏了[!两!]{!三!}周，请修理{+。+}",
+        ),
+        (
+            "Great phone 👍",
+            "great phone 👎",
+            "great phone [!👍!]{!👎!}",
+        ),
+        // The normal form has no exponents: words are compared as they are written.
+        (
+            "About 10⁶ rows",
+            "about 106 rows",
+            "[!About 10⁶!]{!about 106!} rows",
+        ),
+        // No number of two in a row stands for the other.
+        (
+            "of 2 to 3 of 4",
+            "of 2 to 5 of 4",
+            "of 2 to [!3!]{!5!} of 4",
+        ),
+        // Not the words alone that change their places.
+        (
+            "Anna owes Bert money",
+            "Bert owes Anna money",
+            "{!Bert owes!} Anna [!owes Bert!] money",
+        ),
+    ] {
+        assert_eq!(judged(a, b, ALL), expected, "{a:?} {b:?}");
+    }
+}
+
+/// As `simhash_same` says, on texts that a person has judged.
+#[test]
+fn a_mark_says_whether_texts_are_the_same() {
+    for row in crate::tests::verdicts::rows() {
+        let (a, b) = (&row[3], &row[4]);
+        let differences = differences(a, b, &mut || {}).unwrap();
+        let decides = differences.iter().any(|difference| difference.decides);
+        let marked = diff(a, b, ALL, &differences, &mut || {}).unwrap();
+        assert_eq!(
+            marked.contains("!]") || marked.contains("{!"),
+            decides,
+            "{marked}"
+        );
     }
 }
 
@@ -140,7 +265,7 @@ fn long_texts_that_are_not_alike_are_soon_there() {
         let a = text((0..2 * COMPARED).map(|_| random(different)));
         let b = text((0..2 * COMPARED).map(|_| random(different)));
         let (mut pauses, start) = (0, std::time::Instant::now());
-        let found = diff(&a, &b, 3, &mut || pauses += 1).unwrap();
+        let found = diff(&a, &b, 3, &[], &mut || pauses += 1).unwrap();
         // Of so few different words four in a row stand in both texts by chance.
         assert!(different == 50 || found.contains("(not compared by words) [-"));
         assert!(pauses > 20, "{pauses}");
@@ -173,12 +298,10 @@ fn long_stretches_share_a_limit() {
 
 #[test]
 fn only_so_many_words_are_kept() {
-    let whole = Words::cut("a b. c", 0..6, 4, &mut || {}).unwrap().unwrap();
-    assert_eq!(
-        whole.iter("a b. c").collect::<Vec<_>>(),
-        ["a", "b", ".", "c"]
-    );
-    assert!(Words::cut("a b. c", 0..6, 3, &mut || {}).unwrap().is_none());
+    let cut = |most| Words::cut("A b. c", 0..6, Form::Normal, most, &mut || {}).unwrap();
+    let words = cut(4).unwrap();
+    assert_eq!(words.iter().collect::<Vec<_>>(), ["a", "b", ".", "c"]);
+    assert!(cut(3).is_none());
     let a = ".".repeat(MOST_WORDS + 1);
     let found = marked(&format!("x {a} y"), &format!("x {a}, y"), 1);
     assert_eq!(
@@ -191,7 +314,7 @@ fn only_so_many_words_are_kept() {
 fn long_white_space_pauses() {
     let (a, mut pauses) = (" ".repeat(1 << 20), 0);
     let b = format!("{a}.");
-    diff(&a, &b, 3, &mut || pauses += 1).unwrap();
+    diff(&a, &b, 3, &[], &mut || pauses += 1).unwrap();
     assert!(pauses > 16, "{pauses}");
 }
 
