@@ -528,20 +528,19 @@ COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int, text[], name, float
 	'only if the Jaccard similarity of the texts is at least min_jaccard, 0.8 if NULL; with checked_by, only '
 	'those for which that function of two texts or two rows returns true';
 
--- The calls differ from those above in the number of arguments, whatever is left out.
-CREATE FUNCTION simhash_pairs(
+CREATE FUNCTION simhash_pairs_between(
 	relation_a regclass, key_a name, fingerprint_a name,
 	relation_b regclass, key_b name, fingerprint_b name,
 	radius int DEFAULT 3, within text[] DEFAULT '{}',
 	text_a name DEFAULT NULL, text_b name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
 	OUT a bigint, OUT b bigint, OUT distance int
 ) RETURNS SETOF record
-LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_across';
-COMMENT ON FUNCTION simhash_pairs(
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_between';
+COMMENT ON FUNCTION simhash_pairs_between(
 	regclass, name, name, regclass, name, name, int, text[], name, name, float8, regproc
 ) IS
 	'every pair of a row of one relation and a row of another whose fingerprints differ in at most '
-	'radius bits; within, texts, min_jaccard and checked_by as of one relation';
+	'radius bits; within, texts, min_jaccard and checked_by as in simhash_pairs';
 
 -- For other keys than integers. Two functions, since the type of a result cannot depend on a
 -- default; two names, since under one the parser could not choose: anyelement takes every unknown
@@ -559,7 +558,7 @@ COMMENT ON FUNCTION simhash_pairs_keyed(anyelement, regclass, name, name, int, t
 	'its type is used';
 
 -- anyelement and anycompatible are of two families, and so of two types.
-CREATE FUNCTION simhash_pairs_keyed(
+CREATE FUNCTION simhash_pairs_between_keyed(
 	key_type_a anyelement, key_type_b anycompatible,
 	relation_a regclass, key_a name, fingerprint_a name,
 	relation_b regclass, key_b name, fingerprint_b name,
@@ -567,11 +566,11 @@ CREATE FUNCTION simhash_pairs_keyed(
 	text_a name DEFAULT NULL, text_b name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
 	OUT a anyelement, OUT b anycompatible, OUT distance int
 ) RETURNS SETOF record
-LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_across_keyed';
-COMMENT ON FUNCTION simhash_pairs_keyed(
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_between_keyed';
+COMMENT ON FUNCTION simhash_pairs_between_keyed(
 	anyelement, anycompatible, regclass, name, name, regclass, name, name, int, text[], name, name, float8, regproc
 ) IS
-	'as simhash_pairs, for keys that are not integers; key_type_a and key_type_b '
+	'as simhash_pairs_between, for keys that are not integers; key_type_a and key_type_b '
 	'are NULL::uuid or the like, and only their types are used';
 
 CREATE FUNCTION simhash_clusters(

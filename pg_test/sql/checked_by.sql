@@ -87,20 +87,20 @@ FROM simhash_pairs('offer', 'id', 'fp', 8, text => 'body', checked_by => 'always
 CREATE TABLE letter (number bigint PRIMARY KEY, content text, sent date, fp bigint);
 INSERT INTO letter SELECT id + 5000, body, posted + 10, fp FROM advert WHERE id % 4 = 0;
 CREATE FUNCTION sent_near(a letter, b advert) RETURNS boolean IMMUTABLE RETURN a.number > 5000 AND abs(a.sent - b.posted) <= 20;
-CREATE TEMP TABLE across AS SELECT a, b, distance FROM simhash_pairs('letter', 'number', 'fp', 'advert', 'id', 'fp', 8);
+CREATE TEMP TABLE across AS SELECT a, b, distance FROM simhash_pairs_between('letter', 'number', 'fp', 'advert', 'id', 'fp', 8);
 SELECT count(*) AS passing, count(*) FILTER (WHERE w.a IS NULL) AS faults, (SELECT count(*) FROM across c JOIN letter x ON number = a JOIN advert y ON id = b WHERE sent_near(x, y)) AS wanted
-FROM simhash_pairs('letter', 'number', 'fp', 'advert', 'id', 'fp', 8, checked_by => 'sent_near') f
+FROM simhash_pairs_between('letter', 'number', 'fp', 'advert', 'id', 'fp', 8, checked_by => 'sent_near') f
 LEFT JOIN (SELECT c.* FROM across c JOIN letter x ON number = a JOIN advert y ON id = b WHERE sent_near(x, y)) w USING (a, b, distance);
 SELECT check_name, count(*) AS passing FROM (
-	SELECT 'same_numbers' AS check_name, a::text, b FROM simhash_pairs('letter', 'number', 'fp', 'advert', 'id', 'fp', 8, text_a => 'content', text_b => 'body', checked_by => 'same_numbers')
-	UNION ALL SELECT 'jaccard', a::text, b FROM simhash_pairs('letter', 'number', 'fp', 'advert', 'id', 'fp', 8, '{}', 'content', 'body', 0.9)
-	UNION ALL SELECT 'keyed', a, b FROM simhash_pairs_keyed(NULL::text, NULL::int, 'offer', 'name', 'fp', 'advert', 'id', 'fp', 8, text_a => 'body', text_b => 'body', checked_by => 'simhash_same')
+	SELECT 'same_numbers' AS check_name, a::text, b FROM simhash_pairs_between('letter', 'number', 'fp', 'advert', 'id', 'fp', 8, text_a => 'content', text_b => 'body', checked_by => 'same_numbers')
+	UNION ALL SELECT 'jaccard', a::text, b FROM simhash_pairs_between('letter', 'number', 'fp', 'advert', 'id', 'fp', 8, '{}', 'content', 'body', 0.9)
+	UNION ALL SELECT 'keyed', a, b FROM simhash_pairs_between_keyed(NULL::text, NULL::int, 'offer', 'name', 'fp', 'advert', 'id', 'fp', 8, text_a => 'body', text_b => 'body', checked_by => 'simhash_same')
 ) f GROUP BY 1 ORDER BY 1;
 SELECT (SELECT count(*) FROM across JOIN letter x ON number = a JOIN advert y ON id = b WHERE same_numbers(content, body)) AS same_numbers,
 	(SELECT count(*) FROM across JOIN letter x ON number = a JOIN advert y ON id = b WHERE simhash_jaccard(content, body) >= 0.9) AS jaccard,
 	(SELECT count(*) FROM offer x JOIN advert y ON x.fp <~> y.fp <= 8 WHERE simhash_same(x.body, y.body)) AS keyed;
 -- One relation twice: rows beside themselves too.
-SELECT count(*), count(*) FILTER (WHERE a = b) AS itself FROM simhash_pairs('advert', 'id', 'fp', 'advert', 'id', 'fp', 8, checked_by => 'posted_near');
+SELECT count(*), count(*) FILTER (WHERE a = b) AS itself FROM simhash_pairs_between('advert', 'id', 'fp', 'advert', 'id', 'fp', 8, checked_by => 'posted_near');
 
 -- ---------------------------------------------------------------- clusters
 CREATE FUNCTION faults_of_clusters(call text, which text) RETURNS TABLE(checked_by text, rows bigint, faults bigint) LANGUAGE plpgsql AS $$
@@ -244,7 +244,7 @@ SELECT count(*) FROM simhash_pairs('named', 'named', 'fp', text => 'r', checked_
 SELECT count(*) FROM simhash_pairs('named', 'named', 'fp', text => 'r', checked_by => 'date_part(text,date)'::regprocedure);
 SELECT count(*) FROM simhash_pairs('named', 'named', 'fp', text => 'r', checked_by => 'textcat');
 SELECT count(*) FROM simhash_pairs('named', 'named', 'fp', text => 'r', checked_by => 'int4lt');
-SELECT count(*) FROM simhash_pairs('named', 'named', 'fp', 'named', 'named', 'fp', text_a => 'r', checked_by => 'always');
+SELECT count(*) FROM simhash_pairs_between('named', 'named', 'fp', 'named', 'named', 'fp', text_a => 'r', checked_by => 'always');
 SELECT count(*) FROM simhash_clusters('named', 'named', 'fp', checked_by => 'always');
 SELECT count(*) FROM simhash_clusters('named', 'named', 'fp', text => 'r', min_jaccard => 0.5, checked_by => 'always');
 SELECT count(*) FROM simhash_radius_report('named', 'named', 'fp', checked_by => 'always');
@@ -252,6 +252,6 @@ SELECT count(*) FROM simhash_radius_report('named', 'named', 'fp', checked_by =>
 CREATE VIEW twice AS SELECT named AS id, fp, r FROM named UNION ALL SELECT 1, 0, 'b';
 CREATE FUNCTION same_r(a twice, b twice) RETURNS boolean IMMUTABLE RETURN a.r = b.r;
 SELECT count(*) FROM simhash_pairs('twice', 'id', 'fp', checked_by => 'same_r(twice,twice)'::regprocedure);
-SELECT count(*) FROM simhash_pairs('twice', 'id', 'fp', 'named', 'named', 'fp', text_a => 'r', text_b => 'r');
+SELECT count(*) FROM simhash_pairs_between('twice', 'id', 'fp', 'named', 'named', 'fp', text_a => 'r', text_b => 'r');
 SET client_min_messages = error;
 DROP SCHEMA checked_test CASCADE;

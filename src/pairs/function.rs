@@ -1,5 +1,5 @@
-//! simhash_pairs: every pair of rows within a radius that passes a check, without an index. The
-//! server calls it from SQL. Each pair comes once; within one relation the smaller key is `a`.
+//! simhash_pairs and simhash_pairs_between: every pair of rows within a radius that passes a check,
+//! without an index. The server calls them from SQL. Each pair comes once; within one relation the smaller key is `a`.
 
 use super::parallel_scan::find_pairs_of_tables;
 use super::parallel_search::find_pairs;
@@ -68,18 +68,18 @@ pg_function! {
 }
 
 pg_function! {
-    /// simhash_pairs(relation_a, key_a, fingerprint_a, relation_b, key_b, fingerprint_b, radius,
+    /// simhash_pairs_between(relation_a, key_a, fingerprint_a, relation_b, key_b, fingerprint_b, radius,
     /// within, text_a, text_b, min_jaccard, checked_by) -> SETOF (a, b, distance)
-    fn simhash_pairs_across, pg_finfo_simhash_pairs_across(args) {
-        pairs::<2>(args, "simhash_pairs", false)
+    fn simhash_pairs_between, pg_finfo_simhash_pairs_between(args) {
+        pairs::<2>(args, "simhash_pairs_between", false)
     }
 }
 
 pg_function! {
-    /// simhash_pairs_keyed(key_type_a, key_type_b, relation_a, key_a, fingerprint_a, relation_b,
+    /// simhash_pairs_between_keyed(key_type_a, key_type_b, relation_a, key_a, fingerprint_a, relation_b,
     /// key_b, fingerprint_b, radius, within, text_a, text_b, min_jaccard, checked_by) -> SETOF (a, b, distance)
-    fn simhash_pairs_across_keyed, pg_finfo_simhash_pairs_across_keyed(args) {
-        pairs::<2>(args, "simhash_pairs_keyed", true)
+    fn simhash_pairs_between_keyed, pg_finfo_simhash_pairs_between_keyed(args) {
+        pairs::<2>(args, "simhash_pairs_between_keyed", true)
     }
 }
 

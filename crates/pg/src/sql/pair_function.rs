@@ -1,6 +1,6 @@
 //! A function of two values that returns boolean, named by a user, and called for many pairs. The
-//! checks of candidate pairs call it. It runs as the current user, who needs EXECUTE, as if a
-//! query called it: functions in SQL are inlined, STRICT ones not called with NULL.
+//! checks of candidate pairs call it. It runs as in a query of the current user: with the same
+//! rights, and inlined if it is a simple one in SQL.
 
 use std::ffi::CStr;
 
