@@ -101,7 +101,7 @@ SELECT setseed(:'seed'::bigint % 1000 / 1000.0) AS ignored \gset
 SELECT jsonb_agg(jsonb_build_object('distance', distance, 'pairs', pairs, 'low', pairs_low, 'high', pairs_high)) AS report,
 	sum(pairs) FILTER (WHERE distance <= :'radius'::int) AS estimate,
 	sum(pairs) FILTER (WHERE distance <= :'radius'::int) <= :'max_pairs'::bigint AS all_pairs
-FROM :"ext".simhash_radius_report(:relation_oid::regclass, :'key', :'fp', :'text', least(:'radius'::int + 3, 64)) \gset
+FROM :"ext".simhash_radius_report(:relation_oid::regclass, :'key', :'fp', :'text', least(:'radius'::int + 3, 64), checked_by => :checked) \gset
 
 -- Of more pairs than max_pairs, those among rows that are drawn.
 \if :all_pairs

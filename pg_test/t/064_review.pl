@@ -142,9 +142,9 @@ for my $case (
 	my %found = %{ counts($page) };
 	is("$found{clusters}|$found{members}|$found{pairs}",
 		$node->safe_psql('postgres', "SELECT count(DISTINCT cluster_id), count(*), (SELECT count(*) FROM $pairs) FROM $checked"), "$function: counts");
-	my ($share) = $page =~ /<tr><td>16<\/td><td>[\d,]+<\/td><td><\/td><td>(\d+) %/;
-	is($share, $node->safe_psql('postgres', "SELECT round(100 * avg(($condition)::int)) FROM $pairs p JOIN $t x ON x.$k = a JOIN $t y ON y.$k = b WHERE distance = 16"),
-		"$function: the share that counts");
+	my %share = $page =~ /<tr><td>(\d+)<\/td><td>[\d,]+<\/td><td><\/td><td>(\d+) %/g;
+	is_deeply(\%share, { map { split /\|/ } split /\n/, $node->safe_psql('postgres', "SELECT distance, round(100 * avg(($condition)::int)) FROM $pairs p
+		JOIN $t x ON x.$k = a JOIN $t y ON y.$k = b GROUP BY distance") }, "$function: the share that counts, by distance");
 	my ($step) = $page =~ /<td>17<\/td><td><\/td><td>(\d+)</;
 	is($step, $node->safe_psql('postgres', 'SELECT count(DISTINCT cluster_id) FROM ' . $checked =~ s/16, 'leader'/17, 'leader'/r), "$function: one step");
 	my ($delete) = $page =~ /<pre>(BEGIN;.*?)-- COMMIT/s;
