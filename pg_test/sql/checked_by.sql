@@ -157,6 +157,20 @@ CREATE FUNCTION differ(a text, b text) RETURNS boolean IMMUTABLE RETURN a <> b;
 SELECT count(*) AS pairs FROM simhash_pairs('copies', 'id', 'fp', 0, text => 'body', checked_by => 'differ');
 SELECT count(*) AS rows, count(DISTINCT cluster_id) AS clusters FROM simhash_clusters('copies', 'id', 'fp', 0, 'components', 'body', checked_by => 'differ');
 
+-- A function may write, catch its own errors, and search itself.
+CREATE TABLE logged (a int, b int);
+CREATE FUNCTION logging(x advert, y advert) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO logged VALUES (x.id, y.id);
+	RETURN 1 / (x.id % 2) > 0 AND EXISTS (SELECT FROM simhash_pairs('named', 'named', 'fp'));
+EXCEPTION WHEN division_by_zero THEN
+	RETURN false;
+END $$;
+CREATE TABLE named (named int PRIMARY KEY, fp bigint, r text);
+INSERT INTO named VALUES (1, 0, 'a'), (2, 0, 'b'), (3, 0, 'a');
+SELECT count(*) AS passing, (SELECT count(*) FROM candidate WHERE distance <= 2 AND a % 2 = 1) AS wanted FROM simhash_pairs('advert', 'id', 'fp', 2, checked_by => 'logging');
+SELECT count(*) AS passing, count(*) FILTER (WHERE a % 2 = 0) AS undone FROM logged;
+
 -- Rows of partitions, of children and of a table with dropped columns are rows of the table that the call names.
 CREATE TABLE parted (gone int, id int, fp bigint, body text) PARTITION BY HASH (id);
 ALTER TABLE parted DROP COLUMN gone;
@@ -173,8 +187,6 @@ INSERT INTO child SELECT 2000 + i, 7, 'text ' || i FROM generate_series(1, 2) i;
 CREATE FUNCTION bodies_equal(a copies, b copies) RETURNS boolean IMMUTABLE RETURN a.body = b.body;
 SELECT count(*) FROM simhash_pairs('copies', 'id', 'fp', checked_by => 'bodies_equal(copies,copies)'::regprocedure) WHERE b > 2000;
 -- A column that has the name of its table hides nothing.
-CREATE TABLE named (named int PRIMARY KEY, fp bigint, r text);
-INSERT INTO named VALUES (1, 0, 'a'), (2, 0, 'b'), (3, 0, 'a');
 CREATE FUNCTION same_r(a named, b named) RETURNS boolean IMMUTABLE RETURN a.r = b.r;
 SELECT * FROM simhash_pairs('named', 'named', 'fp', checked_by => 'same_r');
 

@@ -80,11 +80,13 @@ impl Check {
         }
         let row_types = [&sources[0], &sources[N - 1]].map(|source| source.table.rel().row_type());
         let takes = takes(checked_by, row_types, texts.is_some());
-        let (values, types) = match (takes, &texts) {
-            (Takes::Texts, Some(texts)) => (texts.clone(), [pg_sys::TEXTOID; 2]),
-            _ => (sources.iter().map(SourceTable::row).collect(), row_types),
+        let (values, types, of_texts) = match (takes, &texts) {
+            (Takes::Texts, Some(texts)) => (texts.clone(), [pg_sys::TEXTOID; 2], true),
+            _ => {
+                let rows = sources.iter().map(SourceTable::row);
+                (rows.collect(), row_types, false)
+            }
         };
-        let of_texts = types[0] == pg_sys::TEXTOID;
         let call = PairFunction::new(checked_by, types, MemoryContext::current());
         Some(Check {
             values,
