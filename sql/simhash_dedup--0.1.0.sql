@@ -514,28 +514,34 @@ COMMENT ON OPERATOR FAMILY simhash_enum_ops USING simhash IS 'scopes of enumerat
 -- ---------------------------------------------------------------- pairs and clusters
 -- They read the table with the caller's privileges and row security, and need no index. Not STRICT:
 -- a NULL relation, column or radius is an error, and of key_type only the type is used. PARALLEL
--- RESTRICTED, as the server's table_to_xml: the query they run may read temporary tables.
+-- RESTRICTED, as the server's table_to_xml: the query they run may read temporary tables. checked_by is a
+-- regproc, which the server looks up when the call is parsed: a view depends on the function.
 
 CREATE FUNCTION simhash_pairs(
 	relation regclass, key name, fingerprint name, radius int DEFAULT 3, within text[] DEFAULT '{}',
+	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
 	OUT a bigint, OUT b bigint, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs';
-COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int, text[]) IS
+COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int, text[], name, float8, regproc) IS
 	'every pair of rows whose fingerprints differ in at most radius bits, once, with a < b; with '
-	'within, names of columns, only pairs that are equal in all of them';
+	'within, names of columns, only pairs that are equal in all of them; with text, the name of a column, '
+	'only if the Jaccard similarity of the texts is at least min_jaccard, 0.8 if NULL; with checked_by, only '
+	'those for which that function of two texts or two rows returns true';
 
--- The calls differ from those above in the number of arguments, whatever is left out.
-CREATE FUNCTION simhash_pairs(
+CREATE FUNCTION simhash_pairs_between(
 	relation_a regclass, key_a name, fingerprint_a name,
 	relation_b regclass, key_b name, fingerprint_b name,
 	radius int DEFAULT 3, within text[] DEFAULT '{}',
+	text_a name DEFAULT NULL, text_b name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
 	OUT a bigint, OUT b bigint, OUT distance int
 ) RETURNS SETOF record
-LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_across';
-COMMENT ON FUNCTION simhash_pairs(regclass, name, name, regclass, name, name, int, text[]) IS
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_between';
+COMMENT ON FUNCTION simhash_pairs_between(
+	regclass, name, name, regclass, name, name, int, text[], name, name, float8, regproc
+) IS
 	'every pair of a row of one relation and a row of another whose fingerprints differ in at most '
-	'radius bits; with within, names of columns, only pairs that are equal in all of them';
+	'radius bits; within, texts, min_jaccard and checked_by as in simhash_pairs';
 
 -- For other keys than integers. Two functions, since the type of a result cannot depend on a
 -- default; two names, since under one the parser could not choose: anyelement takes every unknown
@@ -543,66 +549,71 @@ COMMENT ON FUNCTION simhash_pairs(regclass, name, name, regclass, name, name, in
 -- would silently take the radius of a call that forgets it.
 CREATE FUNCTION simhash_pairs_keyed(
 	key_type anyelement, relation regclass, key name, fingerprint name, radius int DEFAULT 3,
-	within text[] DEFAULT '{}',
+	within text[] DEFAULT '{}', text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL,
+	checked_by regproc DEFAULT NULL,
 	OUT a anyelement, OUT b anyelement, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_keyed';
-COMMENT ON FUNCTION simhash_pairs_keyed(anyelement, regclass, name, name, int, text[]) IS
+COMMENT ON FUNCTION simhash_pairs_keyed(anyelement, regclass, name, name, int, text[], name, float8, regproc) IS
 	'as simhash_pairs, for keys that are not integers; key_type is NULL::uuid or the like, and only '
 	'its type is used';
 
 -- anyelement and anycompatible are of two families, and so of two types.
-CREATE FUNCTION simhash_pairs_keyed(
+CREATE FUNCTION simhash_pairs_between_keyed(
 	key_type_a anyelement, key_type_b anycompatible,
 	relation_a regclass, key_a name, fingerprint_a name,
 	relation_b regclass, key_b name, fingerprint_b name,
 	radius int DEFAULT 3, within text[] DEFAULT '{}',
+	text_a name DEFAULT NULL, text_b name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
 	OUT a anyelement, OUT b anycompatible, OUT distance int
 ) RETURNS SETOF record
-LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_across_keyed';
-COMMENT ON FUNCTION simhash_pairs_keyed(
-	anyelement, anycompatible, regclass, name, name, regclass, name, name, int, text[]
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_between_keyed';
+COMMENT ON FUNCTION simhash_pairs_between_keyed(
+	anyelement, anycompatible, regclass, name, name, regclass, name, name, int, text[], name, name, float8, regproc
 ) IS
-	'as simhash_pairs, for keys that are not integers; key_type_a and key_type_b '
+	'as simhash_pairs_between, for keys that are not integers; key_type_a and key_type_b '
 	'are NULL::uuid or the like, and only their types are used';
 
 CREATE FUNCTION simhash_clusters(
 	relation regclass, key name, fingerprint name, radius int DEFAULT 3, method text DEFAULT NULL,
-	text name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8, within text[] DEFAULT '{}',
+	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, within text[] DEFAULT '{}',
+	checked_by regproc DEFAULT NULL,
 	OUT cluster_id bigint, OUT key bigint, OUT size bigint, OUT representative bigint,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters';
-COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, float8, text[]) IS
+COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, float8, text[], regproc) IS
 	'groups of near-duplicate rows; method is components, star, leader or single_pass; groups of '
-	'one row are left out; with text, the name of a column, a pair counts only if the Jaccard '
-	'similarity of its texts is at least min_jaccard, and the default method is star instead of '
-	'components; with within, names of columns, only if the rows are equal in all of them';
+	'one row are left out; within, text, min_jaccard and checked_by say which pairs count, as in '
+	'simhash_pairs; if pairs are checked, the default method is star instead of components';
 
 CREATE FUNCTION simhash_clusters_keyed(
 	key_type anyelement, relation regclass, key name, fingerprint name, radius int DEFAULT 3,
-	method text DEFAULT NULL, text name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8,
-	within text[] DEFAULT '{}',
+	method text DEFAULT NULL, text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL,
+	within text[] DEFAULT '{}', checked_by regproc DEFAULT NULL,
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_keyed';
-COMMENT ON FUNCTION simhash_clusters_keyed(anyelement, regclass, name, name, int, text, name, float8, text[]) IS
+COMMENT ON FUNCTION simhash_clusters_keyed(
+	anyelement, regclass, name, name, int, text, name, float8, text[], regproc
+) IS
 	'as simhash_clusters, for keys that are not integers; key_type is NULL::uuid or the like, and '
 	'only its type is used';
 
 -- VOLATILE: it draws at random. Keys of any type come back as text.
 CREATE FUNCTION simhash_radius_report(
 	relation regclass, key name, fingerprint name, text name DEFAULT NULL, max_radius int DEFAULT 12,
-	sample int DEFAULT 2000,
+	sample int DEFAULT 2000, checked_by regproc DEFAULT NULL,
 	OUT distance int, OUT pairs bigint, OUT pairs_low bigint, OUT pairs_high bigint,
 	OUT compared int, OUT jaccard_mean float8, OUT jaccard_p5 float8, OUT jaccard_median float8,
-	OUT low_example text[], OUT median_example text[]
+	OUT low_example text[], OUT median_example text[], OUT passing float8
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE PARALLEL RESTRICTED COST 100000 ROWS 13 AS 'MODULE_PATHNAME', 'simhash_radius_report';
-COMMENT ON FUNCTION simhash_radius_report(regclass, name, name, name, int, int) IS
+COMMENT ON FUNCTION simhash_radius_report(regclass, name, name, name, int, int, regproc) IS
 	'for each distance up to max_radius the number of pairs, estimated from a sample of rows, with a 95 % '
-	'interval; and how similar the texts of up to 200 of them are, for the choice of a radius';
+	'interval; and how similar the texts of up to 200 of them are, for the choice of a radius, and which share '
+	'of these passes checked_by, a function as in simhash_pairs';
 
 CREATE FUNCTION simhash_cluster_number(fingerprint bigint, radius int DEFAULT 3) RETURNS int
 LANGUAGE c IMMUTABLE PARALLEL SAFE WINDOW COST 10000 AS 'MODULE_PATHNAME', 'simhash_cluster_number';
@@ -653,13 +664,13 @@ COMMENT ON FUNCTION simhash_refresh_clusters(regclass, boolean) IS
 
 CREATE FUNCTION simhash_catalog.clusters_among(
 	key_type anyelement, relation regclass, key name, fingerprint name, radius int, method text, text name,
-	min_jaccard float8, within text[], keys anyarray,
+	min_jaccard float8, within text[], checked_by regproc, keys anyarray,
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_among';
 COMMENT ON FUNCTION simhash_catalog.clusters_among(
-	anyelement, regclass, name, name, int, text, name, float8, text[], anyarray
+	anyelement, regclass, name, name, int, text, name, float8, text[], regproc, anyarray
 ) IS
 	'as simhash_clusters_keyed, of the rows with these keys; of all rows if keys is NULL';
 
@@ -713,7 +724,7 @@ BEGIN
 	END IF;
 	-- All else is checked as by simhash_clusters.
 	EXECUTE format('SELECT FROM simhash_catalog.clusters_among(NULL::%1$s, $1, $2, $3, $4, ''components'', $5, $6, $7, '
-		'ARRAY[]::%1$s[])', simhash_catalog.key_type($1, $2))
+		'NULL, ARRAY[]::%1$s[])', simhash_catalog.key_type($1, $2))
 	USING $1, $2, $3, $4, $7, $8, $5;
 END $$;
 COMMENT ON FUNCTION simhash_catalog.check_kept(regclass, name, name, int, text[], text, name, float8) IS

@@ -25,7 +25,7 @@
 DO $$ BEGIN
 	RAISE EXCEPTION 'a variable is missing: relation, key, fp and text have to be given' USING ERRCODE = 'invalid_parameter_value',
 		HINT = 'Usage: psql -X -q -f simhash_review.sql -v relation=TABLE -v key=COLUMN -v fp=COLUMN -v text=COLUMN '
-			'[-v radius=3] [-v jaccard=0.8] [-v keep=COLUMN] [-v method=leader] [-v seed=1] [-v max_pairs=1000000] '
+			'[-v radius=3] [-v jaccard=0.8] [-v checked_by=FUNCTION] [-v keep=COLUMN] [-v method=leader] [-v seed=1] [-v max_pairs=1000000] '
 			'[-v compared=20000] [-v examples=8] [-v clusters=10] [-v steps=on] > review.html';
 END $$;
 \endif
@@ -46,6 +46,11 @@ BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
 -- The relation is the caller's search_path's. All other names are the server's, or carry their schema: nobody's function or
 -- operator runs in place of one.
 SELECT :'relation'::pg_catalog.regclass::pg_catalog.oid AS relation_oid \gset
+-- The check is too: a name, or a name with the types of its arguments.
+\if :{?checked_by}
+SELECT CASE WHEN pg_catalog.strpos(:'checked_by', '(') OPERATOR(pg_catalog.>) 0 THEN CAST(CAST(:'checked_by' AS text) AS pg_catalog.regprocedure)
+	ELSE CAST(CAST(:'checked_by' AS text) AS pg_catalog.regproc) END::pg_catalog.oid AS check_oid \gset
+\endif
 SET LOCAL search_path = pg_catalog, pg_temp;
 SET LOCAL standard_conforming_strings = on;
 -- Rows come in the same order each time, and so the same are drawn.
@@ -69,13 +74,34 @@ SELECT format('%I.%I', nspname, relname) AS rel, coalesce((SELECT format_type(at
 FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = :relation_oid \gset
 SELECT count(*) AS rows, count(:"fp") AS fingerprints FROM :rel \gset
 
+-- What decides: a similarity, or a function of two texts or two rows.
+\if :{?check_oid}
+SELECT format('%I.%I(x.judged, y.judged)', nspname, proname) AS call, :check_oid::regprocedure AS check_name,
+	oidvectortypes(proargtypes) = 'text, text' AS of_texts
+FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE p.oid = :check_oid \gset
+\set least 'CAST(NULL AS numeric)'
+\set checked 'CAST(:check_oid AS regproc)'
+\set alike 'coalesce(:call, false)'
+\if :of_texts
+\set judged 't.:"text"'
+\else
+\set judged 't.*:::rel'
+\endif
+\else
+\set check_name ''
+\set least 'CAST(:''jaccard'' AS numeric)'
+\set checked 'CAST(NULL AS regproc)'
+\set alike 'jaccard >= CAST(:least AS float8)'
+\set judged NULL
+\endif
+
 -- ---------------------------------------------------------------- pairs
 
 SELECT setseed(:'seed'::bigint % 1000 / 1000.0) AS ignored \gset
 SELECT jsonb_agg(jsonb_build_object('distance', distance, 'pairs', pairs, 'low', pairs_low, 'high', pairs_high)) AS report,
 	sum(pairs) FILTER (WHERE distance <= :'radius'::int) AS estimate,
 	sum(pairs) FILTER (WHERE distance <= :'radius'::int) <= :'max_pairs'::bigint AS all_pairs
-FROM :"ext".simhash_radius_report(:relation_oid::regclass, :'key', :'fp', :'text', least(:'radius'::int + 3, 64)) \gset
+FROM :"ext".simhash_radius_report(:relation_oid::regclass, :'key', :'fp', :'text', least(:'radius'::int + 3, 64), checked_by => :checked) \gset
 
 -- Of more pairs than max_pairs, those among rows that are drawn.
 \if :all_pairs
@@ -84,7 +110,7 @@ FROM :"ext".simhash_radius_report(:relation_oid::regclass, :'key', :'fp', :'text
 \set pairs_found pair_drawn
 \endif
 WITH row_drawn AS MATERIALIZED (
-	SELECT row_number() OVER () AS number, (t.:"key")::text AS key, t.:"fp" AS fp FROM :rel t
+	SELECT row_number() OVER (ORDER BY t.:"key") AS number, (t.:"key")::text AS key, t.:"fp" AS fp FROM :rel t
 	WHERE t.:"fp" IS NOT NULL AND (hashtextextended((t.:"key")::text, :'seed') & :largest)
 		<= sqrt(:'max_pairs' / greatest(:estimate, 1)::float8) * :largest
 ), pair_drawn AS (
@@ -98,16 +124,18 @@ WITH row_drawn AS MATERIALIZED (
 ), drawn AS MATERIALIZED (
 	SELECT * FROM numbered WHERE lot <= :'compared' / greatest((SELECT count(*) FROM pair), 1)::float8 * :largest
 ), body AS MATERIALIZED (
-	SELECT w.key, t.:"text" AS body FROM :rel t
+	SELECT w.key, t.:"text" AS body, :judged AS judged FROM :rel t
 	JOIN (SELECT a AS key FROM drawn UNION SELECT b FROM drawn) w ON w.key = (t.:"key")::text
 ), compared AS MATERIALIZED (
-	SELECT d.*, jaccard, jaccard >= :'jaccard'::float8 AS alike
+	SELECT d.*, jaccard, :alike AS alike
 	FROM drawn d JOIN body x ON x.key = d.a JOIN body y ON y.key = d.b, :"ext".simhash_jaccard(x.body, y.body) AS jaccard
 	WHERE jaccard IS NOT NULL
 ), border AS (
-	SELECT kind, a, b, row_number() OVER (PARTITION BY kind ORDER BY lot, a, b) AS place
-	FROM (SELECT *, CASE WHEN alike AND jaccard < :'jaccard'::float8 + 0.05 THEN 'over'
-			WHEN NOT alike AND jaccard >= :'jaccard'::float8 - 0.05 THEN 'under'
+	-- Pairs near the least similarity. If a function decides, those whose similarity says the opposite.
+	SELECT kind, a, b, row_number() OVER (PARTITION BY kind ORDER BY opposite, lot, a, b) AS place
+	FROM (SELECT *, CASE WHEN :least IS NOT NULL THEN 0 WHEN alike THEN jaccard ELSE -jaccard END AS opposite,
+			CASE WHEN alike AND coalesce(jaccard < :least::float8 + 0.05, true) THEN 'over'
+			WHEN NOT alike AND coalesce(jaccard >= :least::float8 - 0.05, true) THEN 'under'
 			WHEN alike AND distance = :'radius'::int THEN 'bit' END AS kind FROM compared) c
 	WHERE kind IS NOT NULL
 )
@@ -125,7 +153,7 @@ SELECT (SELECT count(*) FROM pair) AS pairs,
 
 WITH member AS MATERIALIZED (
 	SELECT cluster_id::text AS cluster, key::text AS key FROM :"ext".simhash_clusters_keyed(CAST(NULL AS :key_type),
-		:relation_oid::regclass, :'key', :'fp', :'radius', :'method', :'text', :'jaccard')
+		:relation_oid::regclass, :'key', :'fp', :'radius', :'method', :'text', :least, checked_by => :checked)
 ), ranked AS MATERIALIZED (
 	SELECT m.*, row_number() OVER w AS place, count(*) OVER (PARTITION BY cluster) AS size, first_value(m.key) OVER w AS kept
 	FROM member m JOIN :rel t ON (t.:"key")::text = m.key
@@ -147,11 +175,12 @@ FROM ranked \gset
 SELECT :pairs <= 100000 AS steps \gset
 \endif
 SELECT coalesce(jsonb_agg(jsonb_build_object('radius', r, 'jaccard', j, 'groups', groups, 'members', members)), '[]') AS step_rows
-FROM (VALUES (:'radius'::int - 1, :'jaccard'::numeric), (:'radius'::int + 1, :'jaccard'::numeric),
-		(:'radius'::int, :'jaccard'::numeric - 0.05), (:'radius'::int, :'jaccard'::numeric + 0.05)) AS step (r, j),
+FROM (VALUES (:'radius'::int - 1, :least), (:'radius'::int + 1, :least),
+		(:'radius'::int, :least - 0.05), (:'radius'::int, :least + 0.05)) AS step (r, j),
 	LATERAL (SELECT count(DISTINCT cluster_id::text) AS groups, count(*) AS members
-		FROM :"ext".simhash_clusters_keyed(CAST(NULL AS :key_type), :relation_oid::regclass, :'key', :'fp', r, :'method', :'text', j)) c
-WHERE :'steps'::boolean AND r BETWEEN 0 AND 64 AND j BETWEEN 0 AND 1 \gset
+		FROM :"ext".simhash_clusters_keyed(CAST(NULL AS :key_type), :relation_oid::regclass, :'key', :'fp', r, :'method', :'text', j,
+			checked_by => :checked)) c
+WHERE :'steps'::boolean AND r BETWEEN 0 AND 64 AND coalesce(j BETWEEN 0 AND 1, r <> :'radius'::int) \gset
 
 -- ---------------------------------------------------------------- differing words of all pairs that are shown
 
@@ -186,7 +215,8 @@ FROM short \gset
 -- ---------------------------------------------------------------- safe for HTML
 
 SELECT jsonb_build_object('relation', :'rel', 'key', :'key', 'fp', :'fp', 'text', :'text', 'keep', :'keep',
-	'radius', :'radius'::int, 'jaccard', :'jaccard'::numeric, 'shown', :'shown'::jsonb, 'keys', :'keys'::jsonb,
+	'radius', :'radius'::int, 'counts', CASE WHEN :least IS NULL THEN format('%s returns true', :'check_name')
+		ELSE format('their texts have a similarity of %s or more', :least) END, 'shown', :'shown'::jsonb, 'keys', :'keys'::jsonb,
 	'select', format('SELECT * FROM %s WHERE %I IN', :'rel', :'key'),
 	'delete', format(E'BEGIN;\nLOCK TABLE %1$s IN SHARE ROW EXCLUSIVE MODE;\nDELETE FROM %1$s WHERE %2$I IN (\n    '
 		'SELECT key FROM (\n        '
@@ -194,7 +224,7 @@ SELECT jsonb_build_object('relation', :'rel', 'key', :'key', 'fp', :'fp', 'text'
 		'FROM %4$I.simhash_clusters_keyed(NULL::%5$s, %6$L, %2$L, %7$L, %8$s, %9$L, %10$L, %11$s) c\n        '
 		'JOIN %1$s t ON t.%2$I = c.key) ranked\n    WHERE place > 1);\n-- COMMIT; or ROLLBACK;',
 		:'rel', :'key', :'keep', :'ext', :'key_type', :'rel', :'fp', :'radius'::int, :'method', :'text',
-		:'jaccard'::numeric))::text AS page \gset
+		coalesce(:least::text, format('checked_by => %L::regprocedure', :'check_name'))))::text AS page \gset
 
 -- Texts are changed as they stand in JSON, in which a backslash begins an escape. Characters that cannot be seen, or that turn
 -- what follows around, are shown as such.
@@ -249,9 +279,9 @@ pre { background: var(--box); border-radius: .5rem; padding: .75rem; white-space
 <body>$$;
 
 SELECT format('<h1>Near-duplicates of <bdi>%s</bdi></h1>
-<p class="quiet">Two rows are near-duplicates here if their fingerprints, <bdi>%s</bdi>, differ in at most %s bits and their texts, '
-	'<bdi>%s</bdi>, have a similarity of %s or more. Read on %s.</p>',
-	p->>'relation', p->>'fp', p->>'radius', p->>'text', p->>'jaccard', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'))
+<p class="quiet">Two rows are near-duplicates here if their fingerprints, <bdi>%s</bdi>, differ in at most %s bits and <bdi>%s</bdi>. '
+	'Texts are those of <bdi>%s</bdi>. Read on %s.</p>',
+	p->>'relation', p->>'fp', p->>'radius', p->>'counts', p->>'text', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'))
 FROM (SELECT :'page'::jsonb) AS page (p);
 
 SELECT '<dl>' || string_agg(format('<div><dt>%s</dt><dd id="%s">%s</dd></div>', label, id, to_char(n, 'FM999,999,999,999,990')),
@@ -311,12 +341,12 @@ WITH bar AS (
 ), labelled AS (
 	SELECT chart, bars, cells, 'How far apart' AS title, 'bits that differ' AS axis, 'radius ' || :'radius' AS limit_is,
 		4 + 390.0 / places * (:'radius'::int + 1) AS limit_x,
-		'Pairs by distance, on a logarithmic scale. Blue is the share whose texts are alike enough. '
+		'Pairs by distance, on a logarithmic scale. Blue is the share that counts. '
 			|| CASE WHEN :'all_pairs'::boolean THEN 'Right of the line' ELSE 'All numbers are' END
 			|| ' estimated from a sample of rows.' AS caption
 	FROM chart WHERE chart = 'distance'
 	UNION ALL
-	SELECT chart, bars, cells, 'How alike', 'similarity of the texts', 'at least ' || :'jaccard', 4 + 390 * :'jaccard'::numeric,
+	SELECT chart, bars, cells, 'How alike', 'similarity of the texts', 'at least ' || :least, 4 + 390 * :least,
 		format('The %s pairs whose texts were compared%s, on a logarithmic scale.', to_char(:texts_compared, 'FM999,999,999,990'),
 			CASE WHEN NOT :'all_pairs'::boolean THEN ', among rows drawn at random' END)
 	FROM chart WHERE chart = 'similarity'
@@ -324,13 +354,15 @@ WITH bar AS (
 SELECT '<div class="charts">' || string_agg(format('<figure><h2>%s</h2>
 <svg viewBox="0 0 400 200" role="img" aria-label="%s"><line x1="5" y1="165.5" x2="395" y2="165.5"/>
 %s
-<line class="limit" x1="%s" y1="22" x2="%4$s" y2="165"/><text class="limit" x="%5$s" y="14">%6$s</text>
-<text x="200" y="197">%7$s</text></svg>
-<figcaption>%8$s</figcaption>
+%s
+<text x="200" y="197">%s</text></svg>
+<figcaption>%s</figcaption>
 <details><summary>The numbers</summary><div class="scroll"><table>
-<tr><th>%7$s</th><th>pairs</th><th>95 %% interval</th><th>alike enough</th></tr>
-%9$s</table></div></details></figure>', title, title || ': ' || axis, bars, round(limit_x, 1),
-	round(least(greatest(limit_x, 40), 350), 1), limit_is, axis, caption, cells), E'\n' ORDER BY chart) || '</div>'
+<tr><th>%5$s</th><th>pairs</th><th>95 %% interval</th><th>count</th></tr>
+%7$s</table></div></details></figure>', title, title || ': ' || axis, bars,
+	CASE WHEN limit_x IS NOT NULL THEN format('<line class="limit" x1="%1$s" y1="22" x2="%1$s" y2="165"/>'
+		'<text class="limit" x="%2$s" y="14">%3$s</text>',
+		round(limit_x, 1), round(least(greatest(limit_x, 40), 350), 1), limit_is) END, axis, caption, cells), E'\n' ORDER BY chart) || '</div>'
 FROM labelled;
 
 SELECT '<h2>What one step changes</h2>' || CASE WHEN :'steps'::boolean THEN '' ELSE '<p>Not computed: add -v steps=on.</p>' END
@@ -340,15 +372,19 @@ SELECT '<h2>What one step changes</h2>' || CASE WHEN :'steps'::boolean THEN '' E
 		coalesce(this, to_char(members - groups - (:members - :groups), 'FMSG999,999,999,990'))), E'\n' ORDER BY radius, jaccard DESC)
 	|| '</table></div>'
 FROM (SELECT *, NULL AS this FROM jsonb_to_recordset(:'step_rows') AS s (radius int, jaccard numeric, groups bigint, members bigint)
-	UNION ALL SELECT :'radius', :'jaccard', :groups, :members, 'this page') s;
+	UNION ALL SELECT :'radius', :least, :groups, :members, 'this page') s;
 
 -- ---- rows
 
-SELECT format('<h2>Pairs at the border</h2><p class="quiet">Drawn at random, the same each time with one seed (%s). '
-	'<del>Only the first row</del> has these words, <ins>only the second</ins> those. '
-	'<ins><strong>What has a frame</strong></ins> makes another text for simhash_same. Longer texts are shortened.</p>', :'seed'::bigint)
-	|| coalesce(string_agg(CASE WHEN place = 1 THEN format('<h3>%s</h3>', CASE kind WHEN 'under' THEN 'Not alike enough, by 0.05 or less'
-			WHEN 'over' THEN 'Alike enough, by less than 0.05' ELSE 'Alike enough, at the last bit' END) ELSE '' END
+SELECT format('<h2>Pairs at the border</h2><p class="quiet">%s<del>Only the first row</del> has these words, '
+	'<ins>only the second</ins> those. <ins><strong>What has a frame</strong></ins> makes another text for simhash_same. '
+	'Longer texts are shortened.</p>',
+	CASE WHEN :least IS NOT NULL THEN format('Drawn at random, the same each time with one seed (%s). ', :'seed'::bigint) END)
+	|| coalesce(string_agg(CASE WHEN place = 1 THEN format('<h3>%s</h3>', CASE
+			WHEN :least IS NULL AND kind = 'under' THEN 'Do not count, the most alike of them'
+			WHEN :least IS NULL THEN 'Count, the least alike of them'
+			WHEN kind = 'under' THEN 'Not alike enough, by 0.05 or less'
+			WHEN kind = 'over' THEN 'Alike enough, by less than 0.05' ELSE 'Alike enough, at the last bit' END) ELSE '' END
 		|| format('<div class="row"><p class="quiet"><bdi><code>%s</code></bdi> and <bdi><code>%s</code></bdi>: %s bits, similarity %s</p>'
 			'<p dir="auto">%s</p></div>', a, b, distance, trunc(jaccard::numeric, 2), words), E'\n' ORDER BY kind DESC, place),
 		'<p>There are none.</p>')

@@ -26,7 +26,8 @@
 //! * `row`: turns a row of any type into columns of canonical text.
 //! * [`index`]: the access method `simhash`.
 //! * [`planner`]: makes `fp <~> $1 <= 3` an index condition; selectivity.
-//! * [`pairs`], [`clusters`]: all near-duplicates of a table, in pairs and in groups.
+//! * [`pairs`], [`clusters`]: all near-duplicates of a table, in pairs and in groups;
+//!   `checked_pairs`: those that pass a check.
 //! * `records`: pairs of records, by what few others have.
 //! * [`routes`]: rows that are spread over several servers.
 //! * [`hashes`]: hashes that people have already, as fingerprints.
@@ -42,6 +43,7 @@
 
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
+mod checked_pairs;
 mod citus;
 pub mod clusters;
 mod errors;

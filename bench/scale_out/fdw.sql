@@ -44,8 +44,8 @@ FROM (VALUES ('whole', nearest_of('whole', 'a.fp')),
 	('a LIMIT a server, async', format('SELECT * FROM (%s OFFSET 0) y ORDER BY d LIMIT 10', three_of(nearest_of('async_%', 'a.fp'))))) v (way, sql);
 INSERT INTO way (what, way, most, sql) VALUES
 	('10,000 new rows against all', 'whole', 5, 'SELECT q.n AS a, t.id AS b FROM batch q JOIN whole t ON t.fp <~> q.fp <= 3'),
-	('10,000 new rows against all', 'whole, simhash_pairs', 5, 'SELECT a, b FROM simhash_pairs(''batch'', ''n'', ''fp'', ''whole'', ''id'', ''fp'')'),
-	('10,000 new rows against all', 'simhash_pairs, fetch_10000', 5, 'SELECT a, b FROM simhash_pairs(''batch'', ''n'', ''fp'', ''fetch_10000'', ''id'', ''fp'')'),
+	('10,000 new rows against all', 'whole, simhash_pairs', 5, 'SELECT a, b FROM simhash_pairs_between(''batch'', ''n'', ''fp'', ''whole'', ''id'', ''fp'')'),
+	('10,000 new rows against all', 'simhash_pairs, fetch_10000', 5, 'SELECT a, b FROM simhash_pairs_between(''batch'', ''n'', ''fp'', ''fetch_10000'', ''id'', ''fp'')'),
 	('10,000 new rows against all', 'a search a row, async', 1, 'SELECT q.n AS a, x.id AS b FROM batch q, LATERAL (SELECT id FROM async t WHERE t.fp <~> q.fp <= 3 OFFSET 0) x'),
 	('10,000 new rows against all', 'copies on the servers, joined there', 5, 'SELECT q.n AS a, t.id AS b FROM question q JOIN fetch_10000 t ON q.part = t.part AND t.fp <~> q.fp <= 3'),
 	('10,000 new rows, copied to three servers', 'batch_size 1000', 5, 'INSERT INTO copied SELECT part, n, fp FROM batch, generate_series(0, 2) part');

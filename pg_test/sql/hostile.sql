@@ -50,7 +50,7 @@ CREATE FUNCTION differ(asked text, meant text) RETURNS SETOF text LANGUAGE sql A
 $$;
 SELECT differ(asked, meant) FROM (VALUES
 	('SELECT * FROM simhash_pairs(''[s A].[t A]'', ''{id A}'', ''{fp A}'', 3, ARRAY[''{tenant A}''])', 'SELECT * FROM simhash_pairs(''plain'', ''id'', ''fp'', 3, ''{tenant}'')'),
-	('SELECT * FROM simhash_pairs(''[s A].[t A]'', ''{id A}'', ''{fp A}'', ''plain'', ''id'', ''fp'', 3)', 'SELECT * FROM simhash_pairs(''plain'', ''id'', ''fp'', ''plain'', ''id'', ''fp'', 3)'),
+	('SELECT * FROM simhash_pairs_between(''[s A].[t A]'', ''{id A}'', ''{fp A}'', ''plain'', ''id'', ''fp'', 3)', 'SELECT * FROM simhash_pairs_between(''plain'', ''id'', ''fp'', ''plain'', ''id'', ''fp'', 3)'),
 	('SELECT * FROM simhash_clusters(''[s A].[t A]'', ''{id A}'', ''{fp A}'', 3, text => ''{body A}'')', 'SELECT * FROM simhash_clusters(''plain'', ''id'', ''fp'', 3, text => ''body'')'),
 	('SELECT * FROM simhash_radius_report(''[s A].[t A]'', ''{id A}'', ''{fp A}'', ''{body A}'')', 'SELECT * FROM simhash_radius_report(''plain'', ''id'', ''fp'', ''body'')'),
 	('SELECT 1, count(*) FROM simhash_index_verify(''[s A].[index A]'', true)', 'SELECT 1, 0'),

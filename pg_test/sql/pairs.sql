@@ -217,8 +217,8 @@ CREATE TABLE without_order (id int, j json, "J 2" json, fp bigint);
 INSERT INTO without_order VALUES (1, '{"id": 1}', '[1]', 1), (2, '{"id": 2}', '[2]', 1);
 SELECT * FROM simhash_pairs('without_order', 'j', 'fp');
 SELECT * FROM simhash_pairs_keyed(NULL::text, 'without_order', 'J 2', 'fp', 3);
-SELECT * FROM simhash_pairs('without_order', 'id', 'fp', 'without_order', 'j', 'fp');
-SELECT * FROM simhash_pairs_keyed(NULL::int, NULL::json, 'without_order', 'id', 'fp', 'without_order', 'J 2', 'fp');
+SELECT * FROM simhash_pairs_between('without_order', 'id', 'fp', 'without_order', 'j', 'fp');
+SELECT * FROM simhash_pairs_between_keyed(NULL::int, NULL::json, 'without_order', 'id', 'fp', 'without_order', 'J 2', 'fp');
 CREATE VIEW with_order AS SELECT "J 2"::text AS j, fp FROM without_order;
 SELECT * FROM simhash_pairs_keyed(NULL::text, 'with_order', 'j', 'fp', 3);
 -- An expression is not a column.

@@ -1,5 +1,5 @@
--- simhash_pairs of two relations: every pair of a row of one and a row of the other once, the same as brute
--- force finds, whatever the relations, the types of their keys and the memory.
+-- simhash_pairs_between: every pair of a row of one relation and a row of another once, the same as brute force finds, whatever
+-- the relations, the types of their keys and the memory.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA pairs_across;
@@ -32,7 +32,7 @@ $$;
 -- Pairs that one side has and the other has not, and pairs that come twice.
 CREATE FUNCTION faults(k int) RETURNS TABLE (pairs bigint, missing bigint, wrong bigint, twice bigint) LANGUAGE sql AS $$
 	WITH found AS MATERIALIZED (
-		SELECT * FROM simhash_pairs('pairs_across.batch', 'number', 'print', 'pairs_across.corpus', 'id', 'fp', k)),
+		SELECT * FROM simhash_pairs_between('pairs_across.batch', 'number', 'print', 'pairs_across.corpus', 'id', 'fp', k)),
 	wanted AS MATERIALIZED (SELECT * FROM pairs_across.brute_force(k))
 	SELECT (SELECT count(*) FROM wanted),
 		(SELECT count(*) FROM (SELECT * FROM wanted EXCEPT SELECT * FROM found) x),
@@ -64,12 +64,12 @@ BEGIN
 	INTO same USING k;
 	RETURN same;
 END $$;
-SELECT same_as(3, $$SELECT * FROM simhash_pairs('batch', 'number', 'print', 'corpus', 'id', 'fp')$$) AS default_radius;
-SELECT same_as(4, $$SELECT b, a, distance FROM simhash_pairs('corpus', 'id', 'fp', 'batch', 'number', 'print', 4)$$) AS other_way;
+SELECT same_as(3, $$SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 'corpus', 'id', 'fp')$$) AS default_radius;
+SELECT same_as(4, $$SELECT b, a, distance FROM simhash_pairs_between('corpus', 'id', 'fp', 'batch', 'number', 'print', 4)$$) AS other_way;
 SELECT same_as(2, $$SELECT number, id, print <~> fp FROM batch JOIN corpus ON fp <~> print <= 2$$) AS join_through_the_index;
-SELECT same_as(2, $$SELECT * FROM simhash_pairs(relation_a => 'batch', key_a => 'number', fingerprint_a => 'print',
+SELECT same_as(2, $$SELECT * FROM simhash_pairs_between(relation_a => 'batch', key_a => 'number', fingerprint_a => 'print',
 	relation_b => 'corpus', key_b => 'id', fingerprint_b => 'fp', radius => 2)$$) AS named;
-PREPARE untyped AS SELECT count(*) > 0 AS found FROM simhash_pairs($1, $2, $3, $4, $5, $6, $7);
+PREPARE untyped AS SELECT count(*) > 0 AS found FROM simhash_pairs_between($1, $2, $3, $4, $5, $6, $7);
 EXECUTE untyped ('batch', 'number', 'print', 'corpus', 'id', 'fp', 1);
 
 -- Every radius, on rows among which are the ends of the range and equal ones. The same relation on both sides: then a
@@ -79,29 +79,29 @@ CREATE TABLE small AS SELECT i AS id, CASE i % 4 WHEN 0 THEN hashint8extended(i,
 CREATE TABLE small_pairs AS SELECT x.id::bigint AS a, y.id::bigint AS b, bit_count((x.fp # y.fp)::bit(64))::int AS distance
 FROM small x, small y;
 SELECT count(*) AS radii, sum((SELECT count(*) FROM (TABLE small_pairs) w WHERE distance <= k)) AS pairs,
-	sum((SELECT count(*) FROM (SELECT * FROM simhash_pairs('small', 'id', 'fp', 'small', 'id', 'fp', k) EXCEPT ALL SELECT * FROM small_pairs WHERE distance <= k) w)) AS wrong,
-	sum((SELECT count(*) FROM (SELECT * FROM small_pairs WHERE distance <= k EXCEPT ALL SELECT * FROM simhash_pairs('small', 'id', 'fp', 'small', 'id', 'fp', k)) w)) AS missing
+	sum((SELECT count(*) FROM (SELECT * FROM simhash_pairs_between('small', 'id', 'fp', 'small', 'id', 'fp', k) EXCEPT ALL SELECT * FROM small_pairs WHERE distance <= k) w)) AS wrong,
+	sum((SELECT count(*) FROM (SELECT * FROM small_pairs WHERE distance <= k EXCEPT ALL SELECT * FROM simhash_pairs_between('small', 'id', 'fp', 'small', 'id', 'fp', k)) w)) AS missing
 FROM generate_series(0, 64) k;
 
 -- Keys of other types, of each side its own.
 SELECT same_as(4, $$SELECT x.number, y.id, p.distance
-	FROM simhash_pairs_keyed(NULL::uuid, NULL::text, 'batch', 'u', 'print', 'corpus', 'name', 'fp', 4) p
+	FROM simhash_pairs_between_keyed(NULL::uuid, NULL::text, 'batch', 'u', 'print', 'corpus', 'name', 'fp', 4) p
 	JOIN batch x ON x.u = p.a JOIN corpus y ON y.name = p.b$$) AS uuid_and_text;
 SET work_mem = '64kB';
 SELECT same_as(4, $$SELECT y.number, x.id, p.distance
-	FROM simhash_pairs_keyed(NULL::text, NULL::uuid, 'corpus', 'name', 'fp', 'batch', 'u', 'print', 4) p
+	FROM simhash_pairs_between_keyed(NULL::text, NULL::uuid, 'corpus', 'name', 'fp', 'batch', 'u', 'print', 4) p
 	JOIN corpus x ON x.name = p.a JOIN batch y ON y.u = p.b$$) AS text_and_uuid_in_files;
 RESET work_mem;
 SELECT same_as(3, $$SELECT p.a, y.id, p.distance
-	FROM simhash_pairs_keyed(NULL::bigint, NULL::text, 'batch', 'number', 'print', 'corpus', 'name', 'fp') p
+	FROM simhash_pairs_between_keyed(NULL::bigint, NULL::text, 'batch', 'number', 'print', 'corpus', 'name', 'fp') p
 	JOIN corpus y ON y.name = p.b$$) AS bigint_and_text;
 SELECT DISTINCT pg_typeof(a) AS a, pg_typeof(b) AS b
-FROM simhash_pairs_keyed(NULL::bigint, NULL::int, 'batch', 'number', 'print', 'corpus', 'id', 'fp', 0);
-SELECT same_as(3, $$SELECT * FROM simhash_pairs_keyed(NULL::numeric, NULL::numeric, 'batch', 'number', 'print', 'corpus', 'id', 'fp')$$) AS numeric;
+FROM simhash_pairs_between_keyed(NULL::bigint, NULL::int, 'batch', 'number', 'print', 'corpus', 'id', 'fp', 0);
+SELECT same_as(3, $$SELECT * FROM simhash_pairs_between_keyed(NULL::numeric, NULL::numeric, 'batch', 'number', 'print', 'corpus', 'id', 'fp')$$) AS numeric;
 -- Two keys that are not told apart are two rows.
 CREATE TABLE twice (id text, fp bigint);
 INSERT INTO twice VALUES ('a', 1), ('a', 1), ('b', 3);
-SELECT * FROM simhash_pairs_keyed(NULL::text, NULL::text, 'twice', 'id', 'fp', 'twice', 'id', 'fp', 1) ORDER BY 1, 2, 3;
+SELECT * FROM simhash_pairs_between_keyed(NULL::text, NULL::text, 'twice', 'id', 'fp', 'twice', 'id', 'fp', 1) ORDER BY 1, 2, 3;
 
 -- Views, partitions, nothing, a query through a view, the same rows under other names.
 CREATE TABLE parts (id int, fp bigint) PARTITION BY RANGE (id);
@@ -109,15 +109,15 @@ CREATE TABLE part_1 PARTITION OF parts FOR VALUES FROM (0) TO (700);
 CREATE TABLE part_2 PARTITION OF parts FOR VALUES FROM (700) TO (9999);
 INSERT INTO parts SELECT id, fp FROM corpus;
 CREATE VIEW "the Batch" AS SELECT number + 0 AS "Number", print # 0 AS "the fp" FROM batch;
-SELECT same_as(3, $$SELECT * FROM simhash_pairs('"the Batch"', 'Number', 'the fp', 'parts', 'id', 'fp')$$) AS view_and_partitions;
+SELECT same_as(3, $$SELECT * FROM simhash_pairs_between('"the Batch"', 'Number', 'the fp', 'parts', 'id', 'fp')$$) AS view_and_partitions;
 CREATE TEMP TABLE nothing (id int, fp bigint);
-SELECT * FROM simhash_pairs('nothing', 'id', 'fp', 'corpus', 'id', 'fp');
-SELECT * FROM simhash_pairs('corpus', 'id', 'fp', 'nothing', 'id', 'fp', 64);
+SELECT * FROM simhash_pairs_between('nothing', 'id', 'fp', 'corpus', 'id', 'fp');
+SELECT * FROM simhash_pairs_between('corpus', 'id', 'fp', 'nothing', 'id', 'fp', 64);
 -- Both are read under one snapshot, which sees the transaction's own changes.
 BEGIN;
 DELETE FROM batch WHERE number > 2;
 UPDATE batch SET print = 42 WHERE number = 1;
-SELECT a, count(*) FROM simhash_pairs('batch', 'number', 'print', 'corpus', 'id', 'fp', 0) GROUP BY a ORDER BY a;
+SELECT a, count(*) FROM simhash_pairs_between('batch', 'number', 'print', 'corpus', 'id', 'fp', 0) GROUP BY a ORDER BY a;
 ROLLBACK;
 
 -- Whose rows: the caller's, of both.
@@ -125,38 +125,38 @@ CREATE ROLE across_reader;
 GRANT USAGE ON SCHEMA pairs_across TO across_reader;
 GRANT SELECT ON corpus TO across_reader;
 SET ROLE across_reader;
-SELECT count(*) FROM simhash_pairs('corpus', 'id', 'fp', 'batch', 'number', 'print');
+SELECT count(*) FROM simhash_pairs_between('corpus', 'id', 'fp', 'batch', 'number', 'print');
 RESET ROLE;
 GRANT SELECT ON batch, all_pairs TO across_reader;
 CREATE POLICY few ON batch TO across_reader USING (number <= 100);
 ALTER TABLE batch ENABLE ROW LEVEL SECURITY;
 SET ROLE across_reader;
 SELECT count(*) > 0 AS found, max(a) <= 100 AS own_rows, count(*) = (SELECT count(*) FROM brute_force(3) WHERE a <= 100) AS all_of_them
-FROM simhash_pairs('batch', 'number', 'print', 'corpus', 'id', 'fp');
+FROM simhash_pairs_between('batch', 'number', 'print', 'corpus', 'id', 'fp');
 RESET ROLE;
 ALTER TABLE batch DISABLE ROW LEVEL SECURITY;
 
 -- Errors.
-SELECT * FROM simhash_pairs('batch', 'u', 'print', 'corpus', 'id', 'fp');
-SELECT * FROM simhash_pairs('batch', 'number', 'print', 'corpus', 'name', 'fp');
-SELECT * FROM simhash_pairs_keyed(NULL::uuid, NULL::smallint, 'batch', 'u', 'print', 'corpus', 'id', 'fp');
-SELECT * FROM simhash_pairs('batch', 'number', 'u', 'corpus', 'id', 'fp');
-SELECT * FROM simhash_pairs('batch', 'number', 'print', 'corpus', 'id', 'name');
-SELECT * FROM simhash_pairs('batch', 'number', 'print', 'corpus', 'nope', 'fp');
-SELECT * FROM simhash_pairs(NULL, 'number', 'print', 'corpus', 'id', 'fp');
-SELECT * FROM simhash_pairs('batch', 'number', 'print', NULL, 'id', 'fp');
-SELECT * FROM simhash_pairs('batch', 'number', 'print', 'corpus', 'id', NULL);
-SELECT * FROM simhash_pairs('batch', 'number', 'print', 'corpus', 'id', 'fp', 65);
-SELECT * FROM simhash_pairs('batch', 'number', 'print', 4294967290::oid, 'id', 'fp');
+SELECT * FROM simhash_pairs_between('batch', 'u', 'print', 'corpus', 'id', 'fp');
+SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 'corpus', 'name', 'fp');
+SELECT * FROM simhash_pairs_between_keyed(NULL::uuid, NULL::smallint, 'batch', 'u', 'print', 'corpus', 'id', 'fp');
+SELECT * FROM simhash_pairs_between('batch', 'number', 'u', 'corpus', 'id', 'fp');
+SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 'corpus', 'id', 'name');
+SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 'corpus', 'nope', 'fp');
+SELECT * FROM simhash_pairs_between(NULL, 'number', 'print', 'corpus', 'id', 'fp');
+SELECT * FROM simhash_pairs_between('batch', 'number', 'print', NULL, 'id', 'fp');
+SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 'corpus', 'id', NULL);
+SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 'corpus', 'id', 'fp', 65);
+SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 4294967290::oid, 'id', 'fp');
 CREATE TABLE keyless (id int, fp bigint);
 INSERT INTO keyless VALUES (NULL, 42);
-SELECT * FROM simhash_pairs('batch', 'number', 'print', 'keyless', 'id', 'fp');
+SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 'keyless', 'id', 'fp');
 -- A type that is forgotten is no other argument.
 \set VERBOSITY sqlstate
-SELECT * FROM simhash_pairs_keyed(NULL::uuid, 'batch', 'u', 'print', 'corpus', 'name', 'fp');
-SELECT * FROM simhash_pairs_keyed(NULL::uuid, 'batch', 'u', 'print', 'corpus', 'name', 'fp', 4);
-SELECT * FROM simhash_pairs('batch', 'number', 'print', 'corpus');
-SELECT * FROM simhash_pairs('batch', 'number', 'print', 'corpus', 'id');
+SELECT * FROM simhash_pairs_between_keyed(NULL::uuid, 'batch', 'u', 'print', 'corpus', 'name', 'fp');
+SELECT * FROM simhash_pairs_between_keyed(NULL::uuid, 'batch', 'u', 'print', 'corpus', 'name', 'fp', 4);
+SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 'corpus');
+SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 'corpus', 'id');
 \set VERBOSITY default
 
 DROP OWNED BY across_reader;

@@ -31,17 +31,17 @@ END $$;
 CREATE TABLE asked AS SELECT * FROM (VALUES ('{tenant}'::text[]), ('{tenant,the Lang}'), ('{the Lang,tenant}'), ('{}')) w (within), unnest('{0,3,64}'::int[]) k;
 SELECT within, k, f.* FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''fp'', $1, $2)', k, within) f ORDER BY 1, 2;
 SELECT within, k, f.* FROM asked, faults('pairs_across',
-	'simhash_pairs_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f ORDER BY 1, 2;
+	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f ORDER BY 1, 2;
 SET work_mem = '64kB';
 SELECT within, k, f.* FROM asked, faults('pairs_across',
-	'simhash_pairs_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f WHERE k = 3 ORDER BY 1;
+	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f WHERE k = 3 ORDER BY 1;
 RESET work_mem;
 -- With a worker for each group, in the middle of the query that reads them.
 SET min_parallel_table_scan_size = 0;
 SET parallel_setup_cost = 1e9;
 SELECT within, k, f.* FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''fp'', $1, $2)', k, within) f WHERE k = 3 ORDER BY 1;
 SELECT within, k, f.* FROM asked, faults('pairs_across',
-	'simhash_pairs_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f WHERE k = 3 ORDER BY 1;
+	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f WHERE k = 3 ORDER BY 1;
 -- And where the query that reads them is parallel itself.
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -72,7 +72,7 @@ SELECT a, b FROM simhash_pairs('odd', 'id', 'fp', 0, '{n}') ORDER BY 1, 2;
 SELECT a, b FROM simhash_pairs('odd', 'id', 'fp', 0, '{p}') ORDER BY 1, 2;
 SELECT a, b FROM simhash_pairs('odd', 'id', 'fp', 0, '{n,p}') ORDER BY 1, 2;
 -- Rows of two relations that have the same key.
-SELECT a, b FROM simhash_pairs('odd', 'id', 'fp', 'odd', 'id', 'fp', 0, '{id}') ORDER BY 1, 2;
+SELECT a, b FROM simhash_pairs_between('odd', 'id', 'fp', 'odd', 'id', 'fp', 0, '{id}') ORDER BY 1, 2;
 
 -- Clusters: those of each tenant alone.
 CREATE VIEW of_tenant AS SELECT * FROM t WHERE tenant = current_setting('pairs_within.tenant')::int;
@@ -108,11 +108,11 @@ SELECT * FROM simhash_pairs('wrong', 'id', 'fp', 3, NULL);
 SELECT * FROM simhash_pairs('wrong', 'id', 'fp', 3, '{fp}');
 SELECT * FROM simhash_clusters('wrong', 'id', 'fp', within => '{id}');
 SELECT * FROM simhash_clusters_keyed(NULL::int, 'wrong', 'id', 'fp', within => '{nope}');
-SELECT * FROM simhash_pairs('wrong', 'id', 'fp', 'same_keys', 'id', 'fp', 3, '{j}');
-SELECT * FROM simhash_pairs('same_keys', 'id', 'fp', 'wrong', 'id', 'fp', 3, '{fp}');
-SELECT * FROM simhash_pairs('t', 'id', 'fp', 'wrong', 'id', 'fp', 3, '{the Lang}');
+SELECT * FROM simhash_pairs_between('wrong', 'id', 'fp', 'same_keys', 'id', 'fp', 3, '{j}');
+SELECT * FROM simhash_pairs_between('same_keys', 'id', 'fp', 'wrong', 'id', 'fp', 3, '{fp}');
+SELECT * FROM simhash_pairs_between('t', 'id', 'fp', 'wrong', 'id', 'fp', 3, '{the Lang}');
 \set VERBOSITY sqlstate
-SELECT * FROM simhash_pairs('same_keys', 'id', 'fp', 'wrong', 'id', 'fp', 3, '{tenant}');
+SELECT * FROM simhash_pairs_between('same_keys', 'id', 'fp', 'wrong', 'id', 'fp', 3, '{tenant}');
 SELECT * FROM simhash_pairs('t', 'id', 'fp', 3, 'tenant');
 \set VERBOSITY default
 

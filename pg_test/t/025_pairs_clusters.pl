@@ -39,7 +39,7 @@ my %call = (
 	'clusters' => "SELECT count(*) FROM simhash_clusters('t', 'id', 'fp', 8)",
 	'the radius report' => "SELECT * FROM simhash_radius_report('copied', 'id', 'fp', max_radius => 3, sample => 100)",
 	'the window function' => 'SELECT max(simhash_cluster_number) FROM (SELECT simhash_cluster_number(fp, 8) OVER () FROM t) x',
-	'pairs of two relations' => "SELECT count(*) FROM simhash_pairs('even', 'id', 'fp', 't', 'id', 'fp', 9)",
+	'pairs of two relations' => "SELECT count(*) FROM simhash_pairs_between('even', 'id', 'fp', 't', 'id', 'fp', 9)",
 	'pairs within' => "SELECT count(*) FROM simhash_pairs('halves', 'id', 'fp', 9, '{half}')",
 	'pairs of equal rows' => "SELECT count(*) FROM simhash_pairs('equal', 'id', 'fp', 0)");
 for my $what (sort keys %call)
@@ -188,7 +188,7 @@ like($err, qr/temporary file size exceeds "?temp_file_limit"? \(4096kB\)/, 'pair
 is(temporary_files(), 0, 'pairs of a clustering: no file is left');
 # The same of two relations and of rows that are equal in a column: the pairs of the whole table say what they are.
 ($status, $out, $err) = $node->psql('postgres',
-	"SET work_mem = '1MB'; SET temp_file_limit = '4MB'; SELECT count(*) FROM simhash_pairs('even', 'id', 'fp', 't', 'id', 'fp', 0)");
+	"SET work_mem = '1MB'; SET temp_file_limit = '4MB'; SELECT count(*) FROM simhash_pairs_between('even', 'id', 'fp', 't', 'id', 'fp', 0)");
 like($err, qr/temporary file size exceeds "?temp_file_limit"? \(4096kB\)/, 'two relations: temp_file_limit is kept');
 is(temporary_files(), 0, 'and leaves no file');
 for my $memory ('256kB', '64MB')
@@ -198,7 +198,7 @@ SET work_mem = '$memory';
 CREATE TEMP TABLE p AS SELECT * FROM simhash_pairs('t', 'id', 'fp', 7);
 SELECT count(*) > 10, count(*) = (SELECT count(*) FROM p WHERE (a + b) % 2 = 1),
 	sum(a::numeric * b * distance) = (SELECT sum(a::numeric * b * distance) FROM p WHERE (a + b) % 2 = 1)
-FROM simhash_pairs('even', 'id', 'fp', 'odd', 'id', 'fp', 7);
+FROM simhash_pairs_between('even', 'id', 'fp', 'odd', 'id', 'fp', 7);
 SELECT count(*) > 10, count(*) = (SELECT count(*) FROM p WHERE (a + b) % 2 = 0),
 	sum(a::numeric * b * distance) = (SELECT sum(a::numeric * b * distance) FROM p WHERE (a + b) % 2 = 0)
 FROM simhash_pairs('halves', 'id', 'fp', 7, '{half}');
@@ -221,12 +221,12 @@ SQL
 	my $pid = $session->query_safe("SET jit = off; SELECT pg_backend_pid()");
 	my $peak = sub { (slurp_file("/proc/$pid/status") =~ /VmHWM:\s+(\d+) kB/)[0] };
 	# Everything that is loaded, and all shared buffers, once before.
-	$session->query_safe("SELECT sum(id + fp % 2) FROM million; SELECT count(*) FROM simhash_pairs('side_0', 'id', 'fp', 'even', 'id', 'fp', 0)");
+	$session->query_safe("SELECT sum(id + fp % 2) FROM million; SELECT count(*) FROM simhash_pairs_between('side_0', 'id', 'fp', 'even', 'id', 'fp', 0)");
 	for my $megabytes (8, 64)
 	{
 		my $before = $peak->();
 		my $across = $session->query_safe("SET work_mem = '${megabytes}MB';
-			SELECT count(*), sum(a::numeric * b * (distance + 1)) FROM simhash_pairs('side_0', 'id', 'fp', 'side_1', 'id', 'fp')");
+			SELECT count(*), sum(a::numeric * b * (distance + 1)) FROM simhash_pairs_between('side_0', 'id', 'fp', 'side_1', 'id', 'fp')");
 		my $more = $peak->() - $before;
 		cmp_ok($more, '<', ($megabytes + 8) * 1024, "two relations of a million rows in $megabytes MB: $more kB more");
 		is($across, $session->query_safe('SELECT count(*), sum(a::numeric * b * (distance + 1))
@@ -257,7 +257,7 @@ SQL
 		'the window function' => 'SELECT count(*) FROM (SELECT simhash_cluster_number(fp, 0) OVER () AS c FROM twins) x WHERE c IS NOT NULL',
 		'the radius report' => "SELECT count(*) FROM simhash_radius_report('texts', 'id', 'fp', 'body', 2, 20000)",
 		'pairs' => "SELECT count(*) FROM simhash_pairs_keyed(NULL::text, 'texts', 'name', 'fp', 0)",
-		'pairs of two relations' => "SELECT count(*) FROM simhash_pairs_keyed(NULL::text, NULL::text, 'texts', 'name', 'fp', 'texts', 'name', 'fp', 0)");
+		'pairs of two relations' => "SELECT count(*) FROM simhash_pairs_between_keyed(NULL::text, NULL::text, 'texts', 'name', 'fp', 'texts', 'name', 'fp', 0)");
 	for my $what (sort keys %call)
 	{
 		my $right = $node->safe_psql('postgres', $call{$what});

@@ -65,7 +65,7 @@ for my $workers (0, 2) {
 	is($of->('SELECT DISTINCT fp FROM secret'), '0', "the column is replaced, $workers workers");
 	is($of->(q{SELECT count(*) FROM simhash_pairs('secret', 'id', 'fp', 0)}), '780', 'pairs see what takes its place');
 	is($of->(q{SELECT count(*), count(DISTINCT cluster_id) FROM simhash_clusters('secret', 'id', 'fp', 0)}), '40|1', 'so do clusters');
-	is($of->(q{SELECT count(*) FROM simhash_pairs('secret', 'id', 'fp', 'secret_key', 'id', 'fp', 0)}), '120', 'so do pairs of two tables');
+	is($of->(q{SELECT count(*) FROM simhash_pairs_between('secret', 'id', 'fp', 'secret_key', 'id', 'fp', 0)}), '120', 'so do pairs of two tables');
 	is($of->(q{ALTER TABLE secret_key RENAME TO secret_; ALTER TABLE secret RENAME TO secret_key; ALTER TABLE secret_ RENAME TO secret;
 		SELECT DISTINCT a, b FROM simhash_pairs('secret', 'id', 'fp', 0); ALTER TABLE secret RENAME TO secret_; ALTER TABLE secret_key RENAME TO secret; ALTER TABLE secret_ RENAME TO secret_key}),
 		'0|0', 'a key is replaced too');

@@ -120,6 +120,39 @@ my ($select) = $page =~ /<pre>(SELECT .*?)<\/pre>/;
 my ($size) = $page =~ /<h3>(\d+) rows<\/h3>/;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM (' . text_of($select) . ') s'), $size > 20 ? 20 : $size, 'keys can be copied');
 
+# ---- a check of the caller's, of two texts or of two rows, in place of the similarity
+$node->safe_psql('postgres', <<"END");
+CREATE SCHEMA checks;
+CREATE FUNCTION checks."as <alike>"(a text, b text) RETURNS boolean IMMUTABLE RETURN length(a) = length(b);
+CREATE FUNCTION checks.close(a $t, b $t) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN
+	IF a.$k >= b.$k THEN RAISE EXCEPTION ''wrong order''; END IF;
+	RETURN CASE WHEN a.created_at > b.created_at - interval ''20 days'' THEN a.created_at < b.created_at + interval ''20 days'' END;
+END';
+CREATE FUNCTION checks.close(a text, b text) RETURNS boolean IMMUTABLE RETURN a = b;
+END
+for my $case (
+	[ 'checks."as <alike>"', 'checks."as <alike>"(text,text)', "length(x.$b) = length(y.$b)" ],
+	[ 'public.simhash_same', 'simhash_same(text,text)', "simhash_same(x.$b, y.$b)" ],
+	[ "checks.close($t,$t)", "checks.close($t,$t)", "abs(extract(epoch FROM x.created_at - y.created_at)) < 20 * 86400" ])
+{
+	my ($given, $function, $condition) = @$case;
+	my $literal = $function =~ s/'/''/gr;
+	(my $checked = $clusters) =~ s/0\.6\)$/checked_by => '$literal'::regprocedure)/;
+	($status, my $page, $errors) = review($node, 'postgres', @given, "checked_by=$given", 'keep=created_at');
+	is("$status$errors" . fault($page), '0', "$function: a page");
+	my %found = %{ counts($page) };
+	is("$found{clusters}|$found{members}|$found{pairs}",
+		$node->safe_psql('postgres', "SELECT count(DISTINCT cluster_id), count(*), (SELECT count(*) FROM $pairs) FROM $checked"), "$function: counts");
+	my %share = $page =~ /<tr><td>(\d+)<\/td><td>[\d,]+<\/td><td><\/td><td>(\d+) %/g;
+	is_deeply(\%share, { map { split /\|/ } split /\n/, $node->safe_psql('postgres', "SELECT distance, round(100 * avg(($condition)::int)) FROM $pairs p
+		JOIN $t x ON x.$k = a JOIN $t y ON y.$k = b GROUP BY distance") }, "$function: the share that counts, by distance");
+	my ($step) = $page =~ /<td>17<\/td><td><\/td><td>(\d+)</;
+	is($step, $node->safe_psql('postgres', 'SELECT count(DISTINCT cluster_id) FROM ' . $checked =~ s/16, 'leader'/17, 'leader'/r), "$function: one step");
+	my ($delete) = $page =~ /<pre>(BEGIN;.*?)-- COMMIT/s;
+	is($node->safe_psql('postgres', text_of($delete) . "SELECT count(*) FROM $t; ROLLBACK;"), $direct{rows} - $found{going}, "$function: what the statement leaves");
+	like($page, qr/Do not count, the most alike of them/, "$function: the border");
+}
+
 # ---- again, on a standby, by another seed
 sub timeless { return $_[0] =~ s/Read on [\d :-]+ UTC//r }
 (undef, my $again) = review($node, 'postgres', @given, 'keep=created_at');
@@ -200,6 +233,9 @@ $node->safe_psql('postgres', 'CREATE DATABASE bare');
 for my $case ([ 'postgres', qr/a variable is missing.*Usage: psql -X/s, 'relation=plain' ], [ 'bare', qr/extension "simhash_dedup" is not in this database/, 'relation=pg_class', 'key=oid', 'fp=x', 'text=y' ],
 	[ 'postgres', qr/relation "nothing" does not exist/, 'relation=nothing', 'key=id', 'fp=fp', 'text=body' ],
 	[ 'postgres', qr/column "nothing"/, 'relation=plain', 'key=nothing', 'fp=fp', 'text=body' ],
+	[ 'postgres', qr/function "nothing" does not exist/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'checked_by=nothing' ],
+	[ 'postgres', qr/more than one function named "checks.close"/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'checked_by=checks.close' ],
+	[ 'postgres', qr/cannot check pairs/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'checked_by=int4lt' ],
 	[ 'postgres', qr/radius.*65/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'radius=65' ])
 {
 	my ($database, $message, @variables) = @$case;

@@ -229,7 +229,7 @@ my %questions = (
 	'pairs' => "SELECT $pairs FROM simhash_pairs('%s', 'id', 'fp', 3)",
 	'pairs by two processes' => "$shared SELECT $pairs FROM simhash_pairs('%s', 'id', 'fp', 3)",
 	'pairs within a column' => "SELECT $pairs FROM simhash_pairs('%s', 'id', 'fp', 3, '{author}')",
-	'pairs across' => "$shared SELECT $pairs FROM simhash_pairs('%1\$s', 'id', 'fp', '%1\$s', 'id', 'fp', 3)",
+	'pairs across' => "$shared SELECT $pairs FROM simhash_pairs_between('%1\$s', 'id', 'fp', '%1\$s', 'id', 'fp', 3)",
 	'clusters' => "SELECT count(*), sum(key), sum(cluster_id) FROM simhash_clusters('%s', 'id', 'fp', 3)",
 	'clusters of texts' => "SELECT count(*), sum(key), sum(cluster_id) FROM simhash_clusters('%s', 'id', 'fp', 3, text => 'body', min_jaccard => 0)",
 	'a report' => "SELECT sum(pairs) FROM simhash_radius_report('%s', 'id', 'fp', 'body', 3, 3000)",

@@ -140,7 +140,7 @@ for my $tree (qw(spread async))
 	}
 	same_rows("SELECT a, b, distance FROM simhash_pairs('$tree', 'id', 'fp', 3, within => '{grp}')", sprintf("$brute AND a.grp = b.grp", 3), "$tree: pairs within a group");
 	my @of_two = ([ 'asked', 'n', $tree, 'id', 'a.n AS a, w.id AS b' ], [ $tree, 'id', 'asked', 'n', 'w.id AS a, a.n AS b' ]);
-	same_rows("SELECT a, b FROM simhash_pairs('$_->[0]', '$_->[1]', 'fp', '$_->[2]', '$_->[3]', 'fp')", $near =~ s/a\.n, w\.id/$_->[4]/r, "$_->[0] and $_->[2]: pairs of two relations")
+	same_rows("SELECT a, b FROM simhash_pairs_between('$_->[0]', '$_->[1]', 'fp', '$_->[2]', '$_->[3]', 'fp')", $near =~ s/a\.n, w\.id/$_->[4]/r, "$_->[0] and $_->[2]: pairs of two relations")
 	  for @of_two;
 	for my $arguments ("'components'", "'star'", "'leader'", "'components', within => '{grp}'", "'components', text => 'body', min_jaccard => 0.9",
 		"'star', text => 'body', min_jaccard => 0.9")

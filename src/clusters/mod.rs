@@ -1,20 +1,14 @@
 //! Groups of near-duplicates: `simhash_clusters`, the window function `simhash_cluster_number`, and
 //! the trigger `simhash_maintain_clusters()`, which keeps a table of clusters current.
 //!
-//! `simhash_hamming::components` makes groups of pairs; `paired_rows` collects the rows that have
-//! pairs, `texts` compares their texts, `equal_texts` finds those that are equal, `similar_texts` those of
-//! many that may be similar; `function`,
-//! `window` and `array_functions` are what SQL sees; `components` finds out which rows are
-//! connected. [`maintain`] is the trigger, [`kept`] what one call sets up and what notes and
-//! refreshes. What must not live here: the search for pairs, which is `pairs`'s.
+//! `simhash_hamming::components` makes groups of pairs; `function`, `window` and `array_functions` are
+//! what SQL sees; `components` finds out which rows are connected. [`maintain`] is the trigger,
+//! [`kept`] what one call sets up and what notes and refreshes. What must not live here: the search
+//! for pairs, which is `pairs`'s, and which of them pass a check, which is `checked_pairs`'s.
 
 mod array_functions;
 mod components;
-mod equal_texts;
 mod function;
 pub mod kept;
 pub mod maintain;
-mod paired_rows;
-mod similar_texts;
-pub(crate) mod texts;
 mod window;

@@ -1,38 +1,43 @@
-//! simhash_pairs: every pair of rows within a radius, without an index.
+//! simhash_pairs and simhash_pairs_between: every pair of rows within a radius that passes a check,
+//! without an index. The server calls them from SQL. Each pair comes once; within one relation the smaller key is `a`.
 
-use super::keys::{KeyBuffer, Keys};
 use super::parallel_scan::find_pairs_of_tables;
 use super::parallel_search::find_pairs;
 use super::scope_columns::ScopeColumns;
 use super::search::{PairSearch, Pairs, Tags};
 use super::source::{SourceTable, first_argument_after, radius};
-use pgrx::pg_sys::Datum;
+use super::value_store::{ValueBuffer, ValueStore};
+use crate::checked_pairs::check::{Check, CheckArguments};
+use crate::checked_pairs::paired_rows::{PairedRows, for_each_edge, no_edges};
+use crate::checked_pairs::passing::PassingPairs;
+use pgrx::pg_sys::{Datum, Oid};
 use simhash_hamming::pairs::file::Gathered;
 use simhash_pg::process::activity::Activity;
-use simhash_pg::process::memory::work_mem_bytes;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::{collected, work_mem_bytes};
 use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::key_type::KeyType;
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
 
 /// Puts pairs into the function's result.
 struct PairRows<const N: usize> {
     rows: RowsOut,
-    /// The keys of each relation.
-    keys: [Keys; N],
-    buffers: [KeyBuffer; 2],
+    /// The order of keys, and the keys of each relation.
+    orders: [KeyType; N],
+    keys: [ValueStore; N],
+    buffers: [ValueBuffer; 2],
 }
 
 impl<const N: usize> Pairs for PairRows<N> {
     fn pair(&mut self, a: u64, b: u64, distance: u32) {
         let [left, right] = &mut self.buffers;
         let (a, b) = (self.keys[0].get(a, left), self.keys[N - 1].get(b, right));
-        let (a, b) = match N == 1 && self.keys[0].key_type.compare(a, b).is_gt() {
+        let (a, b) = match N == 1 && self.orders[0].compare(a, b).is_gt() {
             true => (b, a),
             false => (a, b),
         };
-        let distance = ResultValue::from(distance as i32);
-        let row = [ResultValue::Value(a), ResultValue::Value(b), distance];
-        self.rows.push(row.map(Some));
+        push_pair(&mut self.rows, [a, b], distance);
     }
 
     fn is_transitive(&self) -> bool {
@@ -47,33 +52,34 @@ impl<const N: usize> Tags for PairRows<N> {
 }
 
 pg_function! {
-    /// simhash_pairs(relation, key, fingerprint, radius, within) -> SETOF (a, b, distance)
+    /// simhash_pairs(relation, key, fingerprint, radius, within, text, min_jaccard,
+    /// checked_by) -> SETOF (a, b, distance)
     fn simhash_pairs, pg_finfo_simhash_pairs(args) {
         pairs::<1>(args, "simhash_pairs", false)
     }
 }
 
 pg_function! {
-    /// simhash_pairs_keyed(key_type, relation, key, fingerprint, radius, within)
-    /// -> SETOF (a, b, distance)
+    /// simhash_pairs_keyed(key_type, relation, key, fingerprint, radius, within, text, min_jaccard,
+    /// checked_by) -> SETOF (a, b, distance)
     fn simhash_pairs_keyed, pg_finfo_simhash_pairs_keyed(args) {
         pairs::<1>(args, "simhash_pairs_keyed", true)
     }
 }
 
 pg_function! {
-    /// simhash_pairs(relation_a, key_a, fingerprint_a, relation_b, key_b, fingerprint_b, radius,
-    /// within) -> SETOF (a, b, distance)
-    fn simhash_pairs_across, pg_finfo_simhash_pairs_across(args) {
-        pairs::<2>(args, "simhash_pairs", false)
+    /// simhash_pairs_between(relation_a, key_a, fingerprint_a, relation_b, key_b, fingerprint_b, radius,
+    /// within, text_a, text_b, min_jaccard, checked_by) -> SETOF (a, b, distance)
+    fn simhash_pairs_between, pg_finfo_simhash_pairs_between(args) {
+        pairs::<2>(args, "simhash_pairs_between", false)
     }
 }
 
 pg_function! {
-    /// simhash_pairs_keyed(key_type_a, key_type_b, relation_a, key_a, fingerprint_a, relation_b,
-    /// key_b, fingerprint_b, radius, within) -> SETOF (a, b, distance)
-    fn simhash_pairs_across_keyed, pg_finfo_simhash_pairs_across_keyed(args) {
-        pairs::<2>(args, "simhash_pairs_keyed", true)
+    /// simhash_pairs_between_keyed(key_type_a, key_type_b, relation_a, key_a, fingerprint_a, relation_b,
+    /// key_b, fingerprint_b, radius, within, text_a, text_b, min_jaccard, checked_by) -> SETOF (a, b, distance)
+    fn simhash_pairs_between_keyed, pg_finfo_simhash_pairs_between_keyed(args) {
+        pairs::<2>(args, "simhash_pairs_between_keyed", true)
     }
 }
 
@@ -85,36 +91,106 @@ fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum 
     let radius_at = first_argument_after::<N>(keyed);
     let radius = radius(args.get::<i32>(radius_at), name);
     let within = ScopeColumns::from_arguments(args, radius_at + 1, name, &sources);
+    let checked = CheckArguments {
+        function: name,
+        texts: std::array::from_fn(|side| args.name(radius_at + 2 + side)),
+        min_jaccard: args.get::<f64>(radius_at + 2 + N),
+        checked_by: args.get::<Oid>(radius_at + 3 + N),
+    };
+    match Check::new(checked, &sources) {
+        None => return_all(rows, &sources, &within, radius, &mut Activity::new(name)),
+        Some(check) => {
+            let activity = &mut Activity::new(name);
+            let members = PairedRows::find(&sources, &within, radius, false, activity);
+            return_passing(rows, &sources, members, check, activity);
+        }
+    }
+    args.null()
+}
+
+fn push_pair(rows: &mut RowsOut, pair: [Value<'_>; 2], distance: u32) {
+    let [a, b] = pair.map(ResultValue::Value);
+    rows.push([a, b, ResultValue::from(distance as i32)].map(Some));
+}
+
+/// Returns all pairs.
+fn return_all<const N: usize>(
+    rows: RowsOut,
+    sources: &[SourceTable; N],
+    within: &ScopeColumns<'_>,
+    radius: u32,
+    activity: &mut Activity,
+) {
     // Keys that do not fit a tag get a quarter of the memory.
     let (memory, mut memory_of_keys) = (work_mem_bytes(), 0);
-    let keys = sources.each_ref().map(|source| {
-        let order = source.order();
-        let memory_of_side = if order.is_by_value() {
+    let orders = sources.each_ref().map(SourceTable::order);
+    let keys = orders.map(|order| {
+        let memory_of_side = if order.storage.is_by_value() {
             0
         } else {
             memory / 4 / N
         };
         memory_of_keys += memory_of_side;
-        Keys::new(order, memory_of_side)
+        ValueStore::new(order.storage, memory_of_side)
     });
     let mut search = PairSearch {
         pairs: PairRows {
             rows,
+            orders,
             keys,
             buffers: Default::default(),
         },
-        activity: &mut Activity::new(name),
+        activity,
     };
     let mut gathered = Gathered::new(memory - memory_of_keys);
     let is_done =
-        within.is_empty() && find_pairs_of_tables(&sources, &mut gathered, &mut search, radius);
+        within.is_empty() && find_pairs_of_tables(sources, &mut gathered, &mut search, radius);
     if is_done {
-        return args.null();
+        return;
     }
-    within.read(&sources, &mut search, &mut gathered, |search, group| {
-        search.pairs.keys.iter_mut().for_each(Keys::finish);
+    within.read(sources, &mut search, &mut gathered, |search, group| {
+        search.pairs.keys.iter_mut().for_each(ValueStore::finish);
         find_pairs(group, search, radius);
-        search.pairs.keys.iter_mut().for_each(Keys::clear);
+        search.pairs.keys.iter_mut().for_each(ValueStore::clear);
     });
-    args.null()
+}
+
+/// Returns the pairs that pass.
+fn return_passing(
+    mut rows: RowsOut,
+    sources: &[SourceTable],
+    mut members: PairedRows,
+    check: Check,
+    activity: &mut Activity,
+) {
+    let edges = std::mem::replace(&mut members.edges, no_edges());
+    let passing = PassingPairs::find(sources, check, &members, edges, false, activity);
+    let PassingPairs { classes, mut pairs } = passing;
+    let mut by_class = collected(0..classes.rows() as u32);
+    by_class.sort_unstable_by_key(|row| {
+        check_for_interrupts();
+        (classes.class_of(*row), *row)
+    });
+    let rows_of = |class: u32| {
+        let start = by_class.partition_point(|row| classes.class_of(*row) < class);
+        &by_class[start..start + classes.size(class) as usize]
+    };
+    // Rows are numbered by their keys, those of the first relation first.
+    let mut push = |a: u32, b: u32, distance: u32| {
+        check_for_interrupts();
+        let pair = [a.min(b), a.max(b)].map(|row| members.key(row));
+        push_pair(&mut rows, pair, distance);
+    };
+    for class in by_class.chunk_by(|a, b| classes.class_of(*a) == classes.class_of(*b)) {
+        for (i, b) in class.iter().enumerate() {
+            class[..i].iter().for_each(|a| push(*a, *b, 0));
+        }
+    }
+    for_each_edge(&mut pairs, |pair| {
+        for a in rows_of(pair.a) {
+            rows_of(pair.b)
+                .iter()
+                .for_each(|b| push(*a, *b, pair.distance));
+        }
+    });
 }

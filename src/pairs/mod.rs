@@ -1,17 +1,17 @@
 //! Every pair of rows within a radius, without an index, in bounded memory: `simhash_pairs`.
 //!
 //! The search itself is `simhash_hamming::pairs`. Here `source` is a table, `scope_columns` reads
-//! the rows of one or two, `keys` keeps their keys, `scannable_source` reads tables without a
+//! the rows of one or two, `value_store` keeps their keys, `scannable_source` reads tables without a
 //! query; `search` gives the pure search the server's files and interrupts, `parallel_search` a
 //! second process, with which `parallel_scan` exchanges rows. `function` is the SQL function.
 //! `group_pairs` is the SQL function for rows that are given as arrays. What must not live here:
 //! what becomes of a pair.
 mod function;
 pub(crate) mod group_pairs;
-pub(crate) mod keys;
 mod parallel_scan;
 mod parallel_search;
 mod scannable_source;
 pub(crate) mod scope_columns;
 pub(crate) mod search;
 pub(crate) mod source;
+pub(crate) mod value_store;

@@ -55,6 +55,8 @@ pub struct SourceTable {
     pub table: OpenTable,
     /// Its name with its schema, and those of the two columns, as SQL text.
     pub table_name: String,
+    /// One of its rows, of its row type, as SQL text.
+    row: String,
     pub key: String,
     pub fp: String,
     /// The type in which keys are returned.
@@ -112,6 +114,8 @@ impl SourceTable {
         ];
         SourceTable {
             table,
+            // A column may have the name of the table; the star always means the row.
+            row: format!("{table_name}.*::{table_name}"),
             table_name,
             key: table::quoted(key),
             fp: table::quoted(fp),
@@ -141,6 +145,11 @@ impl SourceTable {
         }
     }
 
+    /// Returns one of its rows as SQL text.
+    pub fn row(&self) -> String {
+        self.row.clone()
+    }
+
     /// Returns whether the relation has a column of that name which [`SourceTable::text_column`]
     /// takes.
     pub fn has_text_column(&self, name: &str) -> bool {
@@ -166,6 +175,7 @@ impl SourceTable {
     pub fn restrict_to_keys(&mut self, order: &KeyType) {
         let equality = (order.equality()).unwrap_or_else(|| no_order(self.key_type).raise());
         let has_listed_key = equality.any_of(&self.key, "$1");
+        self.row = format!("r.*::{}", self.table_name);
         self.table_name = format!(
             "(SELECT * FROM {} WHERE {has_listed_key}) AS r",
             self.table_name

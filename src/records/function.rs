@@ -3,8 +3,8 @@
 //! smaller key is `a`.
 
 use super::source::{Arguments, KeyTypes, Records, TableArguments, compare_candidates};
-use crate::pairs::keys::KeyBuffer;
 use crate::pairs::source::{in_range, not_unique, required};
+use crate::pairs::value_store::ValueBuffer;
 use pgrx::pg_sys::Datum;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::memory::or_out_of_memory;
@@ -68,7 +68,8 @@ fn pairs<const N: usize>(arguments: &Arguments<'_>) -> Datum {
         tags,
         found,
     } = Records::read(&tables, &settings, &mut activity);
-    let mut buffers = [KeyBuffer::new(), KeyBuffer::new()];
+    let key_order = tables[0].order();
+    let mut buffers = [ValueBuffer::new(), ValueBuffer::new()];
     let mut push = |a: u32, b: u32, similarity: f64| {
         let [left, right] = &mut buffers;
         let (a, b) = (tags[a as usize], tags[b as usize]);
@@ -76,7 +77,7 @@ fn pairs<const N: usize>(arguments: &Arguments<'_>) -> Datum {
         let b = keys[N - 1].get(b, right);
         // Keys of two relations may be of two types.
         let order = match N {
-            1 => keys[0].key_type.compare(a, b),
+            1 => key_order.compare(a, b),
             _ => Ordering::Less,
         };
         let [a, b] = match order {

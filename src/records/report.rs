@@ -3,7 +3,7 @@
 //! examples.
 
 use super::source::{Arguments, KeyTypes, Records, TableArguments, compare_candidates};
-use crate::pairs::keys::{KeyBuffer, Keys};
+use crate::pairs::value_store::{ValueBuffer, ValueStore};
 use pgrx::pg_sys::{self, Datum};
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::memory::or_out_of_memory;
@@ -57,12 +57,12 @@ fn report<const N: usize>(args: &Args, places: [TableArguments; N]) -> Datum {
 fn return_rows<const N: usize>(
     mut rows: RowsOut,
     report: &Report,
-    mut keys: [Keys; N],
+    mut keys: [ValueStore; N],
     tags: &[u64],
 ) {
     let mut example = |pair: Candidate| {
         let mut text = |side: usize, row: u32| {
-            let mut buffer = KeyBuffer::new();
+            let mut buffer = ValueBuffer::new();
             let key = keys[side].get(tags[row as usize], &mut buffer);
             key.show_bytes(<[u8]>::to_vec)
         };

@@ -2,8 +2,8 @@
 //! and `report` read the rows of one or two of them. A row's number stands for its key.
 
 use crate::errors::or_raise;
-use crate::pairs::keys::Keys;
 use crate::pairs::source::{check_key, column, in_range, null_key, open_relation, required};
+use crate::pairs::value_store::ValueStore;
 use crate::row::jaccard::NGRAMS;
 use pgrx::PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED;
 use pgrx::pg_sys;
@@ -167,6 +167,11 @@ impl RecordTable {
         }
     }
 
+    /// Returns the order of keys.
+    pub fn order(&self) -> KeyType {
+        KeyType::new(self.key_type).unwrap_or_else(|| no_order(self.key_type).raise())
+    }
+
     fn key_column_type(&self, key: &str) -> pg_sys::Oid {
         column(&self.table, key, "the key").storage.type_id
     }
@@ -179,7 +184,7 @@ fn as_text(name: &str) -> String {
 
 /// Rows that were read.
 pub struct Records<const N: usize> {
-    pub keys: [Keys; N],
+    pub keys: [ValueStore; N],
     /// The tag of the key of each row.
     pub tags: Vec<u64>,
     pub found: Found<TempFiles>,
@@ -194,11 +199,8 @@ impl<const N: usize> Records<N> {
     ) -> Self {
         // Keys, features, and what is sorted take a share each.
         let memory = work_mem_bytes() / 4;
-        let mut keys = tables.each_ref().map(|table| {
-            let order =
-                KeyType::new(table.key_type).unwrap_or_else(|| no_order(table.key_type).raise());
-            Keys::new(order, memory / N)
-        });
+        let mut keys =
+            (tables.each_ref()).map(|table| ValueStore::new(table.order().storage, memory / N));
         let mut tags = Vec::new();
         let mut rows = Rows::new(memory);
         let mut found = Vec::new();
@@ -226,7 +228,7 @@ impl<const N: usize> Records<N> {
                 }
             });
         }
-        keys.iter_mut().for_each(Keys::finish);
+        keys.iter_mut().for_each(ValueStore::finish);
         activity.show(|| format!("{} rows read; looking for shared features", rows.count()));
         Records {
             keys,

@@ -1,8 +1,10 @@
 //! simhash_radius_report: counts the pairs at each distance, and compares their texts. The server
 //! calls it from SQL. It reads the rows to draw a sample, again to compare each with the sample,
-//! and last the texts of the pairs that were drawn: memory grows with the sample alone.
+//! and last what is compared of the pairs that were drawn: memory grows with the sample alone.
 
-use super::texts::SampleTexts;
+use super::comparison::{CheckedRows, similarities};
+use super::drawn_values::DrawnValues;
+use crate::checked_pairs::check::{AnyJudge, Check, CheckArguments};
 use crate::errors::raise_in_sample;
 use crate::pairs::source::{SourceTable, bits, required};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
@@ -15,8 +17,9 @@ use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{keep_reserve, work_mem_bytes};
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::key_type::{KeyType, no_order};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
-use simhash_pg::sql::value::Value;
+use simhash_pg::sql::value::{Storage, Value};
 
 const NAME: &str = "simhash_radius_report";
 /// Number of rows between two reports of how many were read, and two looks at the memory that is
@@ -24,20 +27,26 @@ const NAME: &str = "simhash_radius_report";
 const REPORTED: u64 = 4096;
 
 pg_function! {
-    /// simhash_radius_report(relation, key, fingerprint, text, max_radius, sample)
+    /// simhash_radius_report(relation, key, fingerprint, text, max_radius, sample, checked_by)
     /// -> SETOF (distance, pairs, pairs_low, pairs_high, compared, jaccard_mean, jaccard_p5,
-    /// jaccard_median, low_example, median_example)
+    /// jaccard_median, low_example, median_example, passing)
     fn simhash_radius_report, pg_finfo_simhash_radius_report(args) {
         let rows = RowsOut::begin(args);
-        let relation = relation(args);
-        let text = args.name(3).map(|column| relation.text_column(&column));
+        let relation = [relation(args)];
+        let check = Check::new(CheckArguments {
+            function: NAME,
+            texts: [args.name(3)],
+            min_jaccard: None,
+            checked_by: args.get::<pg_sys::Oid>(6),
+        }, &relation);
+        let [relation] = &relation;
         let max_distance = bits(args.get::<i32>(4), NAME, "max_radius");
         let size = size(args.get::<i32>(5));
         let mut activity = Activity::new(NAME);
-        let sample = draw(&relation, size, max_distance, &mut activity);
-        let sample = compare_with_sample(&relation, sample, size, &mut activity);
-        let texts = text.map(|text| read_texts(&relation, &text, &sample, &mut activity));
-        return_rows(rows, &sample, texts, &mut activity);
+        let sample = draw(relation, size, max_distance, &mut activity);
+        let sample = compare_with_sample(relation, sample, size, &mut activity);
+        let compared = check.map(|check| read_compared(relation, check, &sample, &mut activity));
+        return_rows(rows, &sample, compared.unwrap_or_default(), &mut activity);
         args.null()
     }
 }
@@ -63,22 +72,28 @@ fn size(given: Option<i32>) -> usize {
     }
 }
 
-/// Calls `row` with the key, as text, of each row that has a fingerprint, and with `column`.
-fn read(relation: &SourceTable, column: &str, row: &mut dyn FnMut(&[u8], Option<Value<'_>>)) {
+/// Calls `row` with the key, as text, of each row that has a fingerprint, and with these columns,
+/// which are one fewer than M.
+fn read<const M: usize>(
+    relation: &SourceTable,
+    columns: &[&str],
+    mut row: impl FnMut(&[u8], &[Option<Value<'_>>]),
+) {
     let SourceTable {
         key,
         fp,
         table_name,
         ..
     } = relation;
+    let columns = columns.join(", ");
     let sql = format!(
-        "SELECT {key}::pg_catalog.text, {column} FROM {table_name} \
+        "SELECT {key}::pg_catalog.text, {columns} FROM {table_name} \
          WHERE {fp}::pg_catalog.int8 IS NOT NULL"
     );
-    for_each_row(&sql, &[], &mut |[key, value]| {
+    for_each_row::<M>(&sql, &[], &mut |values| {
         check_for_interrupts();
-        let key = key.unwrap_or_else(|| relation.null_key());
-        key.show_bytes(|key| row(key, value));
+        let key = values[0].unwrap_or_else(|| relation.null_key());
+        key.show_bytes(|key| row(key, &values[1..]));
     });
 }
 
@@ -86,8 +101,8 @@ fn read(relation: &SourceTable, column: &str, row: &mut dyn FnMut(&[u8], Option<
 fn read_fingerprints(relation: &SourceTable, row: &mut dyn FnMut(&[u8], u64)) {
     // A domain over bigint is cast to it, so that the values are those of bigint.
     let fp = format!("{}::pg_catalog.int8", relation.fp);
-    read(relation, &fp, &mut |key, fp| {
-        row(key, fp.map_or(0, |fp| fp.integer() as u64));
+    read::<2>(relation, &[&fp], |key, fp| {
+        row(key, fp[0].map_or(0, |fp| fp.integer() as u64));
     });
 }
 
@@ -139,41 +154,84 @@ fn compare_with_sample(
     sample
 }
 
-/// Reads the texts of the pairs that were drawn.
-fn read_texts<'s>(
+/// What is compared of the rows of drawn pairs.
+#[derive(Default)]
+struct Compared<'s> {
+    texts: Option<DrawnValues<'s>>,
+    checked: Option<CheckedRows<'s>>,
+}
+
+/// Reads what is compared of the rows of the pairs that were drawn.
+fn read_compared<'s>(
     relation: &SourceTable,
-    column: &str,
+    check: Check,
     sample: &'s Sample,
     activity: &mut Activity,
-) -> SampleTexts<'s> {
-    let mut texts = SampleTexts::of_pairs(sample);
-    let column = format!("{column}::pg_catalog.text");
+) -> Compared<'s> {
+    let values_of = |storage| DrawnValues::of_pairs(sample, storage);
+    let texts = check.texts.map(|texts| {
+        let mut drawn = [values_of(Storage::for_type(pg_sys::TEXTOID))];
+        read_drawn::<2>(relation, &[&texts[0]], &mut drawn, activity);
+        let [drawn] = drawn;
+        drawn
+    });
+    let checked = match check.judge {
+        AnyJudge::Jaccard(_) => None,
+        AnyJudge::Function(judge) => {
+            let key_type = relation.columns[0].base_type();
+            let order = KeyType::new(key_type).unwrap_or_else(|| no_order(key_type).raise());
+            let judged = Storage::for_type(judge.value_type());
+            let mut drawn = [judged, order.storage].map(values_of);
+            let columns = [&*check.values[0], &*relation.key];
+            read_drawn::<3>(relation, &columns, &mut drawn, activity);
+            let [values, keys] = drawn;
+            Some(CheckedRows {
+                judge,
+                values,
+                keys,
+                order,
+            })
+        }
+    };
+    Compared { texts, checked }
+}
+
+/// Reads columns of the rows of the pairs that were drawn.
+fn read_drawn<const M: usize>(
+    relation: &SourceTable,
+    columns: &[&str],
+    drawn: &mut [DrawnValues<'_>],
+    activity: &mut Activity,
+) {
     let mut count = 0u64;
-    read(relation, &column, &mut |key, text| {
-        if !texts.add(key, text) {
-            relation.not_unique();
+    read::<M>(relation, columns, |key, values| {
+        for (drawn, value) in drawn.iter_mut().zip(values) {
+            if !drawn.add(key, *value) {
+                relation.not_unique();
+            }
         }
         count += 1;
         if count.is_multiple_of(REPORTED) {
-            activity.show(|| format!("{count} rows read for texts"));
+            activity.show(|| format!("{count} rows read for comparison"));
         }
     });
-    texts
+    drawn.iter_mut().for_each(DrawnValues::finish);
 }
 
 /// Returns a row for each distance.
 fn return_rows<'s>(
     mut rows: RowsOut,
     sample: &'s Sample,
-    mut texts: Option<SampleTexts<'s>>,
+    mut compared: Compared<'s>,
     activity: &mut Activity,
 ) {
     for distance in 0..=sample.max_distance() {
         check_for_interrupts();
         let estimate = sample.estimate(distance);
-        let compared = texts
-            .as_mut()
-            .map(|texts| texts.compare(sample, distance, activity));
+        activity.show(|| format!("comparing pairs at distance {distance}"));
+        let passing =
+            (compared.checked.as_mut()).and_then(|checked| checked.passing(sample, distance));
+        let compared = (compared.texts.as_mut()).map(|texts| similarities(texts, sample, distance));
         let numbers = compared.as_ref().filter(|compared| compared.count() > 0);
         let examples = match &compared {
             Some(compared) => compared.examples(),
@@ -197,6 +255,7 @@ fn return_rows<'s>(
             numbers.map(|compared| ResultValue::from(compared.percentile(50))),
             low.as_ref().map(|keys| ResultValue::Texts(keys)),
             median.as_ref().map(|keys| ResultValue::Texts(keys)),
+            passing.map(ResultValue::from),
         ]);
     }
 }

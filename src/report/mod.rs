@@ -1,8 +1,9 @@
 //! What a radius would find: `simhash_radius_report`, which judges a relation by a sample of its
 //! rows.
 //!
-//! `simhash_hamming::report` draws the sample and estimates. `texts` compares the texts of some of
-//! the pairs, `function` is the SQL function. What must not live here: the search for every pair,
+//! `simhash_hamming::report` draws the sample and estimates. `drawn_values` keeps what `comparison`
+//! compares of some of the pairs, `function` is the SQL function. What must not live here: the search for every pair,
 //! which is `pairs`'s.
+mod comparison;
+mod drawn_values;
 mod function;
-mod texts;

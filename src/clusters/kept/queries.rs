@@ -187,7 +187,7 @@ impl RefreshQueries {
     }
 }
 
-/// Returns the arguments of clusters_among up to `within`.
+/// Returns the arguments of clusters_among up to `checked_by`.
 fn arguments(kept: &KeptTable, key_type: &str) -> String {
     let KeptOptions {
         key,
@@ -202,7 +202,7 @@ fn arguments(kept: &KeptTable, key_type: &str) -> String {
     let text = (text.as_deref()).map_or("NULL".to_owned(), literal);
     format!(
         "NULL::{key_type}, {}::pg_catalog.regclass, {}, {}, {radius}, 'components', {text}, {min_jaccard}, \
-         ARRAY[{}]::pg_catalog.text[]",
+         ARRAY[{}]::pg_catalog.text[], NULL::pg_catalog.regproc",
         kept.relation.to_u32(),
         literal(key),
         literal(fingerprint),

@@ -19,7 +19,8 @@ use simhash_pg::process::compat::local_transaction;
 use simhash_pg::process::snapshot::is_current;
 use simhash_pg::process::subtransaction::Moment;
 use simhash_pg::sql::fmgr::pg_function;
-use simhash_pg::sql::key_type::{KeptKey, KeyType};
+use simhash_pg::sql::kept_value::KeptValue;
+use simhash_pg::sql::key_type::KeyType;
 use simhash_pg::sql::value::Value;
 
 /// Maximum number of fingerprints that are remembered.
@@ -30,7 +31,7 @@ type FingerprintInScope = (u32, i64, u64);
 
 struct AnsweredRows {
     since: Moment,
-    keys: HashMap<FingerprintInScope, KeptKey>,
+    keys: HashMap<FingerprintInScope, KeptValue>,
 }
 
 thread_local! {
@@ -61,7 +62,7 @@ pub fn note_united(clusters: Oid) {
 
 /// Remembers that the row with this key was answered.
 pub fn remember(clusters: Oid, fingerprint: i64, scope: u64, key: Value<'_>, key_type: &KeyType) {
-    let kept = key_type.keep(key);
+    let kept = key_type.storage.keep(key);
     ANSWERED.with_borrow_mut(|rows| {
         let rows = rows.get_or_insert_with(AnsweredRows::new);
         if rows.since != Moment::now() || rows.keys.len() >= MOST {
@@ -77,7 +78,6 @@ pub fn with_key<R>(
     clusters: Oid,
     fingerprint: i64,
     scope: u64,
-    key_type: &KeyType,
     show: impl FnOnce(Value<'_>) -> R,
 ) -> Option<R> {
     let kept = ANSWERED.with_borrow(|rows| {
@@ -85,7 +85,7 @@ pub fn with_key<R>(
         let place = (clusters.to_u32(), fingerprint, scope);
         rows.keys.get(&place).cloned()
     });
-    kept.map(|kept| show(key_type.kept(&kept)))
+    kept.map(|kept| show(kept.value()))
 }
 
 /// Forgets all rows whose clusters are in this table: one of them may be gone.

@@ -169,17 +169,11 @@ impl Arrival {
         row: &[Option<Value<'_>>],
     ) -> Option<Value<'a>> {
         let (fingerprint, scope) = fingerprint_and_scope(call, maintained, row)?;
-        let joined = answered_rows::with_key(
-            maintained.clusters.oid,
-            fingerprint,
-            scope,
-            &maintained.key_type,
-            |key| {
-                let mut row = row.to_vec();
-                row.push(Some(key));
-                ids(&self.join_remembered, call, &row)
-            },
-        );
+        let joined = answered_rows::with_key(maintained.clusters.oid, fingerprint, scope, |key| {
+            let mut row = row.to_vec();
+            row.push(Some(key));
+            ids(&self.join_remembered, call, &row)
+        });
         // The writer of a version is a system column: a privilege on some columns is not enough.
         joined.flatten().or_else(|| {
             let may_read = may(self.leaf, SELECT, &[]) && !has_row_security(self.leaf);

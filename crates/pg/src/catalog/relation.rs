@@ -44,6 +44,11 @@ impl<'a> Rel<'a> {
         self.data().rd_id
     }
 
+    /// The type of its rows; INVALID of a relation without any, such as an index.
+    pub fn row_type(self) -> pg_sys::Oid {
+        self.class().reltype
+    }
+
     fn raw_name(self) -> &'a [u8] {
         // SAFETY: relname is a NUL-terminated name inside the pg_class row.
         unsafe { CStr::from_ptr(self.class().relname.data.as_ptr()) }.to_bytes()

@@ -1,33 +1,22 @@
-//! Keys: values of any type with a default order, stored as bytes. The searches for pairs and
-//! clusters sort and return them, and the triggers compare them. Two keys are equal if the default
+//! Keys: values of any type with a default order. The searches for pairs and clusters sort and
+//! return them, and the triggers compare them. Two keys are equal if the default
 //! operator class of their type says so.
 
 use std::cmp::Ordering;
 
 use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION;
-use pgrx::{pg_sys, varlena};
+use pgrx::pg_sys;
 
 use super::value::{Storage, Value};
-use crate::catalog::lookup::base_type;
 use crate::process::error::Error;
 use crate::process::memory::collected;
-use crate::process::temp_file::damaged_temporary_file;
 
 /// A type with a default order.
+#[derive(Clone, Copy)]
 pub struct KeyType {
     entry: *mut pg_sys::TypeCacheEntry,
     collation: pg_sys::Oid,
-    storage: Storage,
-    /// The type below a domain.
-    base: pg_sys::Oid,
-}
-
-/// A copy of a key, out of the server's memory.
-#[derive(Clone)]
-pub struct KeptKey {
-    /// What [`KeyType::value`] takes.
-    kept: u64,
-    behind: Vec<u64>,
+    pub storage: Storage,
 }
 
 impl KeyType {
@@ -44,108 +33,19 @@ impl KeyType {
                 entry,
                 collation: (*entry).typcollation,
                 storage: Storage::for_type(type_id),
-                base: base_type(type_id),
             })
         }
     }
 
-    /// Returns whether the type is passed by value.
-    pub fn is_by_value(&self) -> bool {
-        self.storage.by_value_and_length().0
-    }
-
-    /// The datum of a value; an ERROR when it is not of this type. Values of a domain and of the
-    /// type below it are the same: an expression over a domain is often of that type, as a UNION
-    /// is.
-    pub fn datum(&self, value: Value<'_>) -> pg_sys::Datum {
-        let is_same = |type_id| type_id == self.storage.type_id || type_id == self.base;
-        if !is_same(value.type_id()) && !is_same(base_type(value.type_id())) {
-            let found = crate::catalog::table::type_name(value.type_id());
-            Error::new(
-                pgrx::PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
-                format!("a key is of type {found}"),
-            )
-            .raise();
-        }
-        value.datum()
-    }
-
     /// Compares by the type's default order and collation.
     pub fn compare(&self, a: Value<'_>, b: Value<'_>) -> Ordering {
-        let (a, b) = (self.datum(a), self.datum(b));
+        let (a, b) = (self.storage.datum(a), self.storage.datum(b));
         // SAFETY: both are values of the type.
         let order = unsafe {
             let function = &raw mut (*self.entry).cmp_proc_finfo;
             pg_sys::FunctionCall2Coll(function, self.collation, a, b).value() as i32
         };
         order.cmp(&0)
-    }
-
-    /// A value that was stored. If the type is passed by value, `kept` is its datum; if not, `kept`
-    /// is the place in `behind` from which the bytes of [`Value::show_stored`] stand.
-    pub fn value<'b>(&self, kept: u64, behind: &'b [u64]) -> Value<'b> {
-        let datum = match self.is_by_value() {
-            true => pg_sys::Datum::from(kept),
-            false => self.behind(&behind[kept as usize..]),
-        };
-        // SAFETY: bits, or bytes of the length that the type has, which live as long as `behind`.
-        unsafe { Value::new(datum, self.storage) }
-    }
-
-    /// A copy of a key.
-    pub fn keep(&self, key: Value<'_>) -> KeptKey {
-        let datum = self.datum(key);
-        if self.is_by_value() {
-            return KeptKey {
-                kept: datum.value() as u64,
-                behind: Vec::new(),
-            };
-        }
-        let behind = key.show_stored(|bytes| {
-            let words = bytes.chunks(size_of::<u64>()).map(|word| {
-                let mut whole = [0; size_of::<u64>()];
-                whole[..word.len()].copy_from_slice(word);
-                u64::from_ne_bytes(whole)
-            });
-            collected(words)
-        });
-        KeptKey { kept: 0, behind }
-    }
-
-    /// The key of which that is a copy.
-    pub fn kept<'b>(&self, key: &'b KeptKey) -> Value<'b> {
-        self.value(key.kept, &key.behind)
-    }
-
-    /// Points to a value that was read from a file. An ERROR when it would end beyond `aligned`, or
-    /// is a varlena that is compressed, stored elsewhere, or shorter than its own length word. The
-    /// content is not checked: the functions of the type must be able to trust the file.
-    fn behind(&self, aligned: &[u64]) -> pg_sys::Datum {
-        let (start, room) = (aligned.as_ptr().cast_mut(), size_of_val(aligned));
-        // SAFETY: the header of a varlena is read where there is room for one (the elements of
-        // `aligned` have 8 bytes), and other bytes within `aligned`.
-        let fits = unsafe {
-            match self.storage.by_value_and_length().1 {
-                -1 => {
-                    let value: *mut pg_sys::varlena = start.cast();
-                    let is_plain = room > 0
-                        && match varlena::varatt_is_1b(value) {
-                            true => !varlena::varatt_is_1b_e(value),
-                            false => {
-                                varlena::varatt_is_4b_u(value)
-                                    && varlena::varsize_4b(value) >= pg_sys::VARHDRSZ
-                            }
-                        };
-                    is_plain && varlena::varsize_any(value) <= room
-                }
-                -2 => std::slice::from_raw_parts(start.cast::<u8>(), room).contains(&0),
-                length => length as usize <= room,
-            }
-        };
-        if !fits {
-            damaged_temporary_file(room as u64);
-        }
-        pg_sys::Datum::from(start)
     }
 
     /// The type of arrays of such values.
@@ -158,7 +58,7 @@ impl KeyType {
     /// An array of values, in the current memory context; None when the type has no arrays.
     pub fn array<'a>(&self, values: impl ExactSizeIterator<Item = Value<'a>>) -> Option<Value<'a>> {
         let array_type = self.array_type()?;
-        let mut datums = collected(values.map(|value| self.datum(value)));
+        let mut datums = collected(values.map(|value| self.storage.datum(value)));
         let (by_value, length) = self.storage.by_value_and_length();
         // SAFETY: values of this type; its cache entry lives as long as the process.
         unsafe {

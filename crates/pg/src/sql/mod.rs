@@ -1,7 +1,7 @@
 //! Functions called from SQL: [`fmgr`] exports them and reads their arguments, [`value`],
 //! [`record`], [`type_output`], [`key_type`] and [`type_hash`] read values of any type,
-//! [`bigint_array`] long arrays of numbers, [`expression`] evaluates expressions, [`message`] is
-//! the binary protocol. [`rows_out`] returns sets, [`sha256`] is a digest, [`window`] is a call of
+//! [`kept_value`] keeps them, [`bigint_array`] reads long arrays of numbers, [`expression`] and
+//! [`pair_function`] evaluate, [`message`] is the binary protocol. [`rows_out`] returns sets, [`sha256`] is a digest, [`window`] is a call of
 //! a window function, [`trigger`], [`trigger_tree`], [`deferred_calls`] and [`statement_end`] are one
 //! of a trigger function; [`call_site`] keeps state from one call to the next. What must not live
 //! here: queries, which belong to `spi`.
@@ -11,8 +11,10 @@ pub mod call_site;
 pub mod deferred_calls;
 pub mod expression;
 pub mod fmgr;
+pub mod kept_value;
 pub mod key_type;
 pub mod message;
+pub mod pair_function;
 pub mod record;
 pub mod rows_out;
 pub mod sha256;

@@ -206,6 +206,11 @@ impl<'a> Value<'a> {
     }
 
     #[inline]
+    pub(super) fn storage(&self) -> Storage {
+        self.storage
+    }
+
+    #[inline]
     pub fn type_id(&self) -> pg_sys::Oid {
         self.storage.type_id
     }

@@ -1,26 +1,25 @@
-//! The keys of the rows of a search. A key that is passed by value is its row's tag; others are
-//! kept as bytes, in memory or, when there are many, in a temporary file, and the tag is their
-//! position.
+//! Values of one type, such as the keys of a search, in memory or, when there are many, in a
+//! temporary file. The searches for pairs and records and the radius report keep values here. A
+//! value that is passed by value is its own tag; of others the tag is their position.
 
 use simhash_base::store::Store;
 use simhash_pg::process::memory::reserve;
 use simhash_pg::process::temp_file::TempFile;
-use simhash_pg::sql::key_type::KeyType;
-use simhash_pg::sql::value::Value;
+use simhash_pg::sql::value::{Storage, Value};
 
-/// Bytes of the length of a stored key.
+/// Bytes of the length of a stored value.
 const LENGTH: usize = size_of::<u32>();
 
 /// Bytes that are read at a time, a multiple of 8.
 const CHUNK: usize = 256;
 
-/// Bytes of keys, each aligned to 8.
-pub type KeyBuffer = Vec<u64>;
+/// Bytes of values, each aligned to 8.
+pub type ValueBuffer = Vec<u64>;
 
-/// The keys of all rows that were read.
-pub struct Keys {
-    pub key_type: KeyType,
-    /// Keys that are not in the file yet.
+/// The values.
+pub struct ValueStore {
+    pub storage: Storage,
+    /// Values that are not in the file yet.
     bytes: Vec<u8>,
     /// Bytes that memory holds.
     limit: usize,
@@ -29,10 +28,10 @@ pub struct Keys {
     written: u64,
 }
 
-impl Keys {
-    pub fn new(key_type: KeyType, memory: usize) -> Self {
-        Keys {
-            key_type,
+impl ValueStore {
+    pub fn new(storage: Storage, memory: usize) -> Self {
+        ValueStore {
+            storage,
             bytes: Vec::new(),
             limit: memory,
             file: None,
@@ -40,25 +39,25 @@ impl Keys {
         }
     }
 
-    /// Removes all keys.
+    /// Removes all values.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.file = None;
         self.written = 0;
     }
 
-    /// Keeps a key; returns the tag that stands for it.
-    pub fn add(&mut self, key: Value<'_>) -> u64 {
-        let datum = self.key_type.datum(key);
-        if self.key_type.is_by_value() {
+    /// Keeps a value; returns the tag that stands for it.
+    pub fn add(&mut self, value: Value<'_>) -> u64 {
+        let datum = self.storage.datum(value);
+        if self.storage.is_by_value() {
             return datum.value() as u64;
         }
         let tag = self.written + self.bytes.len() as u64;
         let bytes = &mut self.bytes;
-        key.show_stored(|key| {
-            reserve(bytes, LENGTH + key.len());
-            bytes.extend((key.len() as u32).to_le_bytes());
-            bytes.extend(key);
+        value.show_stored(|value| {
+            reserve(bytes, LENGTH + value.len());
+            bytes.extend((value.len() as u32).to_le_bytes());
+            bytes.extend(value);
         });
         if self.bytes.len() > self.limit {
             self.spill();
@@ -73,7 +72,7 @@ impl Keys {
         self.bytes.clear();
     }
 
-    /// Writes the keys that are not in the file yet, if there is one. Reading comes after it.
+    /// Writes the values that are not in the file yet, if there is one. Reading comes after it.
     pub fn finish(&mut self) {
         if self.file.is_some() {
             self.spill();
@@ -90,17 +89,17 @@ impl Keys {
         }
     }
 
-    /// Returns the key for which a tag stands.
-    pub fn get<'b>(&mut self, tag: u64, buffer: &'b mut KeyBuffer) -> Value<'b> {
+    /// Returns the value for which a tag stands.
+    pub fn get<'b>(&mut self, tag: u64, buffer: &'b mut ValueBuffer) -> Value<'b> {
         buffer.clear();
         let kept = self.append(tag, buffer);
-        self.key_type.value(kept, buffer)
+        self.storage.value(kept, buffer)
     }
 
-    /// Appends the bytes of a key to the buffer, unless it is passed by value. Returns what
-    /// [`KeyType::value`] takes for the key, together with the buffer.
-    pub fn append(&mut self, tag: u64, buffer: &mut KeyBuffer) -> u64 {
-        if self.key_type.is_by_value() {
+    /// Appends the bytes of a value to the buffer, unless it is passed by value. Returns what
+    /// [`Storage::value`] takes for it, together with the buffer.
+    pub fn append(&mut self, tag: u64, buffer: &mut ValueBuffer) -> u64 {
+        if self.storage.is_by_value() {
             return tag;
         }
         let start = buffer.len();

@@ -1,14 +1,13 @@
-//! Classes of rows whose texts are equal too, for clusters that are checked by texts.
+//! Classes of rows that a check judges alike, since their texts are equal too.
 //!
-//! Two rows of equal fingerprints need not have similar texts. Rows whose texts have the same letters
-//! do: they form a class, and one row of it is compared with other classes. Texts are distinguished
-//! by a 128-bit hash of their letters.
+//! Two rows of equal fingerprints need not have similar texts. Rows whose texts are equal do, if the
+//! check says so of the text beside itself: they form a class, and one row of it is compared with
+//! other classes. Texts are distinguished by a 128-bit hash.
 
+use super::judge::{Content, Judge};
 use super::paired_rows::{EdgeList, add_edge, classes, for_each_edge, no_edges};
 use super::similar_texts::ManyTexts;
-use super::texts::TextReader;
-use crate::row::jaccard::letters;
-use simhash_fingerprint::similarity::letters::Letters;
+use super::value_reader::ValueReader;
 use simhash_hamming::components::edges::Edge;
 use simhash_hamming::components::group::Classes;
 use simhash_pg::process::activity::Activity;
@@ -16,19 +15,6 @@ use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::{collected, filled, or_out_of_memory, push_within};
 use std::collections::HashMap;
 use std::ops::Range;
-
-/// State of a row's text.
-#[derive(Clone, Copy, PartialEq)]
-enum TextContent {
-    /// The row is alone in its class.
-    NotRead,
-    /// NULL, or the row is gone: similar to nothing.
-    None,
-    /// The text has no letter: similar to nothing either, though a comparison with others gives 0.
-    Empty,
-    /// A hash of its letters.
-    Text(u128),
-}
 
 /// The different texts, each as the class of its rows behind that of the rows with its fingerprint;
 /// in order, so that the texts of one fingerprint are side by side.
@@ -87,20 +73,22 @@ impl DistinctTexts {
     }
 }
 
-/// Returns the classes of rows that are equal in fingerprint and letters, and the pairs of them
-/// that have to be compared: those within a class of equal fingerprints, and those of two such
-/// classes that `edges` pairs. Of many texts, pairs are left out that are not as similar as `least`.
+/// Returns the classes of rows that are equal in fingerprint and for the judge, and the pairs of
+/// them that have to be judged: those within a class of equal fingerprints, and those of two such
+/// classes that `edges` pairs. Where texts have to be similar, pairs of many that are not are left
+/// out.
 pub fn classes_by_text(
-    table: &TextReader,
+    table: &ValueReader,
     mut edges: EdgeList,
-    least: f64,
+    judge: &mut impl Judge,
     activity: &mut Activity,
 ) -> (Classes, EdgeList) {
     let coarse = &table.members.classes;
-    let contents = read(table, activity);
-    let (fine, texts) = divide(coarse, &contents, least);
+    let contents = read(table, judge, activity);
+    let (fine, texts) = divide(coarse, &contents);
     drop(contents);
-    let mut many = ManyTexts::new(least, coarse.count());
+    let least = judge.least_jaccard();
+    let mut many = least.and_then(|least| ManyTexts::new(least, coarse.count()));
     let mut found = no_edges();
     let mut add = |edge| {
         check_for_interrupts();
@@ -139,44 +127,29 @@ pub fn classes_by_text(
 }
 
 /// Reads the texts of rows that are not alone in their class.
-fn read(table: &TextReader, activity: &mut Activity) -> Vec<TextContent> {
+fn read(table: &ValueReader, judge: &mut impl Judge, activity: &mut Activity) -> Vec<Content> {
     let coarse = &table.members.classes;
     let all = coarse.rows() as u32;
+    let mut contents = filled(all as usize, Content::Alone);
+    if !judge.may_be_equal() {
+        return contents;
+    }
     let is_alone = |row: &u32| coarse.size(coarse.class_of(*row)) == 1;
-    let mut contents = filled(all as usize, TextContent::NotRead);
     let mut rows = collected(0..all);
     rows.retain(|row| {
         check_for_interrupts();
         !is_alone(row)
     });
     rows.iter()
-        .for_each(|row| contents[*row as usize] = TextContent::None);
+        .for_each(|row| contents[*row as usize] = Content::None);
     table.read_all(&rows, "equal rows read", activity, |row, text| {
-        let letters = text.show_bytes(letters);
-        contents[row as usize] = match letters.count() {
-            0 => TextContent::Empty,
-            _ => TextContent::Text(hash(&letters)),
-        };
+        contents[row as usize] = judge.content(text);
     });
     contents
 }
 
-fn hash(letters: &Letters) -> u128 {
-    match letters {
-        Letters::Ascii(letters) => cityhash_rs::cityhash_110_128(letters),
-        Letters::Wide(letters) => {
-            let mut bytes = Vec::new();
-            or_out_of_memory(bytes.try_reserve_exact(size_of_val(letters.as_slice())));
-            letters
-                .iter()
-                .for_each(|letter| bytes.extend(letter.to_ne_bytes()));
-            cityhash_rs::cityhash_110_128(&bytes)
-        }
-    }
-}
-
-/// Divides classes by content. Also returns those of the new classes that can be similar to others.
-fn divide(coarse: &Classes, contents: &[TextContent], least: f64) -> (Classes, DistinctTexts) {
+/// Divides classes by content. Also returns those of the new classes that can pass with others.
+fn divide(coarse: &Classes, contents: &[Content]) -> (Classes, DistinctTexts) {
     let mut class_of_row = filled(contents.len(), 0);
     let mut paired = Vec::new();
     let mut texts: HashMap<(u32, u128), u32> = HashMap::new();
@@ -184,7 +157,7 @@ fn divide(coarse: &Classes, contents: &[TextContent], least: f64) -> (Classes, D
     for (row, (content, class_of_row)) in (0u32..).zip(contents.iter().zip(&mut class_of_row)) {
         check_for_interrupts();
         let class = coarse.class_of(row);
-        if let TextContent::Text(hash) = content {
+        if let Content::Equal(hash) = content {
             or_out_of_memory(texts.try_reserve(1));
             let first_class = texts.entry((class, *hash)).or_insert(count);
             *class_of_row = *first_class;
@@ -193,13 +166,7 @@ fn divide(coarse: &Classes, contents: &[TextContent], least: f64) -> (Classes, D
             }
         }
         *class_of_row = count;
-        let is_similar_to_some = match content {
-            TextContent::NotRead | TextContent::Text(_) => true,
-            // A similarity of 0 may be enough.
-            TextContent::Empty => least <= 0.0,
-            TextContent::None => false,
-        };
-        if is_similar_to_some {
+        if *content != Content::None {
             push_within(&mut paired, (class, count), contents.len());
         }
         count += 1;

@@ -4,11 +4,11 @@
 //! Texts are read twice: to count n-grams, and to write the rarest of each text to a temporary file.
 //! A class's texts are put into an index, as many at a time as a quarter of `work_mem` holds, and the
 //! texts of the class and of those that are paired with it are looked up there. What is found is
-//! compared by [`super::texts`], so the answer is that of all pairs.
+//! compared by [`super::chunks`], so the answer is that of all pairs.
 
 use super::equal_texts::DistinctTexts;
 use super::paired_rows::{EdgeList, add_edge, for_each_edge};
-use super::texts::TextReader;
+use super::value_reader::ValueReader;
 use crate::errors::or_raise;
 use crate::row::jaccard::letters;
 use simhash_base::bytes::get_u32;
@@ -84,7 +84,7 @@ impl ManyTexts {
     /// Calls `each` with the pairs of texts that may be similar, by their classes in `fine`.
     pub fn find(
         self,
-        table: &TextReader<'_>,
+        table: &ValueReader<'_>,
         fine: &Classes,
         mut texts: DistinctTexts,
         activity: &mut Activity,
@@ -138,7 +138,7 @@ struct Place {
 
 impl Prefixes {
     fn read(
-        table: &TextReader<'_>,
+        table: &ValueReader<'_>,
         fine: &Classes,
         texts: &DistinctTexts,
         least: Least,

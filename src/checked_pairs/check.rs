@@ -1,0 +1,138 @@
+//! The check of candidate pairs that a call asks for by its arguments: a column of texts with the
+//! least Jaccard similarity of a pair, or a function of the user's. simhash_pairs, simhash_clusters
+//! and the radius report read it here. It is refused before the first row is read.
+
+use super::judge::{FunctionJudge, JaccardJudge};
+use crate::pairs::source::{SourceTable, in_range, required};
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_INVALID_OBJECT_DEFINITION, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_FUNCTION,
+};
+use pgrx::pg_sys;
+use pgrx::pg_sys::Oid;
+use simhash_pg::catalog::table;
+use simhash_pg::process::error::Error;
+use simhash_pg::process::memory::MemoryContext;
+use simhash_pg::sql::pair_function::{FunctionDeclaration, PairFunction};
+
+/// The least similarity where the call says none.
+const LEAST: f64 = 0.8;
+
+/// The arguments of a call, for one relation or two.
+pub struct CheckArguments<const N: usize> {
+    /// Name of the function that is called.
+    pub function: &'static str,
+    pub texts: [Option<String>; N],
+    pub min_jaccard: Option<f64>,
+    pub checked_by: Option<Oid>,
+}
+
+pub struct Check {
+    /// What is judged of the rows of each relation, as SQL text.
+    pub values: Vec<String>,
+    /// The texts of the rows of each relation, as SQL text, if the call names columns of them.
+    pub texts: Option<Vec<String>>,
+    pub judge: AnyJudge,
+}
+
+pub enum AnyJudge {
+    Jaccard(JaccardJudge),
+    Function(FunctionJudge),
+}
+
+/// What a user's function is called with.
+enum Takes {
+    Texts,
+    Rows,
+}
+
+impl Check {
+    /// Returns None where the call asks for no check.
+    pub fn new<const N: usize>(
+        arguments: CheckArguments<N>,
+        sources: &[SourceTable; N],
+    ) -> Option<Self> {
+        let CheckArguments {
+            function,
+            texts,
+            min_jaccard,
+            checked_by,
+        } = arguments;
+        let texts = texts.iter().any(Option::is_some).then(|| {
+            let text = |side: usize| {
+                let name = required(texts[side].clone(), function, ["text_a", "text_b"][side]);
+                format!("{}::pg_catalog.text", sources[side].text_column(&name))
+            };
+            (0..N).map(text).collect::<Vec<_>>()
+        });
+        let Some(checked_by) = checked_by else {
+            let least = in_range("min_jaccard", min_jaccard.unwrap_or(LEAST), 0.0..=1.0);
+            return texts.map(|texts| Check {
+                values: texts.clone(),
+                texts: Some(texts),
+                judge: AnyJudge::Jaccard(JaccardJudge::new(least)),
+            });
+        };
+        if min_jaccard.is_some() {
+            let message = "arguments \"min_jaccard\" and \"checked_by\" exclude each other";
+            Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message)
+                .hint("Let the function call simhash_jaccard too.")
+                .raise();
+        }
+        let row_types = [&sources[0], &sources[N - 1]].map(|source| source.table.rel().row_type());
+        let takes = takes(checked_by, row_types, texts.is_some());
+        let (values, types, of_texts) = match (takes, &texts) {
+            (Takes::Texts, Some(texts)) => (texts.clone(), [pg_sys::TEXTOID; 2], true),
+            _ => {
+                let rows = sources.iter().map(SourceTable::row);
+                (rows.collect(), row_types, false)
+            }
+        };
+        let call = PairFunction::new(checked_by, types, MemoryContext::current());
+        Some(Check {
+            values,
+            texts,
+            judge: AnyJudge::Function(FunctionJudge::new(call, of_texts)),
+        })
+    }
+}
+
+/// Returns what the function takes; raises an ERROR when it cannot judge pairs.
+fn takes(function: Oid, row_types: [Oid; 2], has_texts: bool) -> Takes {
+    let Some(declared) = FunctionDeclaration::of(function) else {
+        let message = format!("function with OID {} does not exist", function.to_u32());
+        Error::new(ERRCODE_UNDEFINED_FUNCTION, message).raise();
+    };
+    let signature = &declared.signature;
+    let [first, second] = row_types.map(table::type_name);
+    let refuse = |why: String| -> ! {
+        Error::new(
+            ERRCODE_INVALID_OBJECT_DEFINITION,
+            format!("function {signature} cannot check pairs"),
+        )
+        .detail(why)
+        .hint(format!(
+            "Name a function ({first}, {second}) or (text, text) that returns boolean."
+        ))
+        .raise()
+    };
+    if declared.kind != pg_sys::PROKIND_FUNCTION {
+        refuse("It is not a plain function.".to_owned());
+    }
+    if declared.returns_set {
+        refuse("It returns a set.".to_owned());
+    }
+    if declared.result != pg_sys::BOOLOID {
+        refuse(format!("It returns {}.", table::type_name(declared.result)));
+    }
+    match &declared.arguments[..] {
+        arguments if arguments == row_types => Takes::Rows,
+        [pg_sys::TEXTOID, pg_sys::TEXTOID] if has_texts => Takes::Texts,
+        [pg_sys::TEXTOID, pg_sys::TEXTOID] => Error::new(
+            ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("function {signature} compares texts, and no column of texts is named"),
+        )
+        .hint("Write text => 'column'; of two relations, text_a and text_b.")
+        .raise(),
+        _ => refuse("Its arguments are neither two rows nor two texts.".to_owned()),
+    }
+}

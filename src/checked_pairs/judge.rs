@@ -1,0 +1,191 @@
+//! The two ways to judge a candidate pair: by the Jaccard similarity of its texts, as
+//! simhash_jaccard does, and by a function that the user names. [`super::chunks`] calls them with
+//! what it has read of two rows. Each judges by the values alone, so rows of equal values are
+//! judged alike.
+
+use crate::row::jaccard::{Comparer, letters};
+use pgrx::pg_sys::Oid;
+use simhash_fingerprint::similarity::letters::Letters;
+use simhash_fingerprint::similarity::ngram_set::Similarity;
+use simhash_fingerprint::text::ngrams::GramLengths;
+use simhash_pg::process::memory::or_out_of_memory;
+use simhash_pg::sql::kept_value::KeptValue;
+use simhash_pg::sql::pair_function::PairFunction;
+use simhash_pg::sql::value::Value;
+use std::collections::HashMap;
+
+/// Judges pairs of rows by a value of each.
+pub trait Judge {
+    /// What is kept of a value.
+    type Kept: Clone;
+    /// What is said of a pair that passes.
+    type Verdict;
+
+    fn keep(&self, value: Value<'_>) -> Self::Kept;
+
+    /// Number of bytes that it takes.
+    fn bytes(kept: &Self::Kept) -> usize;
+
+    /// Returns None of a pair that does not pass. Each row comes with its number.
+    fn judge(&mut self, a: (u32, &Self::Kept), b: (u32, &Self::Kept)) -> Option<Self::Verdict>;
+
+    /// Returns whether rows may have equal values.
+    fn may_be_equal(&self) -> bool;
+
+    /// Returns which rows a row with this value is equal to.
+    fn content(&mut self, value: Value<'_>) -> Content;
+
+    /// Returns the least Jaccard similarity of texts whose pairs pass; None where nothing of the
+    /// kind is known.
+    fn least_jaccard(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// What of a value decides which others it is equal to.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Content {
+    /// It is equal to none.
+    Alone,
+    /// It does not pass with any.
+    None,
+    /// Those with this hash are equal, and pass with each other.
+    Equal(u128),
+}
+
+/// A similarity of at least this passes, and is the verdict.
+pub struct JaccardJudge {
+    least: f64,
+    comparer: Comparer,
+    /// The row whose text the comparer has.
+    first: Option<u32>,
+}
+
+impl JaccardJudge {
+    pub fn new(least: f64) -> Self {
+        JaccardJudge {
+            least,
+            comparer: Comparer::default(),
+            first: None,
+        }
+    }
+}
+
+impl Judge for JaccardJudge {
+    type Kept = Letters;
+    type Verdict = f64;
+
+    fn keep(&self, value: Value<'_>) -> Letters {
+        value.show_bytes(letters)
+    }
+
+    fn bytes(kept: &Letters) -> usize {
+        kept.bytes()
+    }
+
+    fn judge(&mut self, a: (u32, &Letters), b: (u32, &Letters)) -> Option<f64> {
+        if self.first != Some(a.0) {
+            self.comparer.set_first(a.1, GramLengths::SHINGLES);
+            self.first = Some(a.0);
+        }
+        match self.comparer.compare(b.1, self.least) {
+            Similarity::Exactly(similarity) => Some(similarity),
+            _ => None,
+        }
+    }
+
+    fn may_be_equal(&self) -> bool {
+        true
+    }
+
+    fn content(&mut self, text: Value<'_>) -> Content {
+        let letters = text.show_bytes(letters);
+        match letters.count() {
+            // Similar to nothing. A comparison with others gives 0, which may be enough.
+            0 if self.least <= 0.0 => Content::Alone,
+            0 => Content::None,
+            _ => Content::Equal(hash(&letters)),
+        }
+    }
+
+    fn least_jaccard(&self) -> Option<f64> {
+        Some(self.least)
+    }
+}
+
+fn hash(letters: &Letters) -> u128 {
+    match letters {
+        Letters::Ascii(letters) => cityhash_rs::cityhash_110_128(letters),
+        Letters::Wide(letters) => {
+            let mut bytes = Vec::new();
+            or_out_of_memory(bytes.try_reserve_exact(size_of_val(letters.as_slice())));
+            letters
+                .iter()
+                .for_each(|letter| bytes.extend(letter.to_ne_bytes()));
+            cityhash_rs::cityhash_110_128(&bytes)
+        }
+    }
+}
+
+/// A pair passes if the function says so. It gets the row with the smaller number first.
+pub struct FunctionJudge {
+    function: PairFunction,
+    /// Whether the values are texts; else they are rows, which differ at least in their keys.
+    of_texts: bool,
+    /// Texts that the function was asked about, each beside itself.
+    beside_itself: HashMap<u128, bool>,
+}
+
+impl FunctionJudge {
+    pub fn new(function: PairFunction, of_texts: bool) -> Self {
+        FunctionJudge {
+            function,
+            of_texts,
+            beside_itself: HashMap::new(),
+        }
+    }
+
+    /// Returns the type of the values of one relation.
+    pub fn value_type(&self) -> Oid {
+        self.function.types()[0]
+    }
+
+    /// Returns whether the function says yes to two values.
+    pub fn holds(&mut self, pair: [Value<'_>; 2]) -> bool {
+        self.function.holds(pair)
+    }
+}
+
+impl Judge for FunctionJudge {
+    type Kept = KeptValue;
+    type Verdict = ();
+
+    fn keep(&self, value: Value<'_>) -> KeptValue {
+        value.keep()
+    }
+
+    fn bytes(kept: &KeptValue) -> usize {
+        kept.bytes()
+    }
+
+    fn judge(&mut self, a: (u32, &KeptValue), b: (u32, &KeptValue)) -> Option<()> {
+        let (a, b) = if a.0 <= b.0 { (a.1, b.1) } else { (b.1, a.1) };
+        self.function.holds([a.value(), b.value()]).then_some(())
+    }
+
+    fn may_be_equal(&self) -> bool {
+        self.of_texts
+    }
+
+    fn content(&mut self, text: Value<'_>) -> Content {
+        let hash = text.show_bytes(cityhash_rs::cityhash_110_128);
+        or_out_of_memory(self.beside_itself.try_reserve(1));
+        let function = &mut self.function;
+        let passes =
+            (self.beside_itself.entry(hash)).or_insert_with(|| function.holds([text, text]));
+        match *passes {
+            true => Content::Equal(hash),
+            false => Content::Alone,
+        }
+    }
+}
