@@ -39,7 +39,8 @@ pub fn likeness(a: (&str, &Token), b: (&str, &Token)) -> Likeness {
     if kinds.contains(&Kind::Number) || !is_plain(a) || !is_plain(b) || is_size(a) && is_size(b) {
         return Likeness::Unlike;
     }
-    if spelling(a) == spelling(b) || is_full_spelling(a, b) {
+    let (spelling_of_a, spelling_of_b) = (spelling(a), spelling(b));
+    if spelling_of_a == spelling_of_b || is_full_spelling(a, b) {
         return Likeness::Spelling;
     }
     let counts = |word: &str| {
@@ -53,10 +54,14 @@ pub fn likeness(a: (&str, &Token), b: (&str, &Token)) -> Likeness {
         true => (a, of_a, b),
         false => (b, of_b, a),
     };
+    // A part of a name behind a hyphen is another one by any letter.
+    if of_a.is_joined && of_b.is_joined {
+        return Likeness::Unlike;
+    }
     if is_abbreviation(shorter_first) {
         return Likeness::Spelling;
     }
-    match is_typing_error(a, b) {
+    match is_typing_error(a, b) || is_typing_error(&spelling_of_a, &spelling_of_b) {
         true => Likeness::Typing,
         false => Likeness::Unlike,
     }
@@ -130,11 +135,11 @@ fn strokes(word: &str) -> impl Iterator<Item = char> {
 fn spelling(word: &str) -> String {
     let mut plain = word.to_owned();
     for (long, short) in [
+        ("ogue", "og"),
         ("ae", "a"),
         ("oe", "o"),
         ("ue", "u"),
         ("our", "or"),
-        ("ogue", "og"),
         ("mme", "m"),
         ("ph", "f"),
     ] {

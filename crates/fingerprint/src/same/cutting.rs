@@ -12,9 +12,14 @@ pub struct Reader<'t> {
     text: &'t str,
     at: usize,
     in_front: char,
+    /// Where the word that is read begins, and where the address and its query end that it may stand in.
+    begin: usize,
+    address_end: usize,
     query_end: usize,
     /// Whether the number of an item of a list may stand here.
     may_begin_item: bool,
+    /// Whether a hyphen stands between the word in front and the next one.
+    joins: bool,
     pub tokens: Tokens,
 }
 
@@ -24,8 +29,11 @@ impl<'t> Reader<'t> {
             text,
             at: 0,
             in_front: ' ',
+            begin: 0,
+            address_end: 0,
             query_end: 0,
             may_begin_item: true,
+            joins: false,
             tokens,
         }
     }
@@ -37,8 +45,9 @@ impl<'t> Reader<'t> {
     /// Reads a word, or a character that is in none.
     pub fn step(&mut self, c: char) {
         let begin = self.at;
+        self.begin = begin;
         if c == ' ' {
-            (self.at, self.in_front) = (begin + 1, c);
+            (self.at, self.in_front, self.joins) = (begin + 1, c, false);
             return;
         }
         if c.is_ascii_alphabetic() {
@@ -84,14 +93,17 @@ impl<'t> Reader<'t> {
 
     fn push_text(&mut self, word: &str, kind: Kind) {
         self.may_begin_item = false;
-        let in_query = self.at < self.query_end;
+        let in_query = self.begin < self.query_end;
         let token = Token {
             begin: 0,
             end: 0,
             kind,
             dot: false,
             in_query,
+            in_address: self.begin < self.address_end,
             ends_sentence: false,
+            ends_clause: false,
+            is_joined: std::mem::take(&mut self.joins),
         };
         self.tokens.push(word, token);
     }
@@ -165,6 +177,8 @@ impl<'t> Reader<'t> {
         if rest.starts_with("http") || rest.starts_with("www.") {
             let address = ["https://www.", "http://www.", "https://", "http://", "www."];
             if let Some(scheme) = address.into_iter().find(|scheme| rest.starts_with(scheme)) {
+                let graphic = rest.bytes().take_while(u8::is_ascii_graphic).count();
+                self.address_end = self.at + graphic;
                 self.at += scheme.len();
                 return;
             }
@@ -245,19 +259,30 @@ impl<'t> Reader<'t> {
         };
         match c {
             '.' if behind.is_whitespace() => self.end_sentence(),
-            '!' | '?' if behind != '=' && !behind.is_ascii_alphanumeric() => self.end_sentence(),
+            '!' | '?'
+                if behind != '=' && (self.in_front == '中' || !behind.is_ascii_alphanumeric()) =>
+            {
+                self.end_sentence()
+            }
             '。' | '؟' | '।' | '!' => self.end_sentence(),
             ';' => {
                 self.tokens.marks.semicolons += 1;
+                self.may_begin_item = true;
+                self.end_clause();
                 if !behind.is_whitespace() {
                     self.end_sentence();
                 }
             }
             ':' => {
                 self.tokens.marks.colons += 1;
+                self.end_clause();
                 self.may_begin_item = true;
             }
-            ',' | '、' | '،' => self.tokens.marks.commas += 1,
+            ',' | '、' | '،' => {
+                self.tokens.marks.commas += 1;
+                self.end_clause();
+            }
+            '-' | '_' => self.joins = self.in_front.is_ascii_alphanumeric(),
             '\n' => {
                 if behind == '\n' {
                     self.end_sentence();
@@ -281,8 +306,14 @@ impl<'t> Reader<'t> {
         if let Some(last) = self.tokens.tokens.last_mut()
             && !last.ends_sentence
         {
-            last.ends_sentence = true;
+            (last.ends_sentence, last.ends_clause) = (true, true);
             self.tokens.marks.sentences += 1;
+        }
+    }
+
+    fn end_clause(&mut self) {
+        if let Some(last) = self.tokens.tokens.last_mut() {
+            last.ends_clause = true;
         }
     }
 
@@ -319,16 +350,18 @@ impl<'t> Reader<'t> {
             .map(char::len_utf8)
             .sum();
         let numeral = &inner[..length];
-        let behind = inner[numeral.len()..].chars().next();
-        let ends = match behind {
+        let mut behind = inner[numeral.len()..].chars();
+        let mark = behind.next();
+        let ends = match mark {
             Some(')') => true,
             Some('、') => inner.len() == rest.len(),
+            Some('.' | ',') => inner.len() == rest.len() && behind.next().is_some_and(is_character),
             _ => false,
         };
         let is_item =
             ends && !numeral.starts_with('0') && (1..=2).contains(&numeral.chars().count());
         if is_item {
-            self.at += rest.len() - inner.len() + numeral.len() + behind.map_or(0, char::len_utf8);
+            self.at += rest.len() - inner.len() + numeral.len() + mark.map_or(0, char::len_utf8);
             self.may_begin_item = false;
         }
         is_item

@@ -14,6 +14,9 @@ pub struct Hunk {
     pub b: Range<usize>,
 }
 
+/// Equal words between two stretches of one passage.
+const MOST_BETWEEN: usize = 3;
+
 /// Pairs of words that are compared at once.
 const MOST_PAIRS: usize = 1 << 14;
 
@@ -56,6 +59,25 @@ pub fn hunks(a: &Tokens, b: &Tokens, pause: &mut dyn FnMut()) -> Result<Vec<Hunk
             b: moved(hunk.b),
         })
         .collect())
+}
+
+/// Joins stretches with hardly an equal word between them: a passage in other words.
+pub fn passages(hunks: Vec<Hunk>) -> Vec<Hunk> {
+    let mut joined: Vec<Hunk> = Vec::new();
+    for hunk in hunks {
+        let words = |hunk: &Hunk| hunk.a.len().max(hunk.b.len());
+        match joined.last_mut() {
+            Some(last)
+                if hunk.a.start - last.a.end <= MOST_BETWEEN
+                    && words(last).min(words(&hunk)) >= hunk.a.start - last.a.end
+                    && words(last).max(words(&hunk)) > 2 * MOST_BETWEEN =>
+            {
+                (last.a.end, last.b.end) = (hunk.a.end, hunk.b.end)
+            }
+            _ => joined.push(hunk),
+        }
+    }
+    joined
 }
 
 /// Gives each different word a number.

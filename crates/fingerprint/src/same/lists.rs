@@ -14,8 +14,14 @@ impl Classes {
     /// Days, months, numerals: they decide when another text lacks them.
     pub const CALENDAR: Self = Self(2);
     pub const GREETING: Self = Self(4);
-    /// Articles and the like.
+    /// Articles, and words that could be left out.
     pub const FUNCTION: Self = Self(8);
+    /// Offices, and how one addresses them.
+    pub const ADDRESSEE: Self = Self(16);
+    /// By which a sentence says what the text is about: "package" or "edition", "this", "contains".
+    pub const ITEM: Self = Self(32);
+    pub const THIS: Self = Self(64);
+    pub const HOLDS: Self = Self(128);
 
     pub fn has(self, class: Self) -> bool {
         self.0 & class.0 != 0
@@ -37,6 +43,9 @@ pub struct Lists {
     pub negation_parts: Vec<String>,
     pub negation_not: Vec<String>,
     pub greeting_parts: Vec<String>,
+    pub addressee_parts: Vec<String>,
+    pub item_parts: Vec<String>,
+    pub decisions: Vec<String>,
     pub numerals_han_not: Vec<String>,
     pub negating_prefixes: Vec<String>,
     pub organisations: Vec<String>,
@@ -73,6 +82,11 @@ impl Lists {
             (Classes::CALENDAR, list!("numerals")),
             (Classes::GREETING, list!("greetings")),
             (Classes::FUNCTION, list!("function_words")),
+            (Classes::FUNCTION, list!("fillers")),
+            (Classes::ADDRESSEE, list!("addressees")),
+            (Classes::ITEM, list!("items")),
+            (Classes::THIS, list!("this")),
+            (Classes::HOLDS, list!("holds")),
         ] {
             for word in folded(list) {
                 words.entry(word).or_default().classes.0 |= class.0;
@@ -93,6 +107,9 @@ impl Lists {
             negation_parts: folded(list!("negation_parts")).collect(),
             negation_not: folded(list!("negation_not")).collect(),
             greeting_parts: folded(list!("greeting_parts")).collect(),
+            addressee_parts: folded(list!("addressee_parts")).collect(),
+            decisions: folded(list!("decisions")).collect(),
+            item_parts: folded(list!("item_parts")).collect(),
             numerals_han_not: folded(list!("numerals_han_not")).collect(),
             negating_prefixes: folded(list!("negating_prefixes")).collect(),
             organisations: folded(list!("organisations")).collect(),

@@ -12,6 +12,7 @@
 //! The answer depends on the texts alone, and its time is linear in their length. What must not live
 //! here: a threshold for how alike two texts are; that is `similarity`.
 
+mod added;
 mod alike;
 mod cutting;
 mod fold;
@@ -23,6 +24,7 @@ mod nature;
 mod numbers;
 mod order;
 mod pairing;
+mod replaced;
 mod sentences;
 mod shape;
 mod spelling;

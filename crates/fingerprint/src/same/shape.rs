@@ -4,7 +4,10 @@ use super::lists::lists;
 use super::tokens::{Kind, Tokens};
 
 /// Words of a long text: in it more may differ.
-const LONG: f64 = 70.0;
+const LONG: f64 = 60.0;
+
+/// Words of a text of which passages may be in other words.
+pub const VERY_LONG: f64 = 160.0;
 
 /// What two texts are like.
 #[derive(Clone, Copy, Debug)]

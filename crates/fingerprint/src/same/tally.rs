@@ -4,7 +4,7 @@ use super::alike::Likeness;
 use super::hunks::Hunk;
 use super::judge::{Finding, Kind, finding};
 use super::lists::{Classes, lists};
-use super::shape::Shape;
+use super::shape::{Shape, VERY_LONG};
 use super::tokens::{Kind as Sort, Tokens};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,13 +15,16 @@ const ERROR_SHARE: f64 = 0.2;
 const CHARACTERS_OF_AN_ERROR: f64 = 30.0;
 
 /// Which share of the words may be added, and how many to a short text; a long one has sentences more.
-const ADDED_SHARE: f64 = 0.15;
+const ADDED_SHARE: f64 = 0.06;
 const ADDED_SHARE_OF_LONG: f64 = 0.25;
-const ADDED_WORDS: f64 = 4.0;
+const ADDED_WORDS: f64 = 3.0;
+const ADDED_WORDS_OF_CHARACTERS: f64 = 4.0;
 const ADDED_SHARE_OF_SHORT: f64 = 0.34;
 
-/// Characters around a difference that may be part of a negation with it.
-const AROUND: usize = 6;
+/// Which share of a long text may be clauses in other words, and in how many words one may be another.
+const REWRITTEN_SHARE: f64 = 0.05;
+const REWRITTEN_SHARE_OF_VERY_LONG: f64 = 0.15;
+pub const WORDS_OF_AN_EXCHANGE: f64 = 80.0;
 
 #[derive(Default)]
 pub struct Tally {
@@ -29,7 +32,13 @@ pub struct Tally {
     pub errors: f64,
     /// Symbols that only the second, and only the first text has.
     pub symbols: [bool; 2],
+    /// Words of clauses that both texts have in other words.
+    pub rewritten: f64,
+    /// Words that were exchanged one by one.
+    pub exchanged: f64,
     added: f64,
+    /// Words were left out that could be.
+    pub has_fillers: bool,
     /// How much more often the first text has a word.
     moved: HashMap<String, i32>,
     /// Single characters that were added: which, to the first text, and where.
@@ -80,8 +89,8 @@ impl Tally {
     }
 
     /// Counts the negations in and around words that differ.
-    pub fn negations(&mut self, a: &Tokens, b: &Tokens, hunk: &Hunk) {
-        let more = negations(a, &hunk.a) - negations(b, &hunk.b);
+    pub fn negations(&mut self, a: &Tokens, b: &Tokens, hunk: &Hunk, around: [usize; 2]) {
+        let more = more_negations(a, b, hunk, around);
         if more != 0 {
             self.negations += more;
             self.negated.push(hunk.clone());
@@ -121,14 +130,31 @@ impl Tally {
         let most_added = match shape.is_long {
             true => shape.words * ADDED_SHARE_OF_LONG,
             false => {
-                let of_short = ADDED_WORDS.min(shape.words * ADDED_SHARE_OF_SHORT);
+                let most = match shape.by_characters {
+                    true => ADDED_WORDS_OF_CHARACTERS,
+                    false => ADDED_WORDS,
+                };
+                let of_short = most.min(shape.words * ADDED_SHARE_OF_SHORT);
                 of_short.max(shape.words * ADDED_SHARE)
             }
         };
         if self.added > most_added {
             decide(findings, &[Kind::Added]);
         }
-        if !self.moved.is_empty() && self.moved.values().all(|more| *more == 0) {
+        let most_rewritten = match shape.words >= VERY_LONG {
+            true => REWRITTEN_SHARE_OF_VERY_LONG,
+            false => REWRITTEN_SHARE,
+        };
+        if self.rewritten > shape.words * most_rewritten
+            || self.exchanged > (shape.words / WORDS_OF_AN_EXCHANGE).floor()
+        {
+            decide(
+                findings,
+                &[Kind::Word, Kind::Number, Kind::Date, Kind::Symbol],
+            );
+        }
+        let is_moved = self.moved.len() > 1 || !self.has_fillers;
+        if is_moved && !self.moved.is_empty() && self.moved.values().all(|more| *more == 0) {
             findings.push(finding(Kind::Order, 0..a.len(), 0..b.len(), true));
         }
     }
@@ -141,11 +167,16 @@ fn decide(findings: &mut [Finding], kinds: &[Kind]) {
         .for_each(|finding| finding.decides = true);
 }
 
+/// How many negations more the first text has in and around words that differ.
+pub fn more_negations(a: &Tokens, b: &Tokens, hunk: &Hunk, around: [usize; 2]) -> i32 {
+    negations(a, &hunk.a, around) - negations(b, &hunk.b, around)
+}
+
 /// How many negations are in words, or made of characters around them.
-fn negations(text: &Tokens, words: &Range<usize>) -> i32 {
+fn negations(text: &Tokens, words: &Range<usize>, [in_front, behind]: [usize; 2]) -> i32 {
     let is_negation = |i: &usize| lists().classes(text.word(*i)).has(Classes::NEGATION);
     let alone = words.clone().filter(is_negation).count();
-    let around = words.start.saturating_sub(AROUND)..(words.end + AROUND).min(text.len());
+    let around = words.start - in_front..words.end + behind;
     let has_parts = |i: usize| {
         text.at(i).kind == Sort::Character
             || text.word(i).starts_with(|c| ('가'..='힣').contains(&c))
