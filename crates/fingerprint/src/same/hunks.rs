@@ -3,6 +3,7 @@
 
 use super::tokens::Tokens;
 use crate::error::Error;
+use crate::hash::city64;
 use crate::similarity::diff::alignment::align_numbers;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,46 +18,97 @@ pub struct Hunk {
 /// Equal words between two stretches of one passage.
 const MOST_BETWEEN: usize = 3;
 
+/// Words of both texts that are few.
+const FEW: usize = 1024;
+
 /// Pairs of words that are compared at once.
 const MOST_PAIRS: usize = 1 << 14;
 
-/// Finds the words that differ, in order.
-pub fn hunks(a: &Tokens, b: &Tokens, pause: &mut dyn FnMut()) -> Result<Vec<Hunk>, Error> {
+/// The words between those with which both texts begin and those with which both end.
+pub struct Middle {
+    pub a: Range<usize>,
+    pub b: Range<usize>,
+}
+
+/// The same words by numbers: equal ones have equal numbers.
+pub struct Numbered {
+    a: Vec<u32>,
+    b: Vec<u32>,
+    /// How many words both have, in whatever order.
+    pub common: usize,
+}
+
+/// Leaves out what is equal at both ends.
+pub fn middle(a: &Tokens, b: &Tokens) -> Middle {
     let shorter = a.len().min(b.len());
     let front = (0..shorter).take_while(|&i| a.word(i) == b.word(i)).count();
     let back = (0..shorter - front)
         .take_while(|&i| a.word(a.len() - 1 - i) == b.word(b.len() - 1 - i))
         .count();
-    let (in_a, in_b) = (front..a.len() - back, front..b.len() - back);
-    if in_a.len().min(in_b.len()) == 0 {
-        let differs = in_a.len() + in_b.len() > 0;
-        return Ok(differs
-            .then_some(Hunk { a: in_a, b: in_b })
-            .into_iter()
-            .collect());
+    Middle {
+        a: front..a.len() - back,
+        b: front..b.len() - back,
     }
-    let mut numbers = HashMap::new();
-    let numbers_of_a = number(a, &in_a, &mut numbers, pause)?;
-    let numbers_of_b = number(b, &in_b, &mut numbers, pause)?;
-    let found = match numbers_of_a.len() * numbers_of_b.len() <= MOST_PAIRS {
-        true => longest_common(&numbers_of_a, &numbers_of_b),
-        false => {
-            let aligned = align_numbers(&numbers_of_a, &numbers_of_b, pause)?;
-            aligned
-                .into_iter()
-                .map(|hunk| Hunk {
-                    a: hunk.a,
-                    b: hunk.b,
-                })
-                .collect()
+}
+
+/// Numbers the words in the middle.
+pub fn numbered(
+    a: &Tokens,
+    b: &Tokens,
+    middle: &Middle,
+    pause: &mut dyn FnMut(),
+) -> Result<Numbered, Error> {
+    let mut numbers = Numbers::new(middle.a.len() + middle.b.len())?;
+    let in_a = numbers.number(a, &middle.a, pause)?;
+    let of_a = numbers.count;
+    let in_b = numbers.number(b, &middle.b, pause)?;
+    let mut left = reserved(of_a)?;
+    left.resize(of_a, 0u32);
+    in_a.iter().for_each(|number| left[*number as usize] += 1);
+    let mut common = 0;
+    for number in &in_b {
+        if let Some(left) = left.get_mut(*number as usize)
+            && *left > 0
+        {
+            (*left, common) = (*left - 1, common + 1);
+        }
+    }
+    Ok(Numbered {
+        a: in_a,
+        b: in_b,
+        common,
+    })
+}
+
+/// Finds the words that differ, in order.
+pub fn hunks(
+    middle: &Middle,
+    numbered: &Numbered,
+    pause: &mut dyn FnMut(),
+) -> Result<Vec<Hunk>, Error> {
+    let (in_a, in_b) = (&numbered.a, &numbered.b);
+    let found = match in_a.len() * in_b.len() {
+        0 if in_a.len() + in_b.len() == 0 => Vec::new(),
+        0 => vec![Hunk {
+            a: 0..in_a.len(),
+            b: 0..in_b.len(),
+        }],
+        pairs if pairs <= MOST_PAIRS => longest_common(in_a, in_b),
+        _ => {
+            let of_words = |hunk: crate::similarity::diff::alignment::Hunk| Hunk {
+                a: hunk.a,
+                b: hunk.b,
+            };
+            let aligned = align_numbers(in_a, in_b, pause)?;
+            aligned.into_iter().map(of_words).collect()
         }
     };
-    let moved = |words: Range<usize>| words.start + front..words.end + front;
+    let moved = |words: Range<usize>, by: usize| words.start + by..words.end + by;
     Ok(found
         .into_iter()
         .map(|hunk| Hunk {
-            a: moved(hunk.a),
-            b: moved(hunk.b),
+            a: moved(hunk.a, middle.a.start),
+            b: moved(hunk.b, middle.b.start),
         })
         .collect())
 }
@@ -80,26 +132,77 @@ pub fn passages(hunks: Vec<Hunk>) -> Vec<Hunk> {
     joined
 }
 
-/// Gives each different word a number.
-fn number<'a>(
-    tokens: &'a Tokens,
-    words: &Range<usize>,
-    numbers: &mut HashMap<&'a str, u32>,
-    pause: &mut dyn FnMut(),
-) -> Result<Vec<u32>, Error> {
-    let mut numbered = Vec::new();
-    numbered
-        .try_reserve_exact(words.len())
-        .map_err(|_| Error::OutOfMemory)?;
-    for i in words.clone() {
-        if i.is_multiple_of(4096) {
-            pause();
+/// Numbers of words. Few words are found by a hash that is quick, and that texts can be made for: then
+/// each of them costs no more than a look at all the others.
+struct Numbers<'t> {
+    /// The number that has each slot, plus one.
+    slots: Vec<u32>,
+    words: Vec<&'t str>,
+    many: HashMap<&'t str, u32>,
+    count: usize,
+}
+
+impl<'t> Numbers<'t> {
+    fn new(words: usize) -> Result<Self, Error> {
+        let mut slots = Vec::new();
+        if words <= FEW {
+            slots.resize((2 * words).next_power_of_two(), 0);
         }
-        numbers.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-        let next = numbers.len() as u32;
-        numbered.push(*numbers.entry(tokens.word(i)).or_insert(next));
+        Ok(Self {
+            slots,
+            words: Vec::new(),
+            many: HashMap::new(),
+            count: 0,
+        })
     }
-    Ok(numbered)
+
+    fn number(
+        &mut self,
+        tokens: &'t Tokens,
+        words: &Range<usize>,
+        pause: &mut dyn FnMut(),
+    ) -> Result<Vec<u32>, Error> {
+        let mut numbered = reserved(words.len())?;
+        for i in words.clone() {
+            if i.is_multiple_of(4096) {
+                pause();
+            }
+            let word = tokens.word(i);
+            let number = match self.slots.is_empty() {
+                true => {
+                    self.many.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+                    *self.many.entry(word).or_insert(self.count as u32)
+                }
+                false => self.among_few(word),
+            };
+            self.count = self.count.max(number as usize + 1);
+            numbered.push(number);
+        }
+        Ok(numbered)
+    }
+
+    fn among_few(&mut self, word: &'t str) -> u32 {
+        let last = self.slots.len() - 1;
+        let mut at = city64(word.as_bytes()) as usize & last;
+        loop {
+            match self.slots[at].checked_sub(1) {
+                None => {
+                    self.words.push(word);
+                    self.slots[at] = self.words.len() as u32;
+                    return self.words.len() as u32 - 1;
+                }
+                Some(number) if self.words[number as usize] == word => return number,
+                Some(_) => at = (at + 1) & last,
+            }
+        }
+    }
+}
+
+fn reserved(numbers: usize) -> Result<Vec<u32>, Error> {
+    let mut reserved = Vec::new();
+    let full = reserved.try_reserve_exact(numbers);
+    full.map_err(|_| Error::OutOfMemory)?;
+    Ok(reserved)
 }
 
 /// What is between the words of a longest common subsequence.

@@ -1,8 +1,9 @@
 //! What decides: each stretch of words that differs, then all of them together.
 
 use super::alike::Likeness;
-use super::hunks::{Hunk, hunks, passages};
+use super::hunks::{Hunk, hunks, middle, numbered, passages};
 use super::lists::{Classes, lists};
+use super::order::is_rotated;
 use super::pairing::{Pairing, pair};
 use super::shape::{Shape, VERY_LONG};
 use super::tally::Tally;
@@ -64,39 +65,49 @@ impl Finding {
 }
 
 /// Words of each text that are paired one by one.
-const MOST_PAIRED: usize = 60;
+const MOST_PAIRED: usize = 24;
+
+/// Two texts of which one lacks more than these words of the other, and more than that share of all, have
+/// nothing to do with each other.
+const FEW_OTHERS: usize = 12;
+const UNLIKE_SHARE: f64 = 0.6;
 
 /// Words around a difference that may be part of a negation with it.
 const AROUND: usize = 6;
+
+/// What the caller needs.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Wanted {
+    /// Whether something decides: what does ends the work.
+    Verdict,
+    All,
+}
 
 /// Judges all words that differ.
 pub fn judge(
     a: &Tokens,
     b: &Tokens,
     shape: &Shape,
+    wanted: Wanted,
     pause: &mut dyn FnMut(),
 ) -> Result<Vec<Finding>, Error> {
-    let hunks = match shape.words >= VERY_LONG && shape.by_characters {
-        true => passages(hunks(a, b, pause)?),
-        false => hunks(a, b, pause)?,
-    };
-    if !shape.by_characters && super::order::is_rotated(a, b) {
+    let middle = middle(a, b);
+    let numbered = numbered(a, b, &middle, pause)?;
+    let whole = finding(Kind::Word, middle.a.clone(), middle.b.clone(), true);
+    let others = middle.a.len().min(middle.b.len()) - numbered.common;
+    let is_unlike = others > FEW_OTHERS && shape.weight(others) > UNLIKE_SHARE * shape.words;
+    if is_unlike && wanted == Wanted::Verdict {
+        return Ok(vec![whole]);
+    }
+    let mut hunks = hunks(&middle, &numbered, pause)?;
+    if !shape.by_characters && is_rotated(a, b, &middle) {
         let order = |hunk: &Hunk| finding(Kind::Order, hunk.a.clone(), hunk.b.clone(), false);
         return Ok(hunks.iter().map(order).collect());
     }
-    let only_in_a = hunks.iter().all(|hunk| hunk.b.is_empty());
-    let only_in_b = hunks.iter().all(|hunk| hunk.a.is_empty());
-    let mut judge = Judge {
-        a,
-        b,
-        shape,
-        has_fewer_fields: shape.is_record && (only_in_a || only_in_b),
-        is_only: hunks.len() == 1,
-        around: [0; 2],
-        addressed: Vec::new(),
-        findings: Vec::new(),
-        tally: Tally::default(),
-    };
+    if shape.by_characters && shape.words >= VERY_LONG {
+        hunks = passages(hunks);
+    }
+    let mut judge = Judge::new(a, b, shape, &hunks);
     for (n, hunk) in hunks.iter().enumerate() {
         pause();
         let in_front = n.checked_sub(1).map_or(0, |n| hunks[n].a.end);
@@ -107,8 +118,14 @@ pub fn judge(
             .try_reserve(4)
             .map_err(|_| Error::OutOfMemory)?;
         judge.hunk(hunk);
+        if judge.is_decided && wanted == Wanted::Verdict {
+            return Ok(judge.findings);
+        }
     }
     judge.tally.settle(a, b, shape, &mut judge.findings);
+    if is_unlike && !judge.findings.iter().any(|finding| finding.decides) {
+        judge.findings.push(whole);
+    }
     Ok(judge.findings)
 }
 
@@ -137,10 +154,28 @@ pub struct Judge<'t> {
     /// Names that stand for each other in the salutations.
     pub addressed: Vec<(String, String)>,
     findings: Vec<Finding>,
-    pub tally: Tally,
+    is_decided: bool,
+    pub tally: Tally<'t>,
 }
 
-impl Judge<'_> {
+impl<'t> Judge<'t> {
+    fn new(a: &'t Tokens, b: &'t Tokens, shape: &'t Shape, hunks: &[Hunk]) -> Self {
+        let only_in_a = hunks.iter().all(|hunk| hunk.b.is_empty());
+        let only_in_b = hunks.iter().all(|hunk| hunk.a.is_empty());
+        Self {
+            a,
+            b,
+            shape,
+            has_fewer_fields: shape.is_record && (only_in_a || only_in_b),
+            is_only: hunks.len() == 1,
+            around: [0; 2],
+            addressed: Vec::new(),
+            findings: Vec::new(),
+            is_decided: false,
+            tally: Tally::default(),
+        }
+    }
+
     fn hunk(&mut self, hunk: &Hunk) {
         let (in_a, in_b) = (self.a.joined(&hunk.a), self.b.joined(&hunk.b));
         let both = !hunk.a.is_empty() && !hunk.b.is_empty();
@@ -172,9 +207,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Words as they count: two characters are one.
     pub fn weight(&self, words: usize) -> f64 {
-        words as f64 / if self.shape.by_characters { 2.0 } else { 1.0 }
+        self.shape.weight(words)
     }
 
     pub fn count_negations(&mut self, hunk: &Hunk) {
@@ -191,6 +225,7 @@ impl Judge<'_> {
     }
 
     pub fn found(&mut self, kind: Kind, a: Range<usize>, b: Range<usize>, decides: bool) {
+        self.is_decided |= decides;
         self.findings.push(finding(kind, a, b, decides));
     }
 

@@ -1,6 +1,6 @@
 //! Two texts with the sentences that both have taken out: their order does not decide.
 
-use super::judge::{Finding, Kind, judge};
+use super::judge::{Finding, Kind, Wanted, judge};
 use super::shape::Shape;
 use super::tokens::Tokens;
 use crate::error::Error;
@@ -13,6 +13,7 @@ pub fn in_any_order(
     a: &Tokens,
     b: &Tokens,
     shape: &Shape,
+    wanted: Wanted,
     pause: &mut dyn FnMut(),
 ) -> Result<Option<Vec<Finding>>, Error> {
     let (middle_of_a, middle_of_b) = middles(a, b);
@@ -48,7 +49,7 @@ pub fn in_any_order(
         b.picked(words_of_b.iter().copied()),
     );
     let mut findings = Vec::new();
-    for finding in judge(&only_a, &only_b, shape, pause)? {
+    for finding in judge(&only_a, &only_b, shape, wanted, pause)? {
         // Places in the sentences that are left, back to places in the texts.
         findings.push(Finding {
             a: back(&finding.a, &words_of_a),

@@ -44,6 +44,13 @@ impl Shape {
     }
 }
 
+impl Shape {
+    /// Words as they count: two characters are one.
+    pub fn weight(&self, words: usize) -> f64 {
+        words as f64 / if self.by_characters { 2.0 } else { 1.0 }
+    }
+}
+
 /// Whether a text is a row of fields: many marks between them, and hardly a sentence.
 fn is_record(text: &Tokens) -> bool {
     let marks = &text.marks;

@@ -6,7 +6,6 @@ use super::judge::{Finding, Kind, finding};
 use super::lists::{Classes, lists};
 use super::shape::{Shape, VERY_LONG};
 use super::tokens::{Kind as Sort, Tokens};
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// Which share of the words may have a typing error, and how many characters of a text without spaces
@@ -27,7 +26,7 @@ const REWRITTEN_SHARE_OF_VERY_LONG: f64 = 0.15;
 pub const WORDS_OF_AN_EXCHANGE: f64 = 80.0;
 
 #[derive(Default)]
-pub struct Tally {
+pub struct Tally<'t> {
     /// Typing errors and wrong characters.
     pub errors: f64,
     /// Symbols that only the second, and only the first text has.
@@ -40,15 +39,15 @@ pub struct Tally {
     /// Words were left out that could be.
     pub has_fillers: bool,
     /// How much more often the first text has a word.
-    moved: HashMap<String, i32>,
+    moved: Vec<(&'t str, i32)>,
     /// Single characters that were added: which, to the first text, and where.
-    single: Vec<(String, bool, usize)>,
+    single: Vec<(&'t str, bool, usize)>,
     /// How many negations more the first text has, and where they are.
     negations: i32,
     negated: Vec<Hunk>,
 }
 
-impl Tally {
+impl<'t> Tally<'t> {
     pub fn likeness(&mut self, likeness: Likeness) {
         self.errors += match likeness {
             Likeness::Typing => 1.0,
@@ -58,33 +57,33 @@ impl Tally {
     }
 
     /// Counts words that only one text has.
-    pub fn added<'a>(
+    pub fn added(
         &mut self,
         shape: &Shape,
-        words: impl Iterator<Item = &'a str>,
+        words: impl Iterator<Item = &'t str>,
         to_a: bool,
         at: usize,
         is_clause: bool,
     ) {
         let words: Vec<&str> = words.collect();
         if let ([word], true) = (&words[..], shape.by_characters) {
-            let is_swap = |other: &(String, bool, usize)| {
+            let is_swap = |other: &(&str, bool, usize)| {
                 other.0 == *word && other.1 != to_a && other.2.abs_diff(at) < 3
             };
             match self.single.iter().rev().take(4).position(is_swap) {
                 Some(_) => (),
                 None => {
                     self.errors += 1.0;
-                    self.single.push((word.to_string(), to_a, at));
+                    self.single.push((word, to_a, at));
                 }
             }
             return;
         }
-        self.added += words.len() as f64 / if shape.by_characters { 2.0 } else { 1.0 };
+        self.added += shape.weight(words.len());
         if !is_clause {
-            for word in words {
-                *self.moved.entry(word.to_owned()).or_default() += if to_a { 1 } else { -1 };
-            }
+            let more = if to_a { 1 } else { -1 };
+            self.moved
+                .extend(words.into_iter().map(|word| (word, more)));
         }
     }
 
@@ -99,6 +98,7 @@ impl Tally {
 
     /// Says which findings decide when all are known.
     pub fn settle(self, a: &Tokens, b: &Tokens, shape: &Shape, findings: &mut Vec<Finding>) {
+        let is_moved = self.is_moved();
         if self.negations != 0 {
             let negated = |finding: &Finding| {
                 self.negated
@@ -153,10 +153,21 @@ impl Tally {
                 &[Kind::Word, Kind::Number, Kind::Date, Kind::Symbol],
             );
         }
-        let is_moved = self.moved.len() > 1 || !self.has_fillers;
-        if is_moved && !self.moved.is_empty() && self.moved.values().all(|more| *more == 0) {
+        if is_moved {
             findings.push(finding(Kind::Order, 0..a.len(), 0..b.len(), true));
         }
+    }
+}
+
+impl Tally<'_> {
+    /// Whether each word that one text has beside the other's stands elsewhere in that one.
+    fn is_moved(&self) -> bool {
+        let mut words = self.moved.clone();
+        words.sort_unstable();
+        let mut all = words.chunk_by(|a, b| a.0 == b.0);
+        let is_balanced = |more: &[(&str, i32)]| more.iter().map(|word| word.1).sum::<i32>() == 0;
+        let is_word = self.has_fillers && all.clone().count() < 2;
+        !words.is_empty() && !is_word && all.all(is_balanced)
     }
 }
 
