@@ -195,12 +195,7 @@ impl Judge<'_> {
     pub fn is_greeting(&self, text: &Tokens, rest: &[usize], joined: &str) -> bool {
         let most = MOST_OF_GREETING * if self.shape.by_characters { 3 } else { 1 };
         let is_word = |i: &usize| lists().classes(text.word(*i)).has(Classes::GREETING);
-        rest.len() <= most
-            && (rest.iter().any(is_word)
-                || lists()
-                    .greeting_parts
-                    .iter()
-                    .any(|part| joined.contains(part.as_str())))
+        rest.len() <= most && (rest.iter().any(is_word) || lists().greeting_parts.are_in(joined))
     }
 }
 

@@ -21,6 +21,9 @@ const MOST_BETWEEN: usize = 3;
 /// Words of both texts that are few.
 const FEW: usize = 1024;
 
+/// Words that differ in texts that are near.
+const NEAR: usize = 16;
+
 /// Pairs of words that are compared at once.
 const MOST_PAIRS: usize = 1 << 14;
 
@@ -205,18 +208,65 @@ fn reserved(numbers: usize) -> Result<Vec<u32>, Error> {
     Ok(reserved)
 }
 
-/// What is between the words of a longest common subsequence.
-fn longest_common(a: &[u32], b: &[u32]) -> Vec<Hunk> {
-    let width = b.len() + 1;
-    let mut lengths = vec![0u16; (a.len() + 1) * width];
-    for i in (0..a.len()).rev() {
-        for j in (0..b.len()).rev() {
-            lengths[i * width + j] = match a[i] == b[j] {
-                true => lengths[(i + 1) * width + j + 1] + 1,
-                false => lengths[(i + 1) * width + j].max(lengths[i * width + j + 1]),
-            };
+/// Lengths of longest common subsequences of what follows two places, as far as these are no more than
+/// `width` apart.
+struct Lengths {
+    width: usize,
+    /// How much longer the second text is: the places around this diagonal and the first one count.
+    offset: isize,
+    row: usize,
+    lengths: Vec<u16>,
+}
+
+impl Lengths {
+    fn new(a: &[u32], b: &[u32], width: usize) -> Self {
+        let offset = b.len() as isize - a.len() as isize;
+        let row = 2 * width + offset.unsigned_abs() + 1;
+        let mut lengths = Self {
+            width,
+            offset,
+            row,
+            lengths: vec![0; (a.len() + 1) * row],
+        };
+        for i in (0..a.len()).rev() {
+            let first = lengths.first(i).max(0) as usize;
+            let end = (lengths.first(i) + row as isize).clamp(0, b.len() as isize) as usize;
+            for j in (first..end).rev() {
+                let length = match a[i] == b[j] {
+                    true => lengths.at(i + 1, j + 1) + 1,
+                    false => lengths.at(i + 1, j).max(lengths.at(i, j + 1)),
+                };
+                let place = lengths.place(i, j).unwrap_or_default();
+                lengths.lengths[place] = length;
+            }
         }
+        lengths
     }
+
+    /// The first place of the second text that is near a place of the first one.
+    fn first(&self, i: usize) -> isize {
+        i as isize + self.offset.min(0) - self.width as isize
+    }
+
+    fn place(&self, i: usize, j: usize) -> Option<usize> {
+        let column = usize::try_from(j as isize - self.first(i)).ok()?;
+        (column < self.row).then(|| i * self.row + column)
+    }
+
+    fn at(&self, i: usize, j: usize) -> u16 {
+        self.place(i, j).map_or(0, |place| self.lengths[place])
+    }
+}
+
+/// What is between the words of a longest common subsequence. No part of one is further from the
+/// diagonal than there are words that differ, so few places have to be looked at when texts are near.
+fn longest_common(a: &[u32], b: &[u32]) -> Vec<Hunk> {
+    let near = Lengths::new(a, b, NEAR);
+    let differ = a.len() + b.len() - 2 * usize::from(near.at(0, 0));
+    let lengths = match differ <= NEAR {
+        true => near,
+        false => Lengths::new(a, b, a.len().max(b.len())),
+    };
     let mut hunks: Vec<Hunk> = Vec::new();
     let (mut i, mut j) = (0, 0);
     while i < a.len() || j < b.len() {
@@ -224,8 +274,7 @@ fn longest_common(a: &[u32], b: &[u32]) -> Vec<Hunk> {
             (i, j) = (i + 1, j + 1);
             continue;
         }
-        let in_a = j == b.len()
-            || i < a.len() && lengths[(i + 1) * width + j] >= lengths[i * width + j + 1];
+        let in_a = j == b.len() || i < a.len() && lengths.at(i + 1, j) >= lengths.at(i, j + 1);
         let (next_i, next_j) = (i + usize::from(in_a), j + usize::from(!in_a));
         match hunks.last_mut() {
             Some(last) if last.a.end == i && last.b.end == j => {

@@ -65,7 +65,7 @@ impl Finding {
 }
 
 /// Words of each text that are paired one by one.
-const MOST_PAIRED: usize = 24;
+const MOST_PAIRED: usize = 16;
 
 /// Two texts of which one lacks more than these words of the other, and more than that share of all, have
 /// nothing to do with each other.
@@ -263,7 +263,8 @@ impl<'t> Judge<'t> {
                 .iter()
                 .all(|token| token.kind == Sort::Number)
         };
-        if !all_numbers(self.a, &hunk.a) || !all_numbers(self.b, &hunk.b) {
+        let is_long = hunk.a.len().max(hunk.b.len()) > MOST_PAIRED;
+        if is_long || !all_numbers(self.a, &hunk.a) || !all_numbers(self.b, &hunk.b) {
             return false;
         }
         let (in_a, in_b) = (self.a.joined(&hunk.a), self.b.joined(&hunk.b));

@@ -24,6 +24,7 @@ mod nature;
 mod numbers;
 mod order;
 mod pairing;
+mod phrases;
 mod replaced;
 mod sentences;
 mod shape;

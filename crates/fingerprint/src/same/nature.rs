@@ -167,11 +167,7 @@ pub fn describes_itself(text: &Tokens, words: &Range<usize>) -> bool {
             .map_or(lead.len(), |last| last + 1);
         let lead = begin..begin + length;
         if lead.clone().any(|i| text.at(i).kind == Sort::Character) {
-            let joined = text.joined(&lead);
-            return lists()
-                .item_parts
-                .iter()
-                .any(|part| joined.contains(part.as_str()));
+            return lists().item_parts.are_in(text.joined(&lead));
         }
         let has = |class| {
             lead.clone()

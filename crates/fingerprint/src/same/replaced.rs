@@ -90,9 +90,11 @@ impl Judge<'_> {
             return Some(Kind::Word);
         }
         let in_head = hunk.a.start.min(hunk.b.start) < HEAD;
+        let is_character = rest_a.len().max(rest_b.len()) == 1;
         if kind == Kind::Word
             && self.shape.by_characters
             && !says_what_it_is
+            && !is_character
             && !in_head
             && weight <= MOST_EXCHANGED
             && !self.is_decision(hunk)
@@ -106,13 +108,8 @@ impl Judge<'_> {
 
     /// Whether words tell one decision from another: approved, rejected.
     fn is_decision(&self, hunk: &Hunk) -> bool {
-        let decides = |text: &Tokens, words: &Range<usize>| {
-            let joined = text.joined(words);
-            lists()
-                .decisions
-                .iter()
-                .any(|word| joined.contains(word.as_str()))
-        };
+        let decides =
+            |text: &Tokens, words: &Range<usize>| lists().decisions.are_in(text.joined(words));
         decides(self.a, &hunk.a) || decides(self.b, &hunk.b)
     }
 
@@ -206,18 +203,8 @@ fn address(text: &Tokens, words: &Range<usize>) -> Option<Address> {
     }
     let joined = text.joined(words);
     let behind = text.joined(&(words.end..(words.end + 4).min(text.len())));
-    let mut rest = joined.to_owned();
-    for form in &lists().addressee_parts {
-        if rest.contains(form.as_str()) {
-            rest = rest.replace(form.as_str(), "");
-        }
-    }
-    let has = rest.len() < joined.len()
-        || lists()
-            .addressee_parts
-            .iter()
-            .any(|form| behind.starts_with(form.as_str()));
-    has.then(|| Address {
-        others: rest.chars().count(),
-    })
+    let forms = &lists().addressee_parts;
+    let name = || forms.at_begin(behind).map(|_| joined.chars().count());
+    let others = forms.left(joined).or_else(name)?;
+    Some(Address { others })
 }

@@ -61,9 +61,5 @@ fn is_record(text: &Tokens) -> bool {
 
 fn is_name(text: &Tokens) -> bool {
     let all = text.joined(&(0..text.len()));
-    text.len() < 25
-        && lists()
-            .organisations
-            .iter()
-            .any(|word| all.contains(word.as_str()))
+    text.len() < 25 && lists().organisations.are_in(all)
 }

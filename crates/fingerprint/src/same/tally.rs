@@ -195,16 +195,6 @@ fn negations(text: &Tokens, words: &Range<usize>, [in_front, behind]: [usize; 2]
     if !around.clone().any(has_parts) {
         return alone as i32;
     }
-    let mut near = text.joined(&around).to_owned();
-    for word in &lists().negation_not {
-        if near.contains(word.as_str()) {
-            near = near.replace(word.as_str(), " ");
-        }
-    }
-    let parts: usize = lists()
-        .negation_parts
-        .iter()
-        .map(|part| near.matches(part.as_str()).count())
-        .sum();
-    (alone + parts) as i32
+    let near = text.joined(&around);
+    (alone + lists().negation_parts.count(near, &lists().negation_not)) as i32
 }

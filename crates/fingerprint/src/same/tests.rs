@@ -128,66 +128,6 @@ fn what_decides() {
     }
 }
 
-/// What `cargo test -p simhash_fingerprint same::tests::times -- --ignored --nocapture` prints.
-#[test]
-#[ignore = "measures"]
-fn times() {
-    use crate::similarity::{
-        letters::Letters,
-        ngram_set::{NgramSet, Scratch},
-    };
-    let pairs = verdicts();
-    let of_length = |verdict: &&Verdict| (300..900).contains(&verdict.a.len());
-    let mut totals = [0.0; 3];
-    let mut bytes = 0;
-    let mut scratch = Scratch::default();
-    for verdict in pairs.iter().filter(of_length) {
-        bytes += verdict.a.len();
-        let mut best = [f64::MAX; 2];
-        for _ in 0..50 {
-            let begin = std::time::Instant::now();
-            std::hint::black_box(is_same(&verdict.a, &verdict.b));
-            best[0] = best[0].min(begin.elapsed().as_secs_f64());
-            let begin = std::time::Instant::now();
-            let (a, b) = (
-                Letters::new(&verdict.a, &mut || {}).unwrap(),
-                Letters::new(&verdict.b, &mut || {}).unwrap(),
-            );
-            let mut set = NgramSet::default();
-            set.fill(
-                &a,
-                crate::text::ngrams::GramLengths::SHINGLES,
-                &mut scratch,
-                &mut || {},
-            )
-            .unwrap();
-            std::hint::black_box(set.compare(&b, 0.0, &mut scratch, &mut || {}).unwrap());
-            best[1] = best[1].min(begin.elapsed().as_secs_f64());
-        }
-        totals[0] += best[0];
-        totals[1] += best[1];
-        totals[2] += 1.0;
-        let ratio = best[0] / best[1];
-        if ratio > 6.0 || verdict.a.is_ascii() && ratio > 2.0 {
-            println!(
-                "{} {}: {:.1} us, jaccard {:.1} us",
-                verdict.id,
-                verdict.kind,
-                best[0] * 1e6,
-                best[1] * 1e6
-            );
-        }
-    }
-    println!(
-        "mean of {} pairs, {} bytes: same {:.1} us, jaccard {:.1} us, {:.2} times",
-        totals[2],
-        bytes as f64 / totals[2],
-        totals[0] / totals[2] * 1e6,
-        totals[1] / totals[2] * 1e6,
-        totals[0] / totals[1]
-    );
-}
-
 /// Texts made to be slow: a text of a megabyte of repeated words, of words that are all alike, of
 /// one word, of letters that are words each.
 #[test]
