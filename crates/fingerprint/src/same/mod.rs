@@ -19,6 +19,7 @@ mod fold;
 mod hunks;
 mod judge;
 mod layout;
+mod letters;
 mod lists;
 mod nature;
 mod numbers;

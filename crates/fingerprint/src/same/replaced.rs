@@ -52,7 +52,9 @@ impl Judge<'_> {
 
     /// Judges a passage that is too long for its words to be paired.
     pub fn rewritten(&mut self, hunk: &Hunk) {
-        let is_tolerated = self.shape.words >= VERY_LONG;
+        let is_tolerated = self.shape.words >= VERY_LONG
+            && !describes_itself(self.a, &hunk.a)
+            && !describes_itself(self.b, &hunk.b);
         if is_tolerated {
             self.tally.rewritten += self.weight(hunk.a.len().max(hunk.b.len()));
         }
@@ -90,11 +92,10 @@ impl Judge<'_> {
             return Some(Kind::Word);
         }
         let in_head = hunk.a.start.min(hunk.b.start) < HEAD;
-        let is_character = rest_a.len().max(rest_b.len()) == 1;
         if kind == Kind::Word
             && self.shape.by_characters
             && !says_what_it_is
-            && !is_character
+            && !self.is_opposite_character(rest_a, rest_b)
             && !in_head
             && weight <= MOST_EXCHANGED
             && !self.is_decision(hunk)
@@ -155,10 +156,14 @@ impl Judge<'_> {
         let in_place = |text: &Tokens, i: usize| {
             (i..(i + 3).min(text.len())).any(|i| lists().is_place_ending(text.word(i)))
         };
-        let first = |word: &str| word.chars().next().unwrap_or_default();
-        !in_place(self.a, i)
-            && !in_place(self.b, j)
-            && !lists().characters_decide(first(self.a.word(i)), first(self.b.word(j)))
+        !in_place(self.a, i) && !in_place(self.b, j) && !self.is_opposite_character(&[i], &[j])
+    }
+
+    /// Whether one character stands for another that makes another thing.
+    fn is_opposite_character(&self, rest_a: &[usize], rest_b: &[usize]) -> bool {
+        let first = |text: &Tokens, i: usize| text.word(i).chars().next().unwrap_or_default();
+        matches!((rest_a, rest_b), ([i], [j])
+            if lists().characters_decide(first(self.a, *i), first(self.b, *j)))
     }
 
     /// Whether both texts greet somebody here, each in its own words.
