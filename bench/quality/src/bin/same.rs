@@ -1,7 +1,7 @@
-//! How long `simhash_same` takes beside `simhash_jaccard`. `same VERDICTS` reads pairs of texts with what a
-//! person says of them and prints a table: pairs as they are, pairs of texts that have nothing to do
-//! with each other, texts of 10 kB, and texts of a megabyte that are made to be slow. `bench/text/run.sh`
-//! calls it; every time is processor time of the fastest of several calls.
+//! How long `simhash_same` takes beside `simhash_jaccard`. `bench/text/run.sh` calls `same VERDICTS`, which
+//! reads pairs of texts with what a person says of them and prints a table. Its rows are these pairs,
+//! texts that have nothing to do with each other, texts of 10 kB, and a megabyte that is made to be
+//! slow; every time is processor time of the fastest of several calls.
 
 use std::error::Error;
 use std::hint::black_box;

@@ -289,3 +289,50 @@ fn longest_common(a: &[u32], b: &[u32]) -> Vec<Hunk> {
     }
     hunks
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The length of a longest common subsequence, by all places.
+    fn longest(a: &[u32], b: &[u32]) -> usize {
+        let mut row = vec![0; b.len() + 1];
+        for x in a {
+            let mut diagonal = 0;
+            for (j, y) in b.iter().enumerate() {
+                let above = row[j + 1];
+                row[j + 1] = if x == y {
+                    diagonal + 1
+                } else {
+                    above.max(row[j])
+                };
+                diagonal = above;
+            }
+        }
+        row[b.len()]
+    }
+
+    proptest! {
+        /// Near texts and far ones, whose places near the diagonal are not enough.
+        #[test]
+        fn stretches_leave_a_longest_common_subsequence(
+            a in prop::collection::vec(0u32..4, 1..60), b in prop::collection::vec(0u32..4, 1..60), at in 0usize..60,
+        ) {
+            let mut near = a.clone();
+            near.insert(at.min(a.len()), 9);
+            near.extend(&b[..b.len().min(8)]);
+            for b in [b, near] {
+                let hunks = longest_common(&a, &b);
+                let in_hunks: usize = hunks.iter().map(|hunk| hunk.a.len()).sum();
+                prop_assert_eq!(a.len() - in_hunks, longest(&a, &b));
+                let (mut i, mut j) = (0, 0);
+                for hunk in &hunks {
+                    prop_assert_eq!(&a[i..hunk.a.start], &b[j..hunk.b.start]);
+                    (i, j) = (hunk.a.end, hunk.b.end);
+                }
+                prop_assert_eq!(&a[i..], &b[j..]);
+            }
+        }
+    }
+}

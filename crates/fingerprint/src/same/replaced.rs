@@ -23,7 +23,7 @@ const MOST_EXCHANGED: f64 = 2.0;
 
 /// A form of address, and what stands beside it.
 struct Address {
-    /// Characters or words that are no form of address.
+    /// Characters or words beside the forms of address.
     others: usize,
 }
 
