@@ -2,7 +2,8 @@
 # make bench-text: rows a second of simhash64 by presets, by itself and through SQL, next to cutting words alone and to
 # the packages simhash and jieba of Python (of the interpreter PYTHON; left out when it does not have them). Rows of
 # DATA, or the free ones of this project. ROUNDS rounds in turns, medians of processor time; of Rust that of a round's
-# fastest pass. Leaves text.md and CSV in OUT.
+# fastest pass. Leaves text.md and CSV in OUT, and same.md: what simhash_same takes beside simhash_jaccard. PARTS=same measures
+# that alone, without a server.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/../../pg_test/tools/common.sh"
@@ -32,6 +33,12 @@ through_sql() {
 				}'
 	done
 }
+
+same=$(cargo_artifact same --release --quiet --bin same --package quality --target-dir "$ROOT/target/text_build")
+mkdir -p "$OUT"
+say 'simhash_same beside simhash_jaccard'
+"$same" "$ROOT/crates/fingerprint/tests/data/verdicts.csv" | tee "$OUT/same.md"
+[ "${PARTS:-}" != same ] || exit 0
 
 require_everything bench
 build_library

@@ -1,6 +1,6 @@
 //! Whether two different words are forms of one, or one with a typing error.
 
-use super::lists::{Classes, lists};
+use super::lists::{Classes, Entry, lists};
 use super::tokens::{Kind, Token};
 use unicode_normalization::UnicodeNormalization;
 
@@ -18,47 +18,82 @@ pub enum Likeness {
 /// Letters that are compared one by one.
 const MOST_LETTERS: usize = 40;
 
+/// A word, with what is looked up once for all others that it is compared with.
+pub struct Word<'t> {
+    text: &'t str,
+    token: &'t Token,
+    entry: Option<&'static Entry>,
+    /// No part of it is a digit or a sign.
+    is_plain: bool,
+    spelling: String,
+}
+
+impl<'t> Word<'t> {
+    pub fn new(text: &'t str, token: &'t Token) -> Self {
+        let is_sign = |c: char| c.is_ascii_digit() || c == '+' || c == '#';
+        let is_plain = token.kind == Kind::Word && !text.contains(is_sign);
+        Self {
+            text,
+            token,
+            entry: lists().entry(text),
+            is_plain,
+            spelling: if is_plain {
+                spelling(text)
+            } else {
+                String::new()
+            },
+        }
+    }
+
+    /// Another form of it would be another thing.
+    fn counts(&self) -> bool {
+        self.entry.is_some_and(|entry| {
+            entry.classes.has(Classes::NEGATION) || entry.classes.has(Classes::CALENDAR)
+        })
+    }
+}
+
 /// Compares two different words.
-pub fn likeness(a: (&str, &Token), b: (&str, &Token)) -> Likeness {
-    let ((a, of_a), (b, of_b)) = (a, b);
-    if a == b || lists().are_equal(a, b) {
+pub fn likeness(a: &Word, b: &Word) -> Likeness {
+    let entries = (a.entry, b.entry);
+    if a.text == b.text || matches!(entries, (Some(x), Some(y)) if x.is_equal(y)) {
         return Likeness::Spelling;
     }
-    let kinds = [of_a.kind, of_b.kind];
+    let kinds = [a.token.kind, b.token.kind];
     if kinds.contains(&Kind::Symbol) || kinds.contains(&Kind::Character) {
         return Likeness::Unlike;
     }
-    if kinds == [Kind::Number; 2] && is_padded(a, b) {
+    if kinds == [Kind::Number; 2] && is_padded(a.text, b.text) {
         return Likeness::Spelling;
     }
-    if is_scan(a, b) {
+    if is_scan(a.text, b.text) {
         return Likeness::Scan;
     }
-    let is_plain =
-        |word: &str| !word.contains(|c: char| c.is_ascii_digit() || c == '+' || c == '#');
-    if kinds.contains(&Kind::Number) || !is_plain(a) || !is_plain(b) || is_size(a) && is_size(b) {
+    if !a.is_plain || !b.is_plain || is_size(a.text) && is_size(b.text) {
         return Likeness::Unlike;
     }
-    if spelling(a) == spelling(b) || is_full_spelling(a, b) {
+    if a.spelling == b.spelling || is_full_spelling(a.text, b.text) {
         return Likeness::Spelling;
     }
-    let counts = |word: &str| {
-        let classes = lists().classes(word);
-        classes.has(Classes::NEGATION) || classes.has(Classes::CALENDAR)
-    };
-    if counts(a) || counts(b) || is_negated(a, b) || lists().is_opposite(a, b) {
+    // A part of a name behind a hyphen is another one by any letter.
+    if a.token.is_joined && b.token.is_joined {
         return Likeness::Unlike;
     }
-    let shorter_first = match a.len() <= b.len() {
-        true => (a, of_a, b),
-        false => (b, of_b, a),
+    let (short, long) = match a.text.len() <= b.text.len() {
+        true => (a, b),
+        false => (b, a),
     };
-    if is_abbreviation(shorter_first) {
-        return Likeness::Spelling;
-    }
-    match is_typing_error(a, b) {
-        true => Likeness::Typing,
-        false => Likeness::Unlike,
+    let likeness = if is_abbreviation((short.text, short.token, long.text)) {
+        Likeness::Spelling
+    } else if is_typing_error(a.text, b.text) || is_typing_error(&a.spelling, &b.spelling) {
+        Likeness::Typing
+    } else {
+        return Likeness::Unlike;
+    };
+    let are_opposite = matches!(entries, (Some(x), Some(y)) if x.is_opposite(y));
+    match a.counts() || b.counts() || are_opposite || is_negated(a.text, b.text) {
+        true => Likeness::Unlike,
+        false => likeness,
     }
 }
 
@@ -128,27 +163,28 @@ fn strokes(word: &str) -> impl Iterator<Item = char> {
 /// A word in one of the spellings of its language: colour and color, organise and organize, ae for
 /// an umlaut, a letter doubled.
 fn spelling(word: &str) -> String {
-    let mut plain = word.to_owned();
-    for (long, short) in [
-        ("ae", "a"),
-        ("oe", "o"),
-        ("ue", "u"),
-        ("our", "or"),
-        ("ogue", "og"),
-        ("mme", "m"),
-        ("ph", "f"),
-    ] {
-        if plain.contains(long) {
-            plain = plain.replace(long, short);
+    let mut letters = String::with_capacity(word.len());
+    let mut rest = word;
+    while let Some(c) = rest.chars().next() {
+        let (length, written) = match rest.as_bytes() {
+            [b'o', b'g', b'u', b'e', ..] => (4, "og"),
+            [b'o', b'u', b'r', ..] => (3, "or"),
+            [b'm', b'm', b'e', ..] => (3, "m"),
+            [b'a', b'e', ..] => (2, "a"),
+            [b'o', b'e', ..] => (2, "o"),
+            [b'u', b'e', ..] => (2, "u"),
+            [b'p', b'h', ..] => (2, "f"),
+            [b'c', b'e' | b'i', ..] | [b'z', ..] => (1, "s"),
+            _ => (c.len_utf8(), &rest[..c.len_utf8()]),
+        };
+        let mut written = written.chars();
+        // A letter doubled is one.
+        if letters.ends_with(|last| written.clone().next() == Some(last)) {
+            written.next();
         }
+        letters.extend(written);
+        rest = &rest[length..];
     }
-    let mut letters = String::with_capacity(plain.len());
-    for c in plain.chars() {
-        if !letters.ends_with(c) {
-            letters.push(if c == 'z' { 's' } else { c });
-        }
-    }
-    let letters = letters.replace("ce", "se").replace("ci", "si");
     for (french, english) in [("re", "er"), ("res", "ers")] {
         if let Some(stem) = letters.strip_suffix(french)
             && stem.ends_with(|c: char| !"aeiou".contains(c))
@@ -212,8 +248,17 @@ fn is_abbreviation((short, of_short, long): (&str, &Token, &str)) -> bool {
 
 /// Whether a word of four letters and more is another with an error, or of eight and more with two.
 fn is_typing_error(a: &str, b: &str) -> bool {
+    let begin = |word: &str| {
+        let mut chars = word.chars();
+        [chars.next(), chars.next()]
+    };
+    let ([a0, a1], [b0, b1]) = (begin(a), begin(b));
+    // Jamo of a syllable take part one by one.
+    let is_hangul = a0.is_some_and(|c| ('가'..='힣').contains(&c));
+    if !is_hangul && (a0 != b0 && a0 != b1 && a1 != b0 || a.len().abs_diff(b.len()) > 2 * 4) {
+        return false;
+    }
     let count = |word: &str| word.chars().take(MOST_LETTERS).count();
-    let is_hangul = a.starts_with(|c: char| ('가'..='힣').contains(&c));
     let (a, b): (Vec<char>, Vec<char>) = match is_hangul && count(a).min(count(b)) >= 3 {
         true => (a.nfd().collect(), b.nfd().collect()),
         false => (a.chars().collect(), b.chars().collect()),

@@ -1,20 +1,27 @@
 //! How a folded text is cut into words: a number with its sign, a name with its symbols, an address
 //! without its scheme.
 
+use super::letters::{
+    behind_apostrophe, is_before_sign, is_character, is_letter, is_symbol, word_length,
+};
 use super::lists::lists;
 use super::numbers::{canonical, number_end};
 use super::tokens::{Kind, Token, Tokens};
 use crate::text::scripts::is_han;
 use std::ops::Range;
-use unicode_normalization::char::is_combining_mark;
 
 pub struct Reader<'t> {
     text: &'t str,
     at: usize,
     in_front: char,
+    /// Where the word that is read begins, and where the address and its query end that it may stand in.
+    begin: usize,
+    address_end: usize,
     query_end: usize,
     /// Whether the number of an item of a list may stand here.
     may_begin_item: bool,
+    /// Whether a hyphen stands between the word in front and the next one.
+    joins: bool,
     pub tokens: Tokens,
 }
 
@@ -24,8 +31,11 @@ impl<'t> Reader<'t> {
             text,
             at: 0,
             in_front: ' ',
+            begin: 0,
+            address_end: 0,
             query_end: 0,
             may_begin_item: true,
+            joins: false,
             tokens,
         }
     }
@@ -37,8 +47,9 @@ impl<'t> Reader<'t> {
     /// Reads a word, or a character that is in none.
     pub fn step(&mut self, c: char) {
         let begin = self.at;
+        self.begin = begin;
         if c == ' ' {
-            (self.at, self.in_front) = (begin + 1, c);
+            (self.at, self.in_front, self.joins) = (begin + 1, c, false);
             return;
         }
         if c.is_ascii_alphabetic() {
@@ -84,14 +95,17 @@ impl<'t> Reader<'t> {
 
     fn push_text(&mut self, word: &str, kind: Kind) {
         self.may_begin_item = false;
-        let in_query = self.at < self.query_end;
+        let in_query = self.begin < self.query_end;
         let token = Token {
             begin: 0,
             end: 0,
             kind,
             dot: false,
             in_query,
+            in_address: self.begin < self.address_end,
             ends_sentence: false,
+            ends_clause: false,
+            is_joined: std::mem::take(&mut self.joins),
         };
         self.tokens.push(word, token);
     }
@@ -143,20 +157,22 @@ impl<'t> Reader<'t> {
         Some(currency)
     }
 
-    /// Adds the ending of an ordinal number to it: 3rd is one word.
+    /// Adds the ending of an ordinal number to it: 3rd, 3e and 3.º are one word.
     fn ordinal(&mut self) {
+        const ENDINGS: [&str; 10] = ["st", "nd", "rd", "th", "er", "re", "eme", "e", "o", "a"];
         let rest = &self.text[self.at..];
-        let ends = ["st", "nd", "rd", "th"].iter().any(|end| {
-            rest.strip_prefix(end)
-                .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+        let point = usize::from(rest.starts_with(".o") || rest.starts_with(".a"));
+        let ending = ENDINGS.into_iter().find(|end| {
+            let behind = rest[point..].strip_prefix(end);
+            behind.is_some_and(|behind| !behind.starts_with(char::is_alphanumeric))
         });
-        if ends
+        if let Some(ending) = ending
             && let Some(token) = self.tokens.tokens.last_mut()
             && token.kind == Kind::Number
         {
-            self.tokens.text.push_str(&rest[..2]);
-            token.end += 2;
-            self.at += 2;
+            self.tokens.text.push_str(ending);
+            token.end += ending.len() as u32;
+            self.at += point + ending.len();
         }
     }
 
@@ -165,6 +181,8 @@ impl<'t> Reader<'t> {
         if rest.starts_with("http") || rest.starts_with("www.") {
             let address = ["https://www.", "http://www.", "https://", "http://", "www."];
             if let Some(scheme) = address.into_iter().find(|scheme| rest.starts_with(scheme)) {
+                let graphic = rest.bytes().take_while(u8::is_ascii_graphic).count();
+                self.address_end = self.at + graphic;
                 self.at += scheme.len();
                 return;
             }
@@ -245,19 +263,30 @@ impl<'t> Reader<'t> {
         };
         match c {
             '.' if behind.is_whitespace() => self.end_sentence(),
-            '!' | '?' if behind != '=' && !behind.is_ascii_alphanumeric() => self.end_sentence(),
+            '!' | '?'
+                if behind != '=' && (self.in_front == '中' || !behind.is_ascii_alphanumeric()) =>
+            {
+                self.end_sentence()
+            }
             '。' | '؟' | '।' | '!' => self.end_sentence(),
             ';' => {
                 self.tokens.marks.semicolons += 1;
+                self.may_begin_item = true;
+                self.end_clause();
                 if !behind.is_whitespace() {
                     self.end_sentence();
                 }
             }
             ':' => {
                 self.tokens.marks.colons += 1;
+                self.end_clause();
                 self.may_begin_item = true;
             }
-            ',' | '、' | '،' => self.tokens.marks.commas += 1,
+            ',' | '、' | '،' => {
+                self.tokens.marks.commas += 1;
+                self.end_clause();
+            }
+            '-' | '_' => self.joins = self.in_front.is_ascii_alphanumeric(),
             '\n' => {
                 if behind == '\n' {
                     self.end_sentence();
@@ -281,8 +310,14 @@ impl<'t> Reader<'t> {
         if let Some(last) = self.tokens.tokens.last_mut()
             && !last.ends_sentence
         {
-            last.ends_sentence = true;
+            (last.ends_sentence, last.ends_clause) = (true, true);
             self.tokens.marks.sentences += 1;
+        }
+    }
+
+    fn end_clause(&mut self) {
+        if let Some(last) = self.tokens.tokens.last_mut() {
+            last.ends_clause = true;
         }
     }
 
@@ -319,68 +354,20 @@ impl<'t> Reader<'t> {
             .map(char::len_utf8)
             .sum();
         let numeral = &inner[..length];
-        let behind = inner[numeral.len()..].chars().next();
-        let ends = match behind {
+        let mut behind = inner[numeral.len()..].chars();
+        let mark = behind.next();
+        let ends = match mark {
             Some(')') => true,
             Some('、') => inner.len() == rest.len(),
+            Some('.' | ',') => inner.len() == rest.len() && behind.next().is_some_and(is_character),
             _ => false,
         };
         let is_item =
             ends && !numeral.starts_with('0') && (1..=2).contains(&numeral.chars().count());
         if is_item {
-            self.at += rest.len() - inner.len() + numeral.len() + behind.map_or(0, char::len_utf8);
+            self.at += rest.len() - inner.len() + numeral.len() + mark.map_or(0, char::len_utf8);
             self.may_begin_item = false;
         }
         is_item
     }
-}
-
-/// The bytes of the letters and digits that begin a text. Digits end a word of another script than Latin.
-fn word_length(text: &str) -> usize {
-    let of_latin = text.starts_with(|c: char| c < '\u{300}');
-    let is_part = |c: char| match c {
-        '0'..='9' => of_latin,
-        _ => c.is_ascii_alphabetic() || !c.is_ascii() && is_letter(c) && !is_character(c),
-    };
-    text.find(|c| !is_part(c)).unwrap_or(text.len())
-}
-
-/// The bytes of an apostrophe within a word and of the letters behind it. Hebrew has others.
-fn behind_apostrophe(text: &str, word: &str) -> Option<usize> {
-    let is_hebrew = |word: &str| word.ends_with(|c: char| ('\u{590}'..='\u{5ff}').contains(&c));
-    let mark = text.chars().next()?;
-    let joins = match mark {
-        '\'' | '`' => word.ends_with(char::is_alphabetic),
-        '"' | '\u{5f3}' | '\u{5f4}' => is_hebrew(word),
-        _ => false,
-    };
-    let letters = &text[mark.len_utf8()..];
-    let is_inside = joins && letters.starts_with(|c: char| c.is_alphabetic() && !is_character(c));
-    is_inside.then(|| mark.len_utf8() + word_length(letters))
-}
-
-/// What a minus stands behind; behind a letter or a digit the same character is a hyphen.
-fn is_before_sign(c: char) -> bool {
-    c.is_whitespace() || "([:=/<>~中".contains(c)
-}
-
-fn is_letter(c: char) -> bool {
-    c.is_alphanumeric() || !c.is_ascii() && is_combining_mark(c)
-}
-
-/// Letters of scripts that put no spaces between words.
-pub fn is_character(c: char) -> bool {
-    c >= '\u{e00}'
-        && matches!(c,
-            '\u{e00}'..='\u{edf}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '々' | '〇'
-            | '\u{3040}'..='\u{30fa}' | '\u{30fc}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}'
-            | '\u{3400}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}')
-}
-
-/// Signs that mean something by themselves: currencies, per cent, degrees, emoji.
-fn is_symbol(c: char) -> bool {
-    matches!(c,
-        '%' | '$' | '‰' | '°' | '¢'..='¥' | '\u{e3f}' | '\u{20a0}'..='\u{20cf}' | '\u{2190}'..='\u{21ff}'
-        | '\u{2300}'..='\u{23ff}' | '\u{25a0}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}'
-        | '\u{1f000}'..='\u{1faff}')
 }

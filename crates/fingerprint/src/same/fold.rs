@@ -1,5 +1,5 @@
 //! The form in which words are compared: the normal form ([`crate::text::normal`]), and beyond it
-//! what does not matter to a reader, as the kind of a dash or a nukta. [`super`] and its lists use it.
+//! what does not matter to a reader, as the kind of a dash. [`super`] and its lists use it.
 
 use crate::text::normal::{Normalize, normalize_into};
 
@@ -51,12 +51,11 @@ fn with_signs(text: &str) -> String {
 /// What the normal form keeps apart and a reader does not; None for a character that is dropped.
 fn letter(c: char) -> Option<char> {
     Some(match c {
-        // Colours of skin, the nukta, hamza by itself.
-        '\u{1f3fb}'..='\u{1f3ff}' | '\u{93c}' | '\u{621}' => return None,
+        // Colours of skin, hamza by itself.
+        '\u{1f3fb}'..='\u{1f3ff}' | '\u{621}' => return None,
         'ð' => 'd',
         '\u{66b}' => '.',
         '\u{66c}' => ',',
-        '\u{901}' => '\u{902}',
         '\u{2010}' | '\u{2011}' | '\u{2013}' | '\u{2212}' => '-',
         '×' => 'x',
         '\u{2044}' => '/',

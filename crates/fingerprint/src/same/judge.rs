@@ -1,13 +1,11 @@
 //! What decides: each stretch of words that differs, then all of them together.
 
 use super::alike::Likeness;
-use super::hunks::{Hunk, hunks};
+use super::hunks::{Hunk, hunks, middle, numbered, passages};
 use super::lists::{Classes, lists};
-use super::nature::{
-    cover, is_date, is_doubled, is_initials, is_measure, is_sentence, stands_for_neighbour,
-};
+use super::order::is_rotated;
 use super::pairing::{Pairing, pair};
-use super::shape::Shape;
+use super::shape::{Shape, VERY_LONG};
 use super::tally::Tally;
 use super::tokens::{Kind as Sort, Tokens};
 use crate::error::Error;
@@ -67,45 +65,67 @@ impl Finding {
 }
 
 /// Words of each text that are paired one by one.
-const MOST_PAIRED: usize = 60;
+const MOST_PAIRED: usize = 16;
 
-/// Which share of the words of a long text one addition may have.
-const CLAUSE_SHARE: f64 = 0.2;
+/// Two texts of which one lacks more than these words of the other, and more than that share of all, have
+/// nothing to do with each other.
+const FEW_OTHERS: usize = 12;
+const UNLIKE_SHARE: f64 = 0.6;
 
-/// Words of a greeting or a closing.
-const MOST_OF_GREETING: usize = 14;
+/// Words around a difference that may be part of a negation with it.
+const AROUND: usize = 6;
+
+/// What the caller needs.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Wanted {
+    /// Whether something decides: what does ends the work.
+    Verdict,
+    All,
+}
 
 /// Judges all words that differ.
 pub fn judge(
     a: &Tokens,
     b: &Tokens,
     shape: &Shape,
+    wanted: Wanted,
     pause: &mut dyn FnMut(),
 ) -> Result<Vec<Finding>, Error> {
-    let hunks = hunks(a, b, pause)?;
-    if !shape.by_characters && super::order::is_rotated(a, b) {
+    let middle = middle(a, b);
+    let numbered = numbered(a, b, &middle, pause)?;
+    let whole = finding(Kind::Word, middle.a.clone(), middle.b.clone(), true);
+    let others = middle.a.len().min(middle.b.len()) - numbered.common;
+    let is_unlike = others > FEW_OTHERS && shape.weight(others) > UNLIKE_SHARE * shape.words;
+    if is_unlike && wanted == Wanted::Verdict {
+        return Ok(vec![whole]);
+    }
+    let mut hunks = hunks(&middle, &numbered, pause)?;
+    if !shape.by_characters && is_rotated(a, b, &middle) {
         let order = |hunk: &Hunk| finding(Kind::Order, hunk.a.clone(), hunk.b.clone(), false);
         return Ok(hunks.iter().map(order).collect());
     }
-    let only_in_a = hunks.iter().all(|hunk| hunk.b.is_empty());
-    let only_in_b = hunks.iter().all(|hunk| hunk.a.is_empty());
-    let mut judge = Judge {
-        a,
-        b,
-        shape,
-        has_fewer_fields: shape.is_record && (only_in_a || only_in_b),
-        findings: Vec::new(),
-        tally: Tally::default(),
-    };
-    for hunk in &hunks {
+    if shape.by_characters && shape.words >= VERY_LONG {
+        hunks = passages(hunks);
+    }
+    let mut judge = Judge::new(a, b, shape, &hunks);
+    for (n, hunk) in hunks.iter().enumerate() {
         pause();
+        let in_front = n.checked_sub(1).map_or(0, |n| hunks[n].a.end);
+        let behind = hunks.get(n + 1).map_or(a.len(), |next| next.a.start);
+        judge.around = [hunk.a.start - in_front, behind - hunk.a.end].map(|gap| gap.min(AROUND));
         judge
             .findings
             .try_reserve(4)
             .map_err(|_| Error::OutOfMemory)?;
         judge.hunk(hunk);
+        if judge.is_decided && wanted == Wanted::Verdict {
+            return Ok(judge.findings);
+        }
     }
     judge.tally.settle(a, b, shape, &mut judge.findings);
+    if is_unlike && !judge.findings.iter().any(|finding| finding.decides) {
+        judge.findings.push(whole);
+    }
     Ok(judge.findings)
 }
 
@@ -121,17 +141,41 @@ pub fn finding(kind: Kind, a: Range<usize>, b: Range<usize>, decides: bool) -> F
 /// Words in a row, or those of a row that are left.
 type Rest = Vec<usize>;
 
-struct Judge<'t> {
-    a: &'t Tokens,
-    b: &'t Tokens,
-    shape: &'t Shape,
+pub struct Judge<'t> {
+    pub a: &'t Tokens,
+    pub b: &'t Tokens,
+    pub shape: &'t Shape,
     /// Fields are missing in one of two records, and nothing else differs.
-    has_fewer_fields: bool,
+    pub has_fewer_fields: bool,
+    /// Nothing else differs.
+    pub is_only: bool,
+    /// Equal words in front of the stretch that is judged, and behind it.
+    pub around: [usize; 2],
+    /// Names that stand for each other in the salutations.
+    pub addressed: Vec<(String, String)>,
     findings: Vec<Finding>,
-    tally: Tally,
+    is_decided: bool,
+    pub tally: Tally<'t>,
 }
 
-impl Judge<'_> {
+impl<'t> Judge<'t> {
+    fn new(a: &'t Tokens, b: &'t Tokens, shape: &'t Shape, hunks: &[Hunk]) -> Self {
+        let only_in_a = hunks.iter().all(|hunk| hunk.b.is_empty());
+        let only_in_b = hunks.iter().all(|hunk| hunk.a.is_empty());
+        Self {
+            a,
+            b,
+            shape,
+            has_fewer_fields: shape.is_record && (only_in_a || only_in_b),
+            is_only: hunks.len() == 1,
+            around: [0; 2],
+            addressed: Vec::new(),
+            findings: Vec::new(),
+            is_decided: false,
+            tally: Tally::default(),
+        }
+    }
+
     fn hunk(&mut self, hunk: &Hunk) {
         let (in_a, in_b) = (self.a.joined(&hunk.a), self.b.joined(&hunk.b));
         let both = !hunk.a.is_empty() && !hunk.b.is_empty();
@@ -147,7 +191,7 @@ impl Judge<'_> {
             return self.found(Kind::Spelling, hunk.a.clone(), hunk.b.clone(), false);
         }
         if both && hunk.a.len().max(hunk.b.len()) > MOST_PAIRED {
-            return self.found(Kind::Word, hunk.a.clone(), hunk.b.clone(), true);
+            return self.rewritten(hunk);
         }
         let (rest_a, rest_b) = match both {
             true => self.paired(hunk),
@@ -159,11 +203,29 @@ impl Judge<'_> {
             (false, false) => self.replaced(hunk, &rest_a, &rest_b),
             (false, true) => self.added(hunk, &rest_a, true),
             (true, false) => self.added(hunk, &rest_b, false),
-            (true, true) => self.tally.negations(self.a, self.b, hunk),
+            (true, true) => self.count_negations(hunk),
         }
     }
 
-    fn found(&mut self, kind: Kind, a: Range<usize>, b: Range<usize>, decides: bool) {
+    pub fn weight(&self, words: usize) -> f64 {
+        self.shape.weight(words)
+    }
+
+    pub fn count_negations(&mut self, hunk: &Hunk) {
+        self.tally.negations(self.a, self.b, hunk, self.around);
+    }
+
+    /// Whether words stand at the begin or the end of both texts.
+    pub fn is_at_end(&self, words: &Range<usize>, other: &Range<usize>, in_a: bool) -> bool {
+        let (length, other_length) = match in_a {
+            true => (self.a.len(), self.b.len()),
+            false => (self.b.len(), self.a.len()),
+        };
+        words.start == 0 && other.start == 0 || words.end == length && other.end == other_length
+    }
+
+    pub fn found(&mut self, kind: Kind, a: Range<usize>, b: Range<usize>, decides: bool) {
+        self.is_decided |= decides;
         self.findings.push(finding(kind, a, b, decides));
     }
 
@@ -186,9 +248,12 @@ impl Judge<'_> {
     }
 
     /// Without articles and the like.
-    fn counting(&self, text: &Tokens, words: Rest) -> Rest {
+    fn counting(&mut self, text: &Tokens, words: Rest) -> Rest {
         let counts = |i: &usize| !lists().classes(text.word(*i)).has(Classes::FUNCTION);
-        words.into_iter().filter(counts).collect()
+        let all = words.len();
+        let counting: Rest = words.into_iter().filter(counts).collect();
+        self.tally.has_fillers |= counting.len() < all;
+        counting
     }
 
     /// Whether numbers have the same digits, cut in other places: a telephone number.
@@ -198,7 +263,8 @@ impl Judge<'_> {
                 .iter()
                 .all(|token| token.kind == Sort::Number)
         };
-        if !all_numbers(self.a, &hunk.a) || !all_numbers(self.b, &hunk.b) {
+        let is_long = hunk.a.len().max(hunk.b.len()) > MOST_PAIRED;
+        if is_long || !all_numbers(self.a, &hunk.a) || !all_numbers(self.b, &hunk.b) {
             return false;
         }
         let (in_a, in_b) = (self.a.joined(&hunk.a), self.b.joined(&hunk.b));
@@ -213,195 +279,16 @@ impl Judge<'_> {
                 .flat_map(|word| word.split('.').map(str::to_owned).collect::<Vec<_>>())
                 .collect()
         };
+        // The area code, which is equal.
+        let in_front = match hunk.a.start.checked_sub(1) {
+            Some(last) => self.a.word(last),
+            None => "",
+        };
         let (in_groups_a, in_groups_b) = (groups(self.a, &hunk.a), groups(self.b, &hunk.b));
         let one_is_whole = !(in_a.contains('.') && in_b.contains('.'));
         in_groups_a.len() > 3 && in_groups_a == in_groups_b
-            || one_is_whole && digits(in_a).len() >= 7 && digits(in_a) == digits(in_b)
-    }
-
-    fn replaced(&mut self, hunk: &Hunk, rest_a: &[usize], rest_b: &[usize]) {
-        let (a, b) = (cover(rest_a), cover(rest_b));
-        if let ([i], [j]) = (rest_a, rest_b)
-            && self.is_wrong_character(*i, *j)
-        {
-            self.tally.errors += 1.0;
-            return self.found(Kind::Character, a, b, false);
-        }
-        if is_initials(self.a, rest_a, self.b, rest_b)
-            || is_initials(self.b, rest_b, self.a, rest_a)
-        {
-            return self.found(Kind::Spelling, a, b, false);
-        }
-        let kind = self.kind_of_replaced(rest_a, rest_b);
-        if self.shape.is_long && kind == Kind::Word && self.is_other_greeting(hunk, rest_a, rest_b)
-        {
-            return self.found(Kind::Greeting, a, b, false);
-        }
-        self.found(kind, a, b, true);
-    }
-
-    fn kind_of_replaced(&self, rest_a: &[usize], rest_b: &[usize]) -> Kind {
-        let words = || {
-            let of = |text: &'_ Tokens, i: usize| (text.word(i).to_owned(), text.at(i).kind);
-            rest_a
-                .iter()
-                .map(move |i| of(self.a, *i))
-                .chain(rest_b.iter().map(move |i| of(self.b, *i)))
-        };
-        let is_numeral = |word: &str| word.chars().all(|c| lists().is_numeral_han(c));
-        let has = |class| words().any(|(word, _)| lists().classes(&word).has(class));
-        if words().any(|(_, kind)| kind == Sort::Number) {
-            Kind::Number
-        } else if words().any(|(_, kind)| kind == Sort::Symbol) {
-            Kind::Symbol
-        } else if has(Classes::CALENDAR) || words().any(|(word, _)| is_numeral(&word)) {
-            Kind::Date
-        } else if has(Classes::NEGATION) {
-            Kind::Negation
-        } else if let ([i], [j]) = (rest_a, rest_b)
-            && lists().is_opposite(self.a.word(*i), self.b.word(*j))
-        {
-            Kind::Opposite
-        } else {
-            Kind::Word
-        }
-    }
-
-    /// Whether one character stands for another by mistake.
-    fn is_wrong_character(&self, i: usize, j: usize) -> bool {
-        if self.shape.is_name
-            || self.a.at(i).kind != Sort::Character
-            || self.b.at(j).kind != Sort::Character
-        {
-            return false;
-        }
-        let in_place = |text: &Tokens, i: usize| {
-            (i..(i + 3).min(text.len())).any(|i| lists().is_place_ending(text.word(i)))
-        };
-        let first = |word: &str| word.chars().next().unwrap_or_default();
-        !in_place(self.a, i)
-            && !in_place(self.b, j)
-            && !lists().characters_decide(first(self.a.word(i)), first(self.b.word(j)))
-    }
-
-    /// Judges words that only one text has.
-    fn added(&mut self, hunk: &Hunk, rest: &[usize], in_a: bool) {
-        let (text, words, other) = match in_a {
-            true => (self.a, &hunk.a, &hunk.b),
-            false => (self.b, &hunk.b, &hunk.a),
-        };
-        let (kind, decides) = self.kind_of_added(text, words, other, rest, in_a);
-        if kind != Kind::Greeting {
-            let is_clause = self.is_clause(rest);
-            if !is_clause {
-                self.tally.negations(self.a, self.b, hunk);
-            }
-            let counts = !self.has_fewer_fields && !rest.iter().all(|i| text.at(*i).in_query);
-            if kind == Kind::Added && !decides && counts {
-                let word = rest.iter().map(|i| text.word(*i));
-                self.tally
-                    .added(self.shape, word, in_a, words.start, is_clause);
-            }
-        }
-        let place = cover(rest);
-        match in_a {
-            true => self.found(kind, place, hunk.b.clone(), decides),
-            false => self.found(kind, hunk.a.clone(), place, decides),
-        }
-    }
-
-    /// A clause more in a long text.
-    fn is_clause(&self, rest: &[usize]) -> bool {
-        let weight = rest.len() as f64 / if self.shape.by_characters { 2.0 } else { 1.0 };
-        self.shape.is_long && weight >= 4.0 && weight <= CLAUSE_SHARE * self.shape.words
-    }
-
-    fn kind_of_added(
-        &mut self,
-        text: &Tokens,
-        words: &Range<usize>,
-        other: &Range<usize>,
-        rest: &[usize],
-        in_a: bool,
-    ) -> (Kind, bool) {
-        let word = |i: &usize| text.word(*i);
-        let kind_of = |i: &usize| text.at(*i).kind;
-        let has_number = rest.iter().any(|i| kind_of(i) == Sort::Number);
-        if self.has_fewer_fields || rest.iter().all(|i| text.at(*i).in_query) {
-            return (Kind::Added, false);
-        }
-        if rest.iter().all(|i| kind_of(i) == Sort::Symbol)
-            && !rest.iter().any(|i| is_measure(word(i)))
-        {
-            let rates = rest
-                .iter()
-                .any(|i| lists().is_rating(word(i)) && self.other_has(in_a, word(i)));
-            self.tally.symbols[usize::from(in_a)] = true;
-            return (Kind::Symbol, rates);
-        }
-        let joined = text.joined(&cover(rest));
-        if self.is_at_end(words, other, in_a) && !has_number && self.is_greeting(text, rest, joined)
-        {
-            return (Kind::Greeting, false);
-        }
-        if self.is_clause(rest) && (!has_number || is_sentence(text, words)) {
-            return (Kind::Added, false);
-        }
-        if has_number || rest.iter().any(|i| kind_of(i) == Sort::Symbol) {
-            let kind = if has_number {
-                Kind::Number
-            } else {
-                Kind::Symbol
-            };
-            return (kind, true);
-        }
-        if is_date(text, rest, joined) {
-            return (Kind::Date, true);
-        }
-        if rest.len() == words.len() && is_doubled(text, words) {
-            return (Kind::Doubled, false);
-        }
-        let behind_number = words.start > 0 && text.at(words.start - 1).kind == Sort::Number;
-        let is_initial =
-            rest.len() == 1 && text.at(rest[0]).dot && word(&rest[0]).chars().count() == 1;
-        if is_initial && stands_for_neighbour(text, words, rest[0]) {
-            return (Kind::Spelling, false);
-        }
-        (
-            Kind::Added,
-            rest.len() == 1 && behind_number && kind_of(&rest[0]) == Sort::Word,
-        )
-    }
-
-    fn other_has(&self, in_a: bool, symbol: &str) -> bool {
-        let other = if in_a { self.b } else { self.a };
-        (0..other.len()).any(|i| other.word(i) == symbol)
-    }
-
-    /// Whether words stand at the begin or the end of both texts.
-    fn is_at_end(&self, words: &Range<usize>, other: &Range<usize>, in_a: bool) -> bool {
-        let (length, other_length) = match in_a {
-            true => (self.a.len(), self.b.len()),
-            false => (self.b.len(), self.a.len()),
-        };
-        words.start == 0 && other.start == 0 || words.end == length && other.end == other_length
-    }
-
-    /// Whether both texts greet somebody here, each in its own words.
-    fn is_other_greeting(&self, hunk: &Hunk, rest_a: &[usize], rest_b: &[usize]) -> bool {
-        self.is_at_end(&hunk.a, &hunk.b, true)
-            && self.is_greeting(self.a, rest_a, self.a.joined(&cover(rest_a)))
-            && self.is_greeting(self.b, rest_b, self.b.joined(&cover(rest_b)))
-    }
-
-    fn is_greeting(&self, text: &Tokens, rest: &[usize], joined: &str) -> bool {
-        let most = MOST_OF_GREETING * if self.shape.by_characters { 3 } else { 1 };
-        let is_word = |i: &usize| lists().classes(text.word(*i)).has(Classes::GREETING);
-        rest.len() <= most
-            && (rest.iter().any(is_word)
-                || lists()
-                    .greeting_parts
-                    .iter()
-                    .any(|part| joined.contains(part.as_str())))
+            || one_is_whole
+                && digits(in_front).len() + digits(in_a).len() >= 7
+                && digits(in_a) == digits(in_b)
     }
 }

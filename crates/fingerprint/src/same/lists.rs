@@ -2,20 +2,30 @@
 //! looked up where two texts agree.
 
 use super::fold::fold;
+use super::phrases::Phrases;
+use crate::hash::{Hashed, city64};
 use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasherDefault;
 use std::sync::OnceLock;
 
 /// What a word is, one bit each.
 #[derive(Clone, Copy, Default, PartialEq)]
-pub struct Classes(u8);
+pub struct Classes(u16);
 
 impl Classes {
     pub const NEGATION: Self = Self(1);
     /// Days, months, numerals: they decide when another text lacks them.
     pub const CALENDAR: Self = Self(2);
     pub const GREETING: Self = Self(4);
-    /// Articles and the like.
+    /// Articles, and words that could be left out.
     pub const FUNCTION: Self = Self(8);
+    /// Offices, and how one addresses them.
+    pub const ADDRESSEE: Self = Self(16);
+    /// By which a sentence says what the text is about: "package" or "edition", "this", "contains".
+    pub const ITEM: Self = Self(32);
+    pub const THIS: Self = Self(64);
+    pub const HOLDS: Self = Self(128);
+    pub const CURRENCY: Self = Self(256);
 
     pub fn has(self, class: Self) -> bool {
         self.0 & class.0 != 0
@@ -24,26 +34,42 @@ impl Classes {
 
 /// What the lists say of a word.
 #[derive(Default)]
-struct Entry {
-    classes: Classes,
+pub struct Entry {
+    pub classes: Classes,
     /// The line of equal words that it stands in, and the lines of opposites.
     equal: Option<u16>,
     opposites: Vec<u16>,
 }
 
+impl Entry {
+    /// Whether two words are forms of one.
+    pub fn is_equal(&self, other: &Entry) -> bool {
+        self.equal.is_some() && self.equal == other.equal
+    }
+
+    pub fn is_opposite(&self, other: &Entry) -> bool {
+        self.opposites
+            .iter()
+            .any(|line| other.opposites.contains(line))
+    }
+}
+
 /// All lists, in folded form.
 pub struct Lists {
-    words: HashMap<String, Entry>,
-    pub negation_parts: Vec<String>,
-    pub negation_not: Vec<String>,
-    pub greeting_parts: Vec<String>,
+    /// By CityHash64, of which no two words have one.
+    words: HashMap<u64, (String, Entry), BuildHasherDefault<Hashed>>,
+    pub negation_parts: Phrases,
+    pub negation_not: Phrases,
+    pub greeting_parts: Phrases,
+    pub addressee_parts: Phrases,
+    pub item_parts: Phrases,
+    pub decisions: Phrases,
     pub numerals_han_not: Vec<String>,
     pub negating_prefixes: Vec<String>,
-    pub organisations: Vec<String>,
+    pub organisations: Phrases,
     pub tracking_parameters: Vec<String>,
     /// Short forms and what they are short for.
     pub abbreviations: Vec<(String, String)>,
-    currencies: HashSet<String>,
     place_endings: HashSet<char>,
     rating_symbols: HashSet<char>,
     deciding_characters: HashSet<char>,
@@ -73,6 +99,12 @@ impl Lists {
             (Classes::CALENDAR, list!("numerals")),
             (Classes::GREETING, list!("greetings")),
             (Classes::FUNCTION, list!("function_words")),
+            (Classes::FUNCTION, list!("fillers")),
+            (Classes::ADDRESSEE, list!("addressees")),
+            (Classes::ITEM, list!("items")),
+            (Classes::THIS, list!("this")),
+            (Classes::HOLDS, list!("holds")),
+            (Classes::CURRENCY, list!("currencies")),
         ] {
             for word in folded(list) {
                 words.entry(word).or_default().classes.0 |= class.0;
@@ -88,14 +120,18 @@ impl Lists {
                 words.entry(word).or_default().opposites.push(line as u16);
             }
         }
+        let by_hash = |(word, entry): (String, Entry)| (city64(word.as_bytes()), (word, entry));
         Self {
-            words,
-            negation_parts: folded(list!("negation_parts")).collect(),
-            negation_not: folded(list!("negation_not")).collect(),
-            greeting_parts: folded(list!("greeting_parts")).collect(),
+            words: words.into_iter().map(by_hash).collect(),
+            negation_parts: Phrases::new(list!("negation_parts")),
+            negation_not: Phrases::new(list!("negation_not")),
+            greeting_parts: Phrases::new(list!("greeting_parts")),
+            addressee_parts: Phrases::new(list!("addressee_parts")),
+            decisions: Phrases::new(list!("decisions")),
+            item_parts: Phrases::new(list!("item_parts")),
             numerals_han_not: folded(list!("numerals_han_not")).collect(),
             negating_prefixes: folded(list!("negating_prefixes")).collect(),
-            organisations: folded(list!("organisations")).collect(),
+            organisations: Phrases::new(list!("organisations")),
             tracking_parameters: folded(list!("tracking_parameters")).collect(),
             abbreviations: folded(list!("abbreviations"))
                 .zip(folded(list!("abbreviations")).skip(1))
@@ -103,7 +139,6 @@ impl Lists {
                 .collect(),
             place_endings: characters(list!("place_endings")),
             rating_symbols: characters(list!("rating_symbols")),
-            currencies: folded(list!("currencies")).collect(),
             deciding_characters: characters(list!("deciding_characters")),
             surnames: characters(list!("surnames")),
             numerals_han: characters(list!("numerals_han")),
@@ -112,22 +147,24 @@ impl Lists {
     }
 
     pub fn classes(&self, word: &str) -> Classes {
-        self.words
-            .get(word)
+        self.entry(word)
             .map_or(Classes::default(), |entry| entry.classes)
+    }
+
+    pub fn entry(&self, word: &str) -> Option<&Entry> {
+        let found = self.words.get(&city64(word.as_bytes()));
+        found
+            .filter(|(known, _)| known == word)
+            .map(|(_, entry)| entry)
     }
 
     /// Whether two words are forms of one.
     pub fn are_equal(&self, a: &str, b: &str) -> bool {
-        let line = |word| self.words.get(word).and_then(|entry| entry.equal);
-        line(a).is_some_and(|in_a| line(b) == Some(in_a))
+        matches!((self.entry(a), self.entry(b)), (Some(a), Some(b)) if a.is_equal(b))
     }
 
     pub fn is_opposite(&self, a: &str, b: &str) -> bool {
-        match (self.words.get(a), self.words.get(b)) {
-            (Some(a), Some(b)) => a.opposites.iter().any(|line| b.opposites.contains(line)),
-            _ => false,
-        }
+        matches!((self.entry(a), self.entry(b)), (Some(a), Some(b)) if a.is_opposite(b))
     }
 
     /// Whether one character for another makes another thing, not an error: both are of a list.
@@ -154,7 +191,7 @@ impl Lists {
     }
 
     pub fn is_currency(&self, word: &str) -> bool {
-        self.currencies.contains(word)
+        self.classes(word).has(Classes::CURRENCY)
     }
 
     pub fn is_page_word(&self, word: &str) -> bool {

@@ -12,17 +12,21 @@
 //! The answer depends on the texts alone, and its time is linear in their length. What must not live
 //! here: a threshold for how alike two texts are; that is `similarity`.
 
+mod added;
 mod alike;
 mod cutting;
 mod fold;
 mod hunks;
 mod judge;
 mod layout;
+mod letters;
 mod lists;
 mod nature;
 mod numbers;
 mod order;
 mod pairing;
+mod phrases;
+mod replaced;
 mod sentences;
 mod shape;
 mod spelling;
@@ -32,7 +36,7 @@ mod tests;
 mod tokens;
 
 use crate::error::Error;
-use judge::{Finding, judge};
+use judge::{Finding, Wanted, judge};
 use shape::Shape;
 use tokens::Tokens;
 
@@ -57,7 +61,7 @@ pub fn same(a: &str, b: &str, pause: &mut dyn FnMut()) -> Result<bool, Error> {
     if a == b {
         return Ok(true);
     }
-    Ok(match compare(a, b, pause)? {
+    Ok(match compare(a, b, Wanted::Verdict, pause)? {
         Comparison::Findings(_, _, findings) => findings.iter().all(|finding| !finding.decides),
         Comparison::Signs(differences) => differences.is_empty(),
     })
@@ -68,7 +72,7 @@ pub fn differences(a: &str, b: &str, pause: &mut dyn FnMut()) -> Result<Vec<Diff
     if a == b {
         return Ok(Vec::new());
     }
-    let (in_a, in_b, findings) = match compare(a, b, pause)? {
+    let (in_a, in_b, findings) = match compare(a, b, Wanted::All, pause)? {
         Comparison::Findings(in_a, in_b, findings) => (in_a, in_b, findings),
         Comparison::Signs(differences) => return Ok(differences),
     };
@@ -92,7 +96,7 @@ enum Comparison {
     Signs(Vec<Difference>),
 }
 
-fn compare(a: &str, b: &str, pause: &mut dyn FnMut()) -> Result<Comparison, Error> {
+fn compare(a: &str, b: &str, wanted: Wanted, pause: &mut dyn FnMut()) -> Result<Comparison, Error> {
     let (form_of_a, form_of_b) = (form(a, pause)?, form(b, pause)?);
     if form_of_a == form_of_b {
         return Ok(Comparison::Signs(Vec::new()));
@@ -118,7 +122,7 @@ fn compare(a: &str, b: &str, pause: &mut dyn FnMut()) -> Result<Comparison, Erro
     } else {
         (&in_a, &in_b)
     };
-    let mut findings = verdict(first, second, pause)?;
+    let mut findings = verdict(first, second, wanted, pause)?;
     if swapped {
         findings.iter_mut().for_each(Finding::swap);
     }
@@ -138,13 +142,18 @@ fn form(text: &str, pause: &mut dyn FnMut()) -> Result<String, Error> {
     Ok(spelling::one_spelling(folded))
 }
 
-fn verdict(a: &Tokens, b: &Tokens, pause: &mut dyn FnMut()) -> Result<Vec<Finding>, Error> {
+fn verdict(
+    a: &Tokens,
+    b: &Tokens,
+    wanted: Wanted,
+    pause: &mut dyn FnMut(),
+) -> Result<Vec<Finding>, Error> {
     let shape = Shape::of(a, b);
-    let findings = judge(a, b, &shape, pause)?;
+    let findings = judge(a, b, &shape, wanted, pause)?;
     if !findings.iter().any(|finding| finding.decides) {
         return Ok(findings);
     }
-    match sentences::in_any_order(a, b, &shape, pause)? {
+    match sentences::in_any_order(a, b, &shape, wanted, pause)? {
         Some(findings) if !findings.iter().any(|finding| finding.decides) => Ok(findings),
         _ => Ok(findings),
     }

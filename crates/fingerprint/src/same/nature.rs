@@ -4,6 +4,26 @@ use super::lists::{Classes, lists};
 use super::tokens::{Kind as Sort, Tokens};
 use std::ops::Range;
 
+/// Words by which a stretch is moved at most, of a heading and of a sentence up to a difference.
+const MOST_SLID: usize = 60;
+
+/// Which share of a heading the text below has again.
+const HEADING_SHARE: f64 = 0.8;
+
+/// Words of a text in which those of a heading are looked for.
+const MOST_REPEATED: usize = 4096;
+
+/// Letters of a name that a catalogue begins with, and words of a sentence at its end.
+const NAME: usize = 5;
+
+/// What numerals of Chinese count, as far as it decides.
+const UNITS: [char; 12] = [
+    '年', '月', '日', '号', '时', '点', '分', '元', '万', '亿', '周', '岁',
+];
+
+/// Words of a sentence in which it says what it is about.
+const LEAD: usize = 10;
+
 /// From the first to the last of some words.
 pub fn cover(words: &[usize]) -> Range<usize> {
     match words {
@@ -30,26 +50,34 @@ pub fn is_initials(short: &Tokens, of_short: &[usize], long: &Tokens, of_long: &
     letters.eq(of_long.iter().filter_map(|i| long.word(*i).chars().next()))
 }
 
-/// Whether words say when or how many.
-pub fn is_date(text: &Tokens, rest: &[usize], joined: &str) -> bool {
+/// Whether words say when or how many. In a long text of Chinese a numeral needs a unit to be one.
+pub fn is_date(text: &Tokens, rest: &[usize], needs_unit: bool) -> bool {
     let is_calendar = |i: &usize| lists().classes(text.word(*i)).has(Classes::CALENDAR);
     let has_numeral = || {
         rest.iter()
             .any(|i| text.word(*i).chars().all(|c| lists().is_numeral_han(c)))
     };
+    let joined = text.joined(&cover(rest));
     rest.iter().any(is_calendar)
         || rest.len() < 7
             && has_numeral()
+            && (!needs_unit || joined.contains(UNITS))
             && !lists().numerals_han_not.iter().any(|word| word == joined)
 }
 
-/// Whether words are those in front of them, or behind them, once more.
+/// Whether words are those in front of them, or behind them, once or several times more.
 pub fn is_doubled(text: &Tokens, words: &Range<usize>) -> bool {
-    let length = words.len();
-    let is_equal =
-        |from: usize| (0..length).all(|i| text.word(from + i) == text.word(words.start + i));
-    words.start >= length && is_equal(words.start - length)
-        || words.end + length <= text.len() && is_equal(words.end)
+    let repeats_in_front = |by: usize| {
+        words
+            .clone()
+            .all(|i| i >= by && text.word(i - by) == text.word(i))
+    };
+    let repeats_behind = |by: usize| {
+        let is_equal = |i: usize| i + by < text.len() && text.word(i + by) == text.word(i);
+        words.clone().all(is_equal)
+    };
+    let lengths = || (1..words.len().min(MOST_SLID)).chain([words.len()]);
+    lengths().any(repeats_in_front) || lengths().any(repeats_behind)
 }
 
 /// Whether a letter with a point is the first one of a name beside it.
@@ -64,4 +92,110 @@ pub fn stands_for_neighbour(text: &Tokens, words: &Range<usize>, initial: usize)
 pub fn is_sentence(text: &Tokens, words: &Range<usize>) -> bool {
     let begins = words.start == 0 || text.at(words.start - 1).ends_sentence;
     begins && (words.end == text.len() || text.at(words.end - 1).ends_sentence)
+}
+
+/// Whether words are whole clauses.
+pub fn is_bounded(text: &Tokens, words: &Range<usize>) -> bool {
+    let begins = words.start == 0 || text.at(words.start - 1).ends_clause;
+    begins && (words.end == text.len() || text.at(words.end - 1).ends_clause)
+}
+
+/// The words that one text has beside the other's, moved to where they are whole clauses: of two equal
+/// stretches in a row either may be the second one.
+pub fn slid(text: &Tokens, words: &Range<usize>) -> Range<usize> {
+    let mut back = words.clone();
+    for _ in 0..=MOST_SLID {
+        if is_bounded(text, &back) {
+            return back;
+        }
+        if back.start == 0 || text.word(back.start - 1) != text.word(back.end - 1) {
+            break;
+        }
+        back = back.start - 1..back.end - 1;
+    }
+    if back.start == 0 {
+        return back;
+    }
+    let mut on = words.clone();
+    for _ in 0..MOST_SLID {
+        if on.end == text.len() || text.word(on.start) != text.word(on.end) {
+            break;
+        }
+        on = on.start + 1..on.end + 1;
+        if is_bounded(text, &on) {
+            return on;
+        }
+    }
+    words.clone()
+}
+
+/// Whether another text has all these words: a heading.
+pub fn repeats(text: &Tokens, words: &[usize], other: &Tokens) -> bool {
+    let most = other.len().min(MOST_REPEATED);
+    let is_repeated = |i: &&usize| (0..most).any(|j| other.word(j) == text.word(**i));
+    words.len() <= MOST_SLID
+        && words.iter().filter(is_repeated).count() as f64 >= HEADING_SHARE * words.len() as f64
+}
+
+/// Whether words are in the date, with day, month and year, that ends a text.
+pub fn is_closing_date(text: &Tokens, words: &Range<usize>) -> bool {
+    let is_date = |i: &usize| {
+        let word = text.word(*i);
+        text.at(*i).kind == Sort::Number
+            || matches!(word, "年" | "月" | "日" | "号")
+            || lists().classes(word).has(Classes::CALENDAR)
+    };
+    let length = (0..text.len()).rev().take(6).take_while(is_date).count();
+    let begin = text.len() - length;
+    let parts = (begin..text.len()).filter(|i| text.at(*i).kind != Sort::Character);
+    words.start >= begin && parts.count() == 3 && !text.at(text.len() - 1).ends_sentence
+}
+
+/// Whether words stand in a sentence that says what the text is about: this package contains ... Any
+/// word more makes another thing there, as in the entries of a catalogue.
+pub fn describes_itself(text: &Tokens, words: &Range<usize>) -> bool {
+    let ends = |i: &usize| text.at(*i - 1).ends_sentence;
+    let begin = (words.start.saturating_sub(MOST_SLID).max(1)..=words.start)
+        .rev()
+        .find(ends)
+        .unwrap_or(words.start.saturating_sub(MOST_SLID));
+    let is_itself = |begin: usize| {
+        let lead = begin..(begin + LEAD).min(text.len());
+        let length = lead
+            .clone()
+            .position(|i| text.at(i).ends_sentence)
+            .map_or(lead.len(), |last| last + 1);
+        let lead = begin..begin + length;
+        if lead.clone().any(|i| text.at(i).kind == Sort::Character) {
+            return lists().item_parts.are_in(text.joined(&lead));
+        }
+        let has = |class| {
+            lead.clone()
+                .any(|i| lists().classes(text.word(i)).has(class))
+        };
+        !lead.is_empty() && lists().classes(text.word(begin)).has(Classes::HOLDS)
+            || has(Classes::ITEM) && (has(Classes::THIS) || has(Classes::HOLDS))
+    };
+    let has = |i: usize, class| i < text.len() && lists().classes(text.word(i)).has(class);
+    let near = |i: usize| {
+        has(i, Classes::ITEM) && (has(i + 1, Classes::HOLDS) || i > 0 && has(i - 1, Classes::THIS))
+    };
+    let in_front = words.start.saturating_sub(LEAD).max(begin)..words.start;
+    let names_item =
+        || (words.start..words.end.min(words.start + LEAD)).any(|i| has(i, Classes::ITEM));
+    let is_whole = || is_sentence(text, words) || words.end == text.len() && words.len() >= NAME;
+    let is_subject = || {
+        // The name of the thing, with which the text begins.
+        words.start > 0 && text.word(words.start) == text.word(0) && text.word(0).len() >= NAME
+    };
+    is_itself(begin)
+        || is_itself(words.start)
+        || in_front.into_iter().any(near)
+        || is_whole() && (names_item() || is_subject())
+}
+
+/// Whether words name what a text is about: documentation for ...
+pub fn is_item(text: &Tokens, words: &[usize]) -> bool {
+    let has = |i: &usize| lists().classes(text.word(*i)).has(Classes::ITEM);
+    words.iter().take(2).any(has) || words.last().is_some_and(has)
 }

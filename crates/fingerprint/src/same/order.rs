@@ -1,19 +1,22 @@
 //! Names written with the surname first.
 
+use super::hunks::Middle;
 use super::lists::{Classes, lists};
 use super::tokens::{Kind, Tokens};
+use std::ops::Range;
 
 /// Words that change places with each other at most.
 const MOST_MOVED: usize = 4;
 
 /// Whether two texts differ in the order of neighbouring words alone, and in initials.
-pub fn is_rotated(a: &Tokens, b: &Tokens) -> bool {
-    let full = |text: &Tokens| -> Vec<usize> {
-        (0..text.len())
+pub fn is_rotated(a: &Tokens, b: &Tokens, middle: &Middle) -> bool {
+    let full = |text: &Tokens, words: &Range<usize>| -> Vec<usize> {
+        words
+            .clone()
             .filter(|&i| !(text.at(i).dot && text.word(i).chars().count() == 1))
             .collect()
     };
-    let (in_a, in_b) = (full(a), full(b));
+    let (in_a, in_b) = (full(a, &middle.a), full(b, &middle.b));
     if in_a.len() != in_b.len() {
         return false;
     }

@@ -1,8 +1,9 @@
 //! Which words of two stretches are forms of one, in order.
 
-use super::alike::{Likeness, likeness};
+use super::alike::{Likeness, Word, likeness};
 use super::hunks::Hunk;
 use super::tokens::Tokens;
+use std::ops::Range;
 
 /// Words in pairs, and those that are in none.
 pub struct Pairing {
@@ -12,15 +13,21 @@ pub struct Pairing {
 }
 
 /// Makes as many pairs as there can be.
-pub fn pair(a: &Tokens, b: &Tokens, hunk: &Hunk) -> Pairing {
+pub fn pair<'t>(a: &'t Tokens, b: &'t Tokens, hunk: &Hunk) -> Pairing {
     let (rows, columns) = (hunk.a.len(), hunk.b.len());
     let width = columns + 1;
+    let words = |text: &'t Tokens, words: &Range<usize>| -> Vec<Word<'t>> {
+        words
+            .clone()
+            .map(|i| Word::new(text.word(i), text.at(i)))
+            .collect()
+    };
+    let (in_a, in_b) = (words(a, &hunk.a), words(b, &hunk.b));
     let mut most = vec![0u8; (rows + 1) * width];
     let mut alike = vec![Likeness::Unlike; rows * columns];
     for i in (0..rows).rev() {
         for j in (0..columns).rev() {
-            let (at_a, at_b) = (hunk.a.start + i, hunk.b.start + j);
-            let found = likeness((a.word(at_a), a.at(at_a)), (b.word(at_b), b.at(at_b)));
+            let found = likeness(&in_a[i], &in_b[j]);
             alike[i * columns + j] = found;
             let with = most[(i + 1) * width + j + 1] + u8::from(found != Likeness::Unlike);
             most[i * width + j] = with

@@ -1,20 +1,23 @@
 //! Two texts with the sentences that both have taken out: their order does not decide.
 
-use super::judge::{Finding, Kind, judge};
+use super::judge::{Finding, Kind, Wanted, judge};
 use super::shape::Shape;
 use super::tokens::Tokens;
 use crate::error::Error;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// What differs between the sentences that only one text has; None when no sentence is in both.
+/// What differs between the sentences that only one text has; None when none of those that differ
+/// stands elsewhere in the other text.
 pub fn in_any_order(
     a: &Tokens,
     b: &Tokens,
     shape: &Shape,
+    wanted: Wanted,
     pause: &mut dyn FnMut(),
 ) -> Result<Option<Vec<Finding>>, Error> {
-    let (in_a, in_b) = (sentences(a)?, sentences(b)?);
+    let (middle_of_a, middle_of_b) = middles(a, b);
+    let (in_a, in_b) = (sentences(a, middle_of_a)?, sentences(b, middle_of_b)?);
     if in_a.len() < 2 || in_b.len() < 2 {
         return Ok(None);
     }
@@ -46,7 +49,7 @@ pub fn in_any_order(
         b.picked(words_of_b.iter().copied()),
     );
     let mut findings = Vec::new();
-    for finding in judge(&only_a, &only_b, shape, pause)? {
+    for finding in judge(&only_a, &only_b, shape, wanted, pause)? {
         // Places in the sentences that are left, back to places in the texts.
         findings.push(Finding {
             a: back(&finding.a, &words_of_a),
@@ -63,12 +66,40 @@ pub fn in_any_order(
     Ok(Some(findings))
 }
 
+/// The words of each text that are not in sentences with which both begin, or both end.
+fn middles(a: &Tokens, b: &Tokens) -> (Range<usize>, Range<usize>) {
+    let shorter = a.len().min(b.len());
+    let is_equal = |i: usize, j: usize| {
+        a.at(i).ends_sentence == b.at(j).ends_sentence && a.word(i) == b.word(j)
+    };
+    let front = (0..shorter).take_while(|&i| is_equal(i, i)).count();
+    let back = (0..shorter - front)
+        .take_while(|&i| is_equal(a.len() - 1 - i, b.len() - 1 - i))
+        .count();
+    let begin = (0..front)
+        .rev()
+        .find(|&i| a.at(i).ends_sentence)
+        .map_or(0, |last| last + 1);
+    let kept = (0..back)
+        .rev()
+        .find(|&i| {
+            i + 1 < a.len().min(b.len())
+                && a.at(a.len() - 2 - i).ends_sentence
+                && b.at(b.len() - 2 - i).ends_sentence
+        })
+        .map_or(0, |i| i + 1);
+    (
+        begin..(a.len() - kept).max(begin),
+        begin..(b.len() - kept).max(begin),
+    )
+}
+
 /// The words of each sentence.
-fn sentences(text: &Tokens) -> Result<Vec<Range<usize>>, Error> {
+fn sentences(text: &Tokens, words: Range<usize>) -> Result<Vec<Range<usize>>, Error> {
     let mut sentences = Vec::new();
-    let mut begin = 0;
-    for i in 0..text.len() {
-        if text.at(i).ends_sentence || i + 1 == text.len() {
+    let mut begin = words.start;
+    for i in words.clone() {
+        if text.at(i).ends_sentence || i + 1 == words.end {
             sentences.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
             sentences.push(begin..i + 1);
             begin = i + 1;

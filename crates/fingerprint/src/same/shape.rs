@@ -4,7 +4,10 @@ use super::lists::lists;
 use super::tokens::{Kind, Tokens};
 
 /// Words of a long text: in it more may differ.
-const LONG: f64 = 70.0;
+const LONG: f64 = 60.0;
+
+/// Words of a text of which passages may be in other words.
+pub const VERY_LONG: f64 = 160.0;
 
 /// What two texts are like.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +44,13 @@ impl Shape {
     }
 }
 
+impl Shape {
+    /// Words as they count: two characters are one.
+    pub fn weight(&self, words: usize) -> f64 {
+        words as f64 / if self.by_characters { 2.0 } else { 1.0 }
+    }
+}
+
 /// Whether a text is a row of fields: many marks between them, and hardly a sentence.
 fn is_record(text: &Tokens) -> bool {
     let marks = &text.marks;
@@ -51,9 +61,5 @@ fn is_record(text: &Tokens) -> bool {
 
 fn is_name(text: &Tokens) -> bool {
     let all = text.joined(&(0..text.len()));
-    text.len() < 25
-        && lists()
-            .organisations
-            .iter()
-            .any(|word| all.contains(word.as_str()))
+    text.len() < 25 && lists().organisations.are_in(all)
 }

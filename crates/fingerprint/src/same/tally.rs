@@ -4,9 +4,8 @@ use super::alike::Likeness;
 use super::hunks::Hunk;
 use super::judge::{Finding, Kind, finding};
 use super::lists::{Classes, lists};
-use super::shape::Shape;
+use super::shape::{Shape, VERY_LONG};
 use super::tokens::{Kind as Sort, Tokens};
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// Which share of the words may have a typing error, and how many characters of a text without spaces
@@ -15,31 +14,40 @@ const ERROR_SHARE: f64 = 0.2;
 const CHARACTERS_OF_AN_ERROR: f64 = 30.0;
 
 /// Which share of the words may be added, and how many to a short text; a long one has sentences more.
-const ADDED_SHARE: f64 = 0.15;
+const ADDED_SHARE: f64 = 0.06;
 const ADDED_SHARE_OF_LONG: f64 = 0.25;
-const ADDED_WORDS: f64 = 4.0;
+const ADDED_WORDS: f64 = 3.0;
+const ADDED_WORDS_OF_CHARACTERS: f64 = 4.0;
 const ADDED_SHARE_OF_SHORT: f64 = 0.34;
 
-/// Characters around a difference that may be part of a negation with it.
-const AROUND: usize = 6;
+/// Which share of a long text may be clauses in other words, and in how many words one may be another.
+const REWRITTEN_SHARE: f64 = 0.05;
+const REWRITTEN_SHARE_OF_VERY_LONG: f64 = 0.15;
+pub const WORDS_OF_AN_EXCHANGE: f64 = 80.0;
 
 #[derive(Default)]
-pub struct Tally {
+pub struct Tally<'t> {
     /// Typing errors and wrong characters.
     pub errors: f64,
     /// Symbols that only the second, and only the first text has.
     pub symbols: [bool; 2],
+    /// Words of clauses that both texts have in other words.
+    pub rewritten: f64,
+    /// Words that were exchanged one by one.
+    pub exchanged: f64,
     added: f64,
+    /// Words were left out that could be.
+    pub has_fillers: bool,
     /// How much more often the first text has a word.
-    moved: HashMap<String, i32>,
+    moved: Vec<(&'t str, i32)>,
     /// Single characters that were added: which, to the first text, and where.
-    single: Vec<(String, bool, usize)>,
+    single: Vec<(&'t str, bool, usize)>,
     /// How many negations more the first text has, and where they are.
     negations: i32,
     negated: Vec<Hunk>,
 }
 
-impl Tally {
+impl<'t> Tally<'t> {
     pub fn likeness(&mut self, likeness: Likeness) {
         self.errors += match likeness {
             Likeness::Typing => 1.0,
@@ -49,39 +57,39 @@ impl Tally {
     }
 
     /// Counts words that only one text has.
-    pub fn added<'a>(
+    pub fn added(
         &mut self,
         shape: &Shape,
-        words: impl Iterator<Item = &'a str>,
+        words: impl Iterator<Item = &'t str>,
         to_a: bool,
         at: usize,
         is_clause: bool,
     ) {
         let words: Vec<&str> = words.collect();
         if let ([word], true) = (&words[..], shape.by_characters) {
-            let is_swap = |other: &(String, bool, usize)| {
+            let is_swap = |other: &(&str, bool, usize)| {
                 other.0 == *word && other.1 != to_a && other.2.abs_diff(at) < 3
             };
             match self.single.iter().rev().take(4).position(is_swap) {
                 Some(_) => (),
                 None => {
                     self.errors += 1.0;
-                    self.single.push((word.to_string(), to_a, at));
+                    self.single.push((word, to_a, at));
                 }
             }
             return;
         }
-        self.added += words.len() as f64 / if shape.by_characters { 2.0 } else { 1.0 };
+        self.added += shape.weight(words.len());
         if !is_clause {
-            for word in words {
-                *self.moved.entry(word.to_owned()).or_default() += if to_a { 1 } else { -1 };
-            }
+            let more = if to_a { 1 } else { -1 };
+            self.moved
+                .extend(words.into_iter().map(|word| (word, more)));
         }
     }
 
     /// Counts the negations in and around words that differ.
-    pub fn negations(&mut self, a: &Tokens, b: &Tokens, hunk: &Hunk) {
-        let more = negations(a, &hunk.a) - negations(b, &hunk.b);
+    pub fn negations(&mut self, a: &Tokens, b: &Tokens, hunk: &Hunk, around: [usize; 2]) {
+        let more = more_negations(a, b, hunk, around);
         if more != 0 {
             self.negations += more;
             self.negated.push(hunk.clone());
@@ -90,6 +98,7 @@ impl Tally {
 
     /// Says which findings decide when all are known.
     pub fn settle(self, a: &Tokens, b: &Tokens, shape: &Shape, findings: &mut Vec<Finding>) {
+        let is_moved = self.is_moved();
         if self.negations != 0 {
             let negated = |finding: &Finding| {
                 self.negated
@@ -121,16 +130,44 @@ impl Tally {
         let most_added = match shape.is_long {
             true => shape.words * ADDED_SHARE_OF_LONG,
             false => {
-                let of_short = ADDED_WORDS.min(shape.words * ADDED_SHARE_OF_SHORT);
+                let most = match shape.by_characters {
+                    true => ADDED_WORDS_OF_CHARACTERS,
+                    false => ADDED_WORDS,
+                };
+                let of_short = most.min(shape.words * ADDED_SHARE_OF_SHORT);
                 of_short.max(shape.words * ADDED_SHARE)
             }
         };
         if self.added > most_added {
             decide(findings, &[Kind::Added]);
         }
-        if !self.moved.is_empty() && self.moved.values().all(|more| *more == 0) {
+        let most_rewritten = match shape.words >= VERY_LONG {
+            true => REWRITTEN_SHARE_OF_VERY_LONG,
+            false => REWRITTEN_SHARE,
+        };
+        if self.rewritten > shape.words * most_rewritten
+            || self.exchanged > (shape.words / WORDS_OF_AN_EXCHANGE).floor()
+        {
+            decide(
+                findings,
+                &[Kind::Word, Kind::Number, Kind::Date, Kind::Symbol],
+            );
+        }
+        if is_moved {
             findings.push(finding(Kind::Order, 0..a.len(), 0..b.len(), true));
         }
+    }
+}
+
+impl Tally<'_> {
+    /// Whether each word that one text has beside the other's stands elsewhere in that one.
+    fn is_moved(&self) -> bool {
+        let mut words = self.moved.clone();
+        words.sort_unstable();
+        let mut all = words.chunk_by(|a, b| a.0 == b.0);
+        let is_balanced = |more: &[(&str, i32)]| more.iter().map(|word| word.1).sum::<i32>() == 0;
+        let is_word = self.has_fillers && all.clone().count() < 2;
+        !words.is_empty() && !is_word && all.all(is_balanced)
     }
 }
 
@@ -141,11 +178,16 @@ fn decide(findings: &mut [Finding], kinds: &[Kind]) {
         .for_each(|finding| finding.decides = true);
 }
 
+/// How many negations more the first text has in and around words that differ.
+pub fn more_negations(a: &Tokens, b: &Tokens, hunk: &Hunk, around: [usize; 2]) -> i32 {
+    negations(a, &hunk.a, around) - negations(b, &hunk.b, around)
+}
+
 /// How many negations are in words, or made of characters around them.
-fn negations(text: &Tokens, words: &Range<usize>) -> i32 {
+fn negations(text: &Tokens, words: &Range<usize>, [in_front, behind]: [usize; 2]) -> i32 {
     let is_negation = |i: &usize| lists().classes(text.word(*i)).has(Classes::NEGATION);
     let alone = words.clone().filter(is_negation).count();
-    let around = words.start.saturating_sub(AROUND)..(words.end + AROUND).min(text.len());
+    let around = words.start - in_front..words.end + behind;
     let has_parts = |i: usize| {
         text.at(i).kind == Sort::Character
             || text.word(i).starts_with(|c| ('가'..='힣').contains(&c))
@@ -153,16 +195,6 @@ fn negations(text: &Tokens, words: &Range<usize>) -> i32 {
     if !around.clone().any(has_parts) {
         return alone as i32;
     }
-    let mut near = text.joined(&around).to_owned();
-    for word in &lists().negation_not {
-        if near.contains(word.as_str()) {
-            near = near.replace(word.as_str(), " ");
-        }
-    }
-    let parts: usize = lists()
-        .negation_parts
-        .iter()
-        .map(|part| near.matches(part.as_str()).count())
-        .sum();
-    (alone + parts) as i32
+    let near = text.joined(&around);
+    (alone + lists().negation_parts.count(near, &lists().negation_not)) as i32
 }

@@ -128,64 +128,72 @@ fn what_decides() {
     }
 }
 
-/// What `cargo test -p simhash_fingerprint same::tests::times -- --ignored --nocapture` prints.
+/// A catalogue has one body for several things; the sentence about the entry tells them apart.
 #[test]
-#[ignore = "measures"]
-fn times() {
-    use crate::similarity::{
-        letters::Letters,
-        ngram_set::{NgramSet, Scratch},
-    };
-    let pairs = verdicts();
-    let of_length = |verdict: &&Verdict| (300..900).contains(&verdict.a.len());
-    let mut totals = [0.0; 3];
-    let mut bytes = 0;
-    let mut scratch = Scratch::default();
-    for verdict in pairs.iter().filter(of_length) {
-        bytes += verdict.a.len();
-        let mut best = [f64::MAX; 2];
-        for _ in 0..50 {
-            let begin = std::time::Instant::now();
-            std::hint::black_box(is_same(&verdict.a, &verdict.b));
-            best[0] = best[0].min(begin.elapsed().as_secs_f64());
-            let begin = std::time::Instant::now();
-            let (a, b) = (
-                Letters::new(&verdict.a, &mut || {}).unwrap(),
-                Letters::new(&verdict.b, &mut || {}).unwrap(),
-            );
-            let mut set = NgramSet::default();
-            set.fill(
-                &a,
-                crate::text::ngrams::GramLengths::SHINGLES,
-                &mut scratch,
-                &mut || {},
-            )
-            .unwrap();
-            std::hint::black_box(set.compare(&b, 0.0, &mut scratch, &mut || {}).unwrap());
-            best[1] = best[1].min(begin.elapsed().as_secs_f64());
-        }
-        totals[0] += best[0];
-        totals[1] += best[1];
-        totals[2] += 1.0;
-        let ratio = best[0] / best[1];
-        if ratio > 6.0 || verdict.a.is_ascii() && ratio > 2.0 {
-            println!(
-                "{} {}: {:.1} us, jaccard {:.1} us",
-                verdict.id,
-                verdict.kind,
-                best[0] * 1e6,
-                best[1] * 1e6
-            );
-        }
+fn what_a_text_says_of_itself_decides() {
+    let body = "Lanternfish is a program that draws the tides of a harbour as a picture, with the moon above \
+        it and the depth below, for sailors who leave before dawn and for teachers who explain why. ";
+    for (a, b) in [
+        ("", "This package contains the documentation."),
+        (
+            "This package contains the library.",
+            "This package contains the library in Dutch.",
+        ),
+        ("Provides a library.", "Provides the manual of a library."),
+        ("", "Lanternfish plots tables for printers."),
+        ("It needs lantern-data.", "It needs lantern-extra-data."),
+    ] {
+        assert!(
+            !is_same(&[body, a].concat(), &[body, b].concat()),
+            "{a} | {b}"
+        );
     }
-    println!(
-        "mean of {} pairs, {} bytes: same {:.1} us, jaccard {:.1} us, {:.2} times",
-        totals[2],
-        bytes as f64 / totals[2],
-        totals[0] / totals[2] * 1e6,
-        totals[1] / totals[2] * 1e6,
-        totals[0] / totals[1]
-    );
+    let edited = body.replace("a picture", "a really clear picture");
+    assert!(is_same(body, &edited));
+}
+
+/// Another version of one letter.
+#[test]
+fn what_a_long_letter_may_have_besides() {
+    let letter = "我们小区东门的路灯已经坏了三个星期，晚上回家的老人和孩子只能打着手电筒走路。\
+        物业说灯杆归市政管理，市政又说线路是开发商埋的，两边推来推去，至今没有人来看过一眼。\
+        上周五下雨，一位邻居在台阶上摔倒，送到医院缝了四针，医药费也没有人承担。\
+        我们要求尽快查明责任单位，先把灯修好，再谈费用由谁出。";
+    let with = |from: &str, to: &str| letter.replacen(from, to, 1);
+    let addressed = |name: &str| format!("尊敬的{name}：您好！{letter}");
+    for (a, b) in [
+        (letter.to_owned(), addressed("陈书记")),
+        (addressed("陈书记"), addressed("市长")),
+        (
+            letter.to_owned(),
+            format!("小区东门的路灯坏了没有人来看{letter}"),
+        ),
+        (
+            format!("{letter}2019年3月6日"),
+            format!("{letter}2019年4月12日"),
+        ),
+        (
+            letter.to_owned(),
+            with("再谈费用", "门口的监控也一并修好，再谈费用"),
+        ),
+        (
+            letter.to_owned(),
+            with("两边推来推去", "谁都不肯出面"),
+        ),
+    ] {
+        assert!(is_same(&a, &b), "{a} | {b}");
+    }
+    for (a, b) in [
+        (letter.to_owned(), with("四针", "七针")),
+        (letter.to_owned(), with("东门", "西门")),
+        (format!("{letter}申请已批准"), format!("{letter}申请已驳回")),
+        (
+            format!("刘玉兰女士：{letter}"),
+            format!("赵启明先生：{letter}"),
+        ),
+    ] {
+        assert!(!is_same(&a, &b), "{a} | {b}");
+    }
 }
 
 /// Texts made to be slow: a text of a megabyte of repeated words, of words that are all alike, of

@@ -29,8 +29,14 @@ pub struct Token {
     pub dot: bool,
     /// It stands in the query of an address.
     pub in_query: bool,
+    /// It stands in an address of the web.
+    pub in_address: bool,
     /// A sentence ends behind it.
     pub ends_sentence: bool,
+    /// A sentence or a part of one, between commas, ends behind it.
+    pub ends_clause: bool,
+    /// A hyphen joins it to the word in front.
+    pub is_joined: bool,
 }
 
 /// Marks that a text has.

@@ -30,6 +30,8 @@ pub fn fold(c: char, normalize: Normalize, to: &mut dyn FnMut(char)) {
         '\u{2018}' | '\u{2019}' | '\u{2bc}' => Some('\''),
         '\u{2e80}'..='\u{2ef3}' => of_pair(include_str!("lists/cjk_radicals.txt"), c),
         '\u{621}'..='\u{6d5}' => arabic(c),
+        // Chandrabindu, written as anusvara.
+        '\u{901}' => Some('\u{902}'),
         // It has a capital, I, which is that of another letter.
         'ı' if normalize == Normalize::KeepAccents => Some(c),
         _ => None,
@@ -97,6 +99,8 @@ pub fn mark_counts(base: char, mark: char, normalize: Normalize) -> bool {
         | '\u{5c5}'
         | '\u{5c7}'
         | '\u{fb1e}' => false,
+        // Nukta, which is mostly not written.
+        '\u{93c}' => false,
         // Madda and hamza make other letters of waw and yeh.
         '\u{653}'..='\u{655}' => matches!(base, '\u{648}' | '\u{64a}'),
         // The other marks of Arabic.

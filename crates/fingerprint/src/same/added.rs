@@ -1,0 +1,217 @@
+//! Words that only one text has. [`super::judge`] asks for each stretch. What they are decides: a
+//! greeting, a heading and in a long text a sentence do not matter; a number does, and any word that
+//! says what the text is about.
+
+use super::hunks::Hunk;
+use super::judge::{Judge, Kind};
+use super::lists::Classes;
+use super::lists::lists;
+use super::nature::{
+    cover, describes_itself, is_bounded, is_date, is_doubled, is_item, is_measure, is_sentence,
+    repeats, slid, stands_for_neighbour,
+};
+use super::shape::VERY_LONG;
+use super::tally::WORDS_OF_AN_EXCHANGE;
+use super::tokens::{Kind as Sort, Token, Tokens};
+use std::ops::Range;
+
+/// Which share of the words of a long text one addition may have.
+const CLAUSE_SHARE: f64 = 0.25;
+
+/// Words of a clause, and of one between two commas.
+const CLAUSE: f64 = 4.0;
+const BOUNDED_CLAUSE: f64 = 3.0;
+
+/// Words of a heading, or of a sentence that makes a short text another one.
+const SENTENCE: f64 = 3.0;
+
+/// Words of a greeting or a closing.
+const MOST_OF_GREETING: usize = 14;
+
+/// Words that only one text has.
+struct Addition<'t> {
+    text: &'t Tokens,
+    /// The text that lacks them, and where.
+    other: &'t Tokens,
+    gap: &'t Range<usize>,
+    words: Range<usize>,
+    /// Those that count.
+    rest: &'t [usize],
+    in_a: bool,
+}
+
+impl Judge<'_> {
+    /// Judges words that only one text has.
+    pub fn added(&mut self, hunk: &Hunk, rest: &[usize], in_a: bool) {
+        let (text, other, words, gap) = match in_a {
+            true => (self.a, self.b, &hunk.a, &hunk.b),
+            false => (self.b, self.a, &hunk.b, &hunk.a),
+        };
+        let words = match gap.is_empty() {
+            true => slid(text, words),
+            false => words.clone(),
+        };
+        let addition = Addition {
+            text,
+            other,
+            gap,
+            words,
+            rest,
+            in_a,
+        };
+        let is_clause = self.is_clause(&addition);
+        let (kind, decides) = self.kind_of_added(&addition, is_clause);
+        if kind != Kind::Greeting {
+            if !is_clause {
+                self.count_negations(hunk);
+            }
+            let counts = !self.has_fewer_fields && !addition.has_all(|token| token.in_query);
+            if kind == Kind::Added && !decides && counts {
+                let word = rest.iter().map(|i| text.word(*i));
+                self.tally
+                    .added(self.shape, word, in_a, hunk.a.start, is_clause);
+            }
+        }
+        let place = cover(rest);
+        match in_a {
+            true => self.found(kind, place, gap.clone(), decides),
+            false => self.found(kind, gap.clone(), place, decides),
+        }
+    }
+
+    /// A clause more in a long text.
+    fn is_clause(&self, addition: &Addition) -> bool {
+        let weight = self.weight(addition.rest.len());
+        let is_bounded = is_bounded(addition.text, &addition.words);
+        let is_passage = self.shape.by_characters && weight >= CLAUSE
+            || self.shape.words >= VERY_LONG && weight >= BOUNDED_CLAUSE;
+        self.shape.is_long
+            && weight <= CLAUSE_SHARE * self.shape.words
+            && (is_passage || is_bounded && weight >= BOUNDED_CLAUSE)
+    }
+
+    fn kind_of_added(&mut self, addition: &Addition, is_clause: bool) -> (Kind, bool) {
+        let Addition { text, rest, .. } = *addition;
+        let words = &addition.words;
+        if addition.has_all(|token| token.in_query) {
+            return (Kind::Added, false);
+        }
+        if let Some(rates) = addition.rating() {
+            self.tally.symbols[usize::from(addition.in_a)] = true;
+            return (Kind::Symbol, rates && !self.has_fewer_fields);
+        }
+        if describes_itself(text, words) || !self.has_fewer_fields && is_item(text, rest) {
+            return (Kind::Added, true);
+        }
+        if let Some(kind) = self.harmless(addition, is_clause) {
+            return (kind, false);
+        }
+        if let Some(kind) = self.fact(addition) {
+            return (kind, true);
+        }
+        if rest.len() == words.len() && is_doubled(text, words) {
+            return (Kind::Doubled, false);
+        }
+        if let [only] = rest
+            && text.at(*only).dot
+            && text.word(*only).chars().count() == 1
+            && stands_for_neighbour(text, words, *only)
+        {
+            return (Kind::Spelling, false);
+        }
+        (Kind::Added, self.makes_another(addition))
+    }
+
+    /// What does not matter, though it may have numbers: a greeting, a heading, in a long text a clause
+    /// and an address, in a very long one a passage.
+    fn harmless(&mut self, addition: &Addition, is_clause: bool) -> Option<Kind> {
+        let Addition { text, rest, .. } = *addition;
+        let words = &addition.words;
+        let has_number = rest.iter().any(|i| self.is_number(text, *i));
+        if !has_number
+            && self.is_at_end(words, addition.gap, addition.in_a)
+            && self.is_greeting(text, rest, text.joined(&cover(rest)))
+        {
+            return Some(Kind::Greeting);
+        }
+        if self.weight(rest.len()) >= SENTENCE
+            && words.start == 0
+            && (self.shape.is_long || self.is_only || is_bounded(text, words))
+            && repeats(text, rest, addition.other)
+        {
+            return Some(Kind::Doubled);
+        }
+        if self.shape.by_characters
+            && self.shape.words >= WORDS_OF_AN_EXCHANGE
+            && let [only] = rest
+            && matches!(text.at(*only).kind, Sort::Symbol | Sort::Number)
+        {
+            self.tally.exchanged += 1.0;
+            return Some(if has_number {
+                Kind::Number
+            } else {
+                Kind::Symbol
+            });
+        }
+        let is_whole = || self.shape.words >= VERY_LONG || is_bounded(text, words);
+        let is_address = || self.shape.is_long && addition.has_all(|token| token.in_address);
+        let is_harmless =
+            self.has_fewer_fields || is_clause && (!has_number || is_whole()) || is_address();
+        is_harmless.then_some(Kind::Added)
+    }
+
+    /// What decides wherever it stands: a number, a sign, a date.
+    fn fact(&self, addition: &Addition) -> Option<Kind> {
+        let Addition { text, rest, .. } = *addition;
+        if rest.iter().any(|i| self.is_number(text, *i)) {
+            Some(Kind::Number)
+        } else if rest.iter().any(|i| text.at(*i).kind == Sort::Symbol) {
+            Some(Kind::Symbol)
+        } else {
+            let of_long = self.shape.is_long && self.shape.by_characters;
+            is_date(text, rest, of_long).then_some(Kind::Date)
+        }
+    }
+
+    /// Whether a word more makes another thing of the one beside it, or of a short text.
+    fn makes_another(&self, addition: &Addition) -> bool {
+        let Addition { text, rest, .. } = *addition;
+        let words = &addition.words;
+        let behind_number = words.start > 0 && text.at(words.start - 1).kind == Sort::Number;
+        let is_unit = rest.len() == 1 && behind_number && text.at(rest[0]).kind == Sort::Word;
+        let is_part = text.at(words.start).is_joined
+            || words.end < text.len() && text.at(words.end).is_joined;
+        let is_statement =
+            !self.shape.is_long && self.weight(rest.len()) >= SENTENCE && is_sentence(text, words);
+        is_unit || is_part || is_statement
+    }
+
+    /// Whether a word is a number. In a long text one with letters counts as a word: it names something.
+    fn is_number(&self, text: &Tokens, i: usize) -> bool {
+        let has_letter = || text.word(i).bytes().any(|byte| byte.is_ascii_alphabetic());
+        text.at(i).kind == Sort::Number && !(self.shape.is_long && has_letter())
+    }
+
+    pub fn is_greeting(&self, text: &Tokens, rest: &[usize], joined: &str) -> bool {
+        let most = MOST_OF_GREETING * if self.shape.by_characters { 3 } else { 1 };
+        let is_word = |i: &usize| lists().classes(text.word(*i)).has(Classes::GREETING);
+        rest.len() <= most && (rest.iter().any(is_word) || lists().greeting_parts.are_in(joined))
+    }
+}
+
+impl Addition<'_> {
+    fn has_all(&self, is: fn(&Token) -> bool) -> bool {
+        self.rest.iter().all(|i| is(self.text.at(*i)))
+    }
+
+    /// Whether the words are signs alone that measure nothing, and if so, whether they rate something
+    /// that the other text rates too.
+    fn rating(&self) -> Option<bool> {
+        let word = |i: &usize| self.text.word(*i);
+        let are_signs = self.has_all(|token| token.kind == Sort::Symbol)
+            && !self.rest.iter().any(|i| is_measure(word(i)));
+        let other_has = |symbol| (0..self.other.len()).any(|i| self.other.word(i) == symbol);
+        let rates = |i: &usize| lists().is_rating(word(i)) && other_has(word(i));
+        are_signs.then(|| self.rest.iter().any(rates))
+    }
+}

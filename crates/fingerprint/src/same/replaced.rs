@@ -1,0 +1,215 @@
+//! Words of one text that stand where the other has different ones. [`super::judge`] asks for each
+//! stretch, and [`super::tally`] settles what is tolerated here one by one. In a long text another
+//! addressee, the date below it and a clause in other words do not decide.
+
+use super::hunks::Hunk;
+use super::judge::{Judge, Kind};
+use super::lists::{Classes, lists};
+use super::nature::{cover, describes_itself, is_bounded, is_closing_date, is_initials, is_item};
+use super::shape::VERY_LONG;
+use super::tally::more_negations;
+use super::tokens::{Kind as Sort, Tokens};
+use std::ops::Range;
+
+/// Words from the begin in which somebody is addressed.
+const HEAD: usize = 20;
+
+/// Characters or words of the name in front of an office.
+const MOST_OF_NAME: usize = 3;
+
+/// Words of a clause that may be another one, and of a stretch that may be another word.
+const CLAUSE: f64 = 3.0;
+const MOST_EXCHANGED: f64 = 2.0;
+
+/// A form of address, and what stands beside it.
+struct Address {
+    /// Characters or words beside the forms of address.
+    others: usize,
+}
+
+impl Judge<'_> {
+    /// Judges words that stand for each other.
+    pub fn replaced(&mut self, hunk: &Hunk, rest_a: &[usize], rest_b: &[usize]) {
+        let (a, b) = (cover(rest_a), cover(rest_b));
+        if let ([i], [j]) = (rest_a, rest_b)
+            && self.is_wrong_character(*i, *j)
+        {
+            self.tally.errors += 1.0;
+            return self.found(Kind::Character, a, b, false);
+        }
+        if is_initials(self.a, rest_a, self.b, rest_b)
+            || is_initials(self.b, rest_b, self.a, rest_a)
+        {
+            return self.found(Kind::Spelling, a, b, false);
+        }
+        let kind = self.kind_of_replaced(rest_a, rest_b);
+        let tolerated = match self.shape.is_long {
+            true => self.tolerated(kind, hunk, rest_a, rest_b),
+            false => None,
+        };
+        self.found(tolerated.unwrap_or(kind), a, b, tolerated.is_none());
+    }
+
+    /// Judges a passage that is too long for its words to be paired.
+    pub fn rewritten(&mut self, hunk: &Hunk) {
+        let is_tolerated = self.shape.words >= VERY_LONG
+            && !describes_itself(self.a, &hunk.a)
+            && !describes_itself(self.b, &hunk.b);
+        if is_tolerated {
+            self.tally.rewritten += self.weight(hunk.a.len().max(hunk.b.len()));
+        }
+        self.found(Kind::Word, hunk.a.clone(), hunk.b.clone(), !is_tolerated);
+    }
+
+    /// What a long text may have in other words.
+    fn tolerated(
+        &mut self,
+        kind: Kind,
+        hunk: &Hunk,
+        rest_a: &[usize],
+        rest_b: &[usize],
+    ) -> Option<Kind> {
+        if kind == Kind::Word
+            && (self.is_other_greeting(hunk, rest_a, rest_b) || self.is_other_address(hunk))
+        {
+            return Some(Kind::Greeting);
+        }
+        if is_closing_date(self.a, &hunk.a) && is_closing_date(self.b, &hunk.b) {
+            return Some(Kind::Date);
+        }
+        let weight = self.weight(rest_a.len().max(rest_b.len()));
+        let least = self.weight(rest_a.len().min(rest_b.len()));
+        let says_what_it_is = describes_itself(self.a, &hunk.a)
+            || describes_itself(self.b, &hunk.b)
+            || is_item(self.a, rest_a)
+            || is_item(self.b, rest_b);
+        // Numerals are parts of many longer words of Chinese.
+        let is_plain = kind == Kind::Word || kind == Kind::Date && self.shape.by_characters;
+        let is_other_passage = self.shape.words >= VERY_LONG && weight >= CLAUSE
+            || is_plain && least >= CLAUSE && self.is_clause_of_both(hunk);
+        if !says_what_it_is && is_other_passage {
+            self.tally.rewritten += weight;
+            return Some(Kind::Word);
+        }
+        let in_head = hunk.a.start.min(hunk.b.start) < HEAD;
+        if kind == Kind::Word
+            && self.shape.by_characters
+            && !says_what_it_is
+            && !self.is_opposite_character(rest_a, rest_b)
+            && !in_head
+            && weight <= MOST_EXCHANGED
+            && !self.is_decision(hunk)
+            && more_negations(self.a, self.b, hunk, self.around) == 0
+        {
+            self.tally.exchanged += 1.0;
+            return Some(Kind::Word);
+        }
+        None
+    }
+
+    /// Whether words tell one decision from another: approved, rejected.
+    fn is_decision(&self, hunk: &Hunk) -> bool {
+        let decides =
+            |text: &Tokens, words: &Range<usize>| lists().decisions.are_in(text.joined(words));
+        decides(self.a, &hunk.a) || decides(self.b, &hunk.b)
+    }
+
+    fn is_clause_of_both(&self, hunk: &Hunk) -> bool {
+        is_bounded(self.a, &hunk.a) && is_bounded(self.b, &hunk.b)
+    }
+
+    fn kind_of_replaced(&self, rest_a: &[usize], rest_b: &[usize]) -> Kind {
+        let words = || {
+            let of = |text: &'_ Tokens, i: usize| (text.word(i).to_owned(), text.at(i).kind);
+            rest_a
+                .iter()
+                .map(move |i| of(self.a, *i))
+                .chain(rest_b.iter().map(move |i| of(self.b, *i)))
+        };
+        let is_numeral = |word: &str| word.chars().all(|c| lists().is_numeral_han(c));
+        let has = |class| words().any(|(word, _)| lists().classes(&word).has(class));
+        if words().any(|(_, kind)| kind == Sort::Number) {
+            Kind::Number
+        } else if words().any(|(_, kind)| kind == Sort::Symbol) {
+            Kind::Symbol
+        } else if has(Classes::CALENDAR) || words().any(|(word, _)| is_numeral(&word)) {
+            Kind::Date
+        } else if has(Classes::NEGATION) {
+            Kind::Negation
+        } else if let ([i], [j]) = (rest_a, rest_b)
+            && lists().is_opposite(self.a.word(*i), self.b.word(*j))
+        {
+            Kind::Opposite
+        } else {
+            Kind::Word
+        }
+    }
+
+    /// Whether one character stands for another by mistake.
+    fn is_wrong_character(&self, i: usize, j: usize) -> bool {
+        if self.shape.is_name
+            || self.a.at(i).kind != Sort::Character
+            || self.b.at(j).kind != Sort::Character
+        {
+            return false;
+        }
+        let in_place = |text: &Tokens, i: usize| {
+            (i..(i + 3).min(text.len())).any(|i| lists().is_place_ending(text.word(i)))
+        };
+        !in_place(self.a, i) && !in_place(self.b, j) && !self.is_opposite_character(&[i], &[j])
+    }
+
+    /// Whether one character stands for another that makes another thing.
+    fn is_opposite_character(&self, rest_a: &[usize], rest_b: &[usize]) -> bool {
+        let first = |text: &Tokens, i: usize| text.word(i).chars().next().unwrap_or_default();
+        matches!((rest_a, rest_b), ([i], [j])
+            if lists().characters_decide(first(self.a, *i), first(self.b, *j)))
+    }
+
+    /// Whether both texts greet somebody here, each in its own words.
+    fn is_other_greeting(&self, hunk: &Hunk, rest_a: &[usize], rest_b: &[usize]) -> bool {
+        self.is_at_end(&hunk.a, &hunk.b, true)
+            && self.is_greeting(self.a, rest_a, self.a.joined(&cover(rest_a)))
+            && self.is_greeting(self.b, rest_b, self.b.joined(&cover(rest_b)))
+    }
+
+    /// Whether both texts address somebody here: two offices, or in the salutation and where it comes
+    /// again two names in front of one.
+    fn is_other_address(&mut self, hunk: &Hunk) -> bool {
+        let in_head = hunk.a.start.max(hunk.b.start) < HEAD;
+        let (Some(a), Some(b)) = (address(self.a, &hunk.a), address(self.b, &hunk.b)) else {
+            return false;
+        };
+        let names = (self.a.joined(&hunk.a), self.b.joined(&hunk.b));
+        let again = self
+            .addressed
+            .contains(&(names.0.to_owned(), names.1.to_owned()));
+        let is_address = in_head
+            || again
+            || a.others.min(b.others) == 0 && a.others.max(b.others) <= MOST_OF_NAME;
+        if in_head && !again {
+            self.addressed
+                .push((names.0.to_owned(), names.1.to_owned()));
+        }
+        is_address
+    }
+}
+
+/// The form of address in words, or in what follows them.
+fn address(text: &Tokens, words: &Range<usize>) -> Option<Address> {
+    let of_words = words
+        .clone()
+        .filter(|i| lists().classes(text.word(*i)).has(Classes::ADDRESSEE));
+    let found = of_words.count();
+    if found > 0 {
+        return Some(Address {
+            others: words.len() - found,
+        });
+    }
+    let joined = text.joined(words);
+    let behind = text.joined(&(words.end..(words.end + 4).min(text.len())));
+    let forms = &lists().addressee_parts;
+    let name = || forms.at_begin(behind).map(|_| joined.chars().count());
+    let others = forms.left(joined).or_else(name)?;
+    Some(Address { others })
+}
