@@ -211,9 +211,10 @@ fn reserved(numbers: usize) -> Result<Vec<u32>, Error> {
 /// Lengths of longest common subsequences of what follows two places, as far as these are no more than
 /// `width` apart.
 struct Lengths {
-    width: usize,
+    width: isize,
     /// How much longer the second text is: the places around this diagonal and the first one count.
     offset: isize,
+    /// Numbers of a row; the first and the last one stay 0.
     row: usize,
     lengths: Vec<u16>,
 }
@@ -221,23 +222,27 @@ struct Lengths {
 impl Lengths {
     fn new(a: &[u32], b: &[u32], width: usize) -> Self {
         let offset = b.len() as isize - a.len() as isize;
-        let row = 2 * width + offset.unsigned_abs() + 1;
+        let row = 2 * width + offset.unsigned_abs() + 3;
         let mut lengths = Self {
-            width,
+            width: width as isize,
             offset,
             row,
             lengths: vec![0; (a.len() + 1) * row],
         };
         for i in (0..a.len()).rev() {
-            let first = lengths.first(i).max(0) as usize;
-            let end = (lengths.first(i) + row as isize).clamp(0, b.len() as isize) as usize;
-            for j in (first..end).rev() {
-                let length = match a[i] == b[j] {
-                    true => lengths.at(i + 1, j + 1) + 1,
-                    false => lengths.at(i + 1, j).max(lengths.at(i, j + 1)),
+            let first = lengths.first(i);
+            let end = (first + row as isize - 2).clamp(0, b.len() as isize);
+            let (before, behind) = lengths.lengths.split_at_mut((i + 1) * row);
+            // In the next row each place of the second text is one number further to the left.
+            let (now, next) = (&mut before[i * row..], &behind[..row]);
+            let mut length = 0;
+            for j in (first.max(0)..end).rev() {
+                let at = (j - first) as usize + 1;
+                length = match a[i] == b[j as usize] {
+                    true => next[at] + 1,
+                    false => next[at - 1].max(length),
                 };
-                let place = lengths.place(i, j).unwrap_or_default();
-                lengths.lengths[place] = length;
+                now[at] = length;
             }
         }
         lengths
@@ -245,16 +250,15 @@ impl Lengths {
 
     /// The first place of the second text that is near a place of the first one.
     fn first(&self, i: usize) -> isize {
-        i as isize + self.offset.min(0) - self.width as isize
-    }
-
-    fn place(&self, i: usize, j: usize) -> Option<usize> {
-        let column = usize::try_from(j as isize - self.first(i)).ok()?;
-        (column < self.row).then(|| i * self.row + column)
+        i as isize + self.offset.min(0) - self.width
     }
 
     fn at(&self, i: usize, j: usize) -> u16 {
-        self.place(i, j).map_or(0, |place| self.lengths[place])
+        let column = usize::try_from(j as isize - self.first(i) + 1).unwrap_or_default();
+        match column < self.row {
+            true => self.lengths[i * self.row + column],
+            false => 0,
+        }
     }
 }
 

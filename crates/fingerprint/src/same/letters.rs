@@ -5,6 +5,15 @@ use unicode_normalization::char::is_combining_mark;
 
 /// The bytes of the letters and digits that begin a text. Digits end a word of another script than Latin.
 pub fn word_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let ascii = bytes
+        .iter()
+        .take_while(|byte| byte.is_ascii_alphanumeric())
+        .count();
+    let begins_with_letter = bytes.first().is_some_and(u8::is_ascii_alphabetic);
+    if begins_with_letter && bytes.get(ascii).is_none_or(u8::is_ascii) {
+        return ascii;
+    }
     let of_latin = text.starts_with(|c: char| c < '\u{300}');
     let is_part = |c: char| match c {
         '0'..='9' => of_latin,

@@ -8,6 +8,9 @@ use std::ops::Range;
 /// Words of a text that are compared.
 pub const MOST_WORDS: usize = 1 << 22;
 
+/// Bytes of most words, with the space behind them.
+const BYTES_OF_A_WORD: usize = 4;
+
 /// Words between two pauses.
 const PAUSE: usize = 4096;
 
@@ -66,6 +69,9 @@ impl Tokens {
             .text
             .try_reserve(text.len() + text.len() / 2)
             .map_err(|_| Error::OutOfMemory)?;
+        let words = (text.len() / BYTES_OF_A_WORD + 1).min(2 * PAUSE);
+        let reserved = reader.tokens.tokens.try_reserve(words);
+        reserved.map_err(|_| Error::OutOfMemory)?;
         let mut next_pause = PAUSE;
         while let Some(c) = reader.next() {
             if reader.tokens.len() >= next_pause {
