@@ -143,7 +143,7 @@ upserts() {
 		sql -c "INSERT INTO written VALUES ('$sync', $round, $number, '$name', 'upsert by $way', $calls / $(seconds_of main "$SECONDS_EACH")::float8,
 			$(done_by main), $errors, $(latencies main 0))"
 	done
-	echo "near pairs stored: $(sql -c "SELECT count(*) FROM simhash_pairs('w', 'id', 'fp', 8, 'body', 0.8, within => '{tenant_id}')")"
+	echo "near pairs stored: $(sql -c "SELECT count(*) FROM simhash_pairs('w', 'id', 'fp', 8, '{tenant_id}', 'body', 0.8)")"
 }
 
 # ---- COPY -------------------------------------------------------------------------------------------------------------
