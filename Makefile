@@ -21,7 +21,8 @@
 #   ENTRIES     which changes of pg_test/tools/server_mutants.txt `make mutants-server` makes, by number ("3 17"), instead of all
 #   ROUND       the one round that `make attack` repeats
 #   PEERS       PEERS=none measures the extension alone
-#   PARTS       what `make bench-triggers` measures: some of copies, splits, loads and writers ("loads writers"), instead of all
+#   PARTS       what `make bench-triggers` measures: some of copies, splits, loads and writers ("loads writers"), instead of all;
+#               same: of `make bench-text` what `simhash_same` takes, without a server
 #   OUT         folder for the result of `make bench`, `quality` and `bench-text` (target/bench, ...)
 #   SECONDS_EACH  how long `make soak` repeats each test (600), `make attack` and `make fuzz` run (60), and a load of `make bench-triggers` (10)
 #   DATA        folder of the labelled sets of `make quality`, and of real rows for `bench-text`

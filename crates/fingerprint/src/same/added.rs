@@ -4,8 +4,7 @@
 
 use super::hunks::Hunk;
 use super::judge::{Judge, Kind};
-use super::lists::Classes;
-use super::lists::lists;
+use super::lists::{Classes, lists};
 use super::nature::{
     cover, describes_itself, is_bounded, is_date, is_doubled, is_item, is_measure, is_sentence,
     repeats, slid, stands_for_neighbour,

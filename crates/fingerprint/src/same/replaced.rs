@@ -21,12 +21,6 @@ const MOST_OF_NAME: usize = 3;
 const CLAUSE: f64 = 3.0;
 const MOST_EXCHANGED: f64 = 2.0;
 
-/// A form of address, and what stands beside it.
-struct Address {
-    /// Characters or words beside the forms of address.
-    others: usize,
-}
-
 impl Judge<'_> {
     /// Judges words that stand for each other.
     pub fn replaced(&mut self, hunk: &Hunk, rest_a: &[usize], rest_b: &[usize]) {
@@ -120,19 +114,17 @@ impl Judge<'_> {
 
     fn kind_of_replaced(&self, rest_a: &[usize], rest_b: &[usize]) -> Kind {
         let words = || {
-            let of = |text: &'_ Tokens, i: usize| (text.word(i).to_owned(), text.at(i).kind);
-            rest_a
-                .iter()
-                .map(move |i| of(self.a, *i))
-                .chain(rest_b.iter().map(move |i| of(self.b, *i)))
+            let in_a = rest_a.iter().map(|i| (self.a.word(*i), self.a.at(*i).kind));
+            let in_b = rest_b.iter().map(|i| (self.b.word(*i), self.b.at(*i).kind));
+            in_a.chain(in_b)
         };
         let is_numeral = |word: &str| word.chars().all(|c| lists().is_numeral_han(c));
-        let has = |class| words().any(|(word, _)| lists().classes(&word).has(class));
+        let has = |class| words().any(|(word, _)| lists().classes(word).has(class));
         if words().any(|(_, kind)| kind == Sort::Number) {
             Kind::Number
         } else if words().any(|(_, kind)| kind == Sort::Symbol) {
             Kind::Symbol
-        } else if has(Classes::CALENDAR) || words().any(|(word, _)| is_numeral(&word)) {
+        } else if has(Classes::CALENDAR) || words().any(|(word, _)| is_numeral(word)) {
             Kind::Date
         } else if has(Classes::NEGATION) {
             Kind::Negation
@@ -184,9 +176,7 @@ impl Judge<'_> {
         let again = self
             .addressed
             .contains(&(names.0.to_owned(), names.1.to_owned()));
-        let is_address = in_head
-            || again
-            || a.others.min(b.others) == 0 && a.others.max(b.others) <= MOST_OF_NAME;
+        let is_address = in_head || again || a.min(b) == 0 && a.max(b) <= MOST_OF_NAME;
         if in_head && !again {
             self.addressed
                 .push((names.0.to_owned(), names.1.to_owned()));
@@ -195,21 +185,17 @@ impl Judge<'_> {
     }
 }
 
-/// The form of address in words, or in what follows them.
-fn address(text: &Tokens, words: &Range<usize>) -> Option<Address> {
-    let of_words = words
-        .clone()
-        .filter(|i| lists().classes(text.word(*i)).has(Classes::ADDRESSEE));
-    let found = of_words.count();
+/// How many words or characters stand beside a form of address, which is among them or follows them;
+/// None without one.
+fn address(text: &Tokens, words: &Range<usize>) -> Option<usize> {
+    let is_form = |i: &usize| lists().classes(text.word(*i)).has(Classes::ADDRESSEE);
+    let found = words.clone().filter(is_form).count();
     if found > 0 {
-        return Some(Address {
-            others: words.len() - found,
-        });
+        return Some(words.len() - found);
     }
     let joined = text.joined(words);
     let behind = text.joined(&(words.end..(words.end + 4).min(text.len())));
     let forms = &lists().addressee_parts;
     let name = || forms.at_begin(behind).map(|_| joined.chars().count());
-    let others = forms.left(joined).or_else(name)?;
-    Some(Address { others })
+    forms.left(joined).or_else(name)
 }
