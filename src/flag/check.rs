@@ -19,13 +19,17 @@ use simhash_trigger::flag_options::{Check, FlagOptions};
 pub struct Checked {
     pub parameter: Oid,
     pub is_function: bool,
-    /// With `$$` for the parameter.
-    condition: String,
+    pub condition: String,
 }
 
 impl Checked {
-    /// Returns the check of a trigger, if it has one.
-    pub fn new(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Option<Self> {
+    /// Returns the check of a trigger, if it has one. The parameter of the condition has this number.
+    pub fn new(
+        call: &TriggerCall<'_>,
+        searched: Oid,
+        options: &FlagOptions,
+        number: usize,
+    ) -> Option<Self> {
         let text = options.text.as_deref();
         let text = text.map(|column| format!("t.{}::pg_catalog.text", quoted(column)));
         Some(match (options.check.as_ref()?, text) {
@@ -33,7 +37,7 @@ impl Checked {
                 parameter: pg_sys::TEXTOID,
                 is_function: false,
                 condition: format!(
-                    "simhash_catalog.jaccard_at_least({}, $$, '{least}'::pg_catalog.float8)",
+                    "simhash_catalog.jaccard_at_least({}, ${number}, '{least}'::pg_catalog.float8)",
                     text?
                 ),
             },
@@ -42,7 +46,7 @@ impl Checked {
                 Self {
                     parameter: pg_sys::TEXTOID,
                     is_function: true,
-                    condition: format!("{function}({text}, $$)"),
+                    condition: format!("{function}({text}, ${number})"),
                 }
             }
             (Check::Function(name), None) => {
@@ -51,15 +55,10 @@ impl Checked {
                 Self {
                     parameter: row,
                     is_function: true,
-                    condition: format!("{function}(t.*, $$)"),
+                    condition: format!("{function}(t.*, ${number})"),
                 }
             }
         })
-    }
-
-    /// Returns the condition, with the number of the parameter.
-    pub fn condition(&self, parameter: usize) -> String {
-        self.condition.replace("$$", &format!("${parameter}"))
     }
 }
 

@@ -224,9 +224,9 @@ impl QueryBuilder {
         if !search.key.is_empty() {
             search.conditions += &format!(" AND ({}) IS NOT TRUE", search.has_key(2));
         }
-        if let Some(check) = Checked::new(call, searched, options) {
+        if let Some(check) = Checked::new(call, searched, options, search.types.len() + 1) {
             search.types.push(check.parameter);
-            let condition = format!(" AND {}", check.condition(search.types.len()));
+            let condition = format!(" AND {}", check.condition);
             search.conditions += &condition;
             if check.is_function {
                 search.check = condition;
