@@ -113,6 +113,7 @@ CALL random_history(10000);
 SELECT event, is_dup, count(*) > 500 AS many FROM judged GROUP BY event, is_dup ORDER BY event, is_dup;
 DROP INDEX t_scoped;
 DROP TRIGGER judge ON t;
+DROP FUNCTION may_tell;
 SELECT fire($$'flag=is_dup', 'duplicate_of=dup'$$);
 TRUNCATE t;
 
