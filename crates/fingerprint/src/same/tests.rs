@@ -11,28 +11,7 @@ struct Verdict {
     strict: bool,
 }
 
-/// Reads rows of comma-separated values; quotes may hold commas and line breaks.
-fn rows(text: &str) -> Vec<Vec<String>> {
-    let (mut rows, mut row, mut field, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' if quoted && chars.next_if_eq(&'"').is_some() => field.push('"'),
-            '"' => quoted = !quoted,
-            ',' if !quoted => row.push(std::mem::take(&mut field)),
-            '\r' if !quoted => (),
-            '\n' if !quoted => {
-                row.push(std::mem::take(&mut field));
-                rows.push(std::mem::take(&mut row));
-            }
-            c => field.push(c),
-        }
-    }
-    rows
-}
-
 fn verdicts() -> Vec<Verdict> {
-    let rows = rows(include_str!("../../tests/data/verdicts.csv"));
     let read = |row: &Vec<String>| Verdict {
         id: row[0].parse().unwrap(),
         kind: row[1].clone(),
@@ -41,7 +20,7 @@ fn verdicts() -> Vec<Verdict> {
         same: row[5] == "true",
         strict: row[6] == "true",
     };
-    rows[1..].iter().map(read).collect()
+    crate::tests::verdicts::rows().iter().map(read).collect()
 }
 
 fn is_same(a: &str, b: &str) -> bool {
