@@ -328,6 +328,7 @@ $second->query_safe('UPDATE race SET fp = -2 WHERE id = 1');
 start_statement($first, insert(3, 1));
 like(finish_statement($first), qr/could not serialize access/, 'repeatable read: a mark that names a row which is marked by now');
 $first->query_safe('ROLLBACK');
+$node->safe_psql('postgres', 'TRUNCATE race');
 
 # ---------------------------------------------------------------- memory
 
