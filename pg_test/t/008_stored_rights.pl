@@ -97,7 +97,7 @@ $node->safe_psql('postgres', "CREATE DATABASE from_here; CREATE DATABASE to_ther
 $node->safe_psql($_, 'CREATE EXTENSION simhash_dedup') for 'from_here', 'to_there';
 $node->safe_psql('from_here', <<'SQL');
 CREATE TABLE doc AS SELECT 'the lamp in 幸福路 is dark ' || i AS body FROM generate_series(1, 9) AS i;
-SELECT simhash_create_config('petition', '{"tf": "log", "cue_words": ["幸福", "a\nb"]}', preset => 's2', words => ARRAY['幸福路', E'tab\tand "quote"', '\back'],
+SELECT simhash_create_config('petition', '{"tf": "log", "cue_words": ["幸福", "a\nb"]}', preset => 's2', words => ARRAY['幸福路', 'blank and "quote"', '\back'],
 	tags => '{ns,NULL,v}', stop_words => '{the,的}', idf_relation => 'doc', idf_column => 'body');
 SELECT simhash_create_config('row', '{"路": 1, "lamp": 2, "灯灯": 3}', preset => 'plain');
 SQL
