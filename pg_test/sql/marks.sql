@@ -15,7 +15,7 @@ CREATE TRIGGER photo_duplicates BEFORE INSERT OR UPDATE ON photo
 INSERT INTO photo VALUES (1, 0), (2, 7), (3, 63);
 TABLE photo ORDER BY id;
 
--- An original that is edited stays one, and so does each of two families that are edited as a whole.
+-- An edited original stays one. A bulk edit of two families leaves each its original.
 UPDATE photo SET phash = 6 WHERE id = 1;
 TABLE photo ORDER BY id;
 INSERT INTO photo VALUES (4, 1048575 << 20), (5, 1048575 << 20);

@@ -1,5 +1,5 @@
 //! Reads one value of each of the rows that have pairs: the text of a column, or the row itself.
-//! [`super::chunks`], [`super::equal_values`] and [`super::similar_texts`] name the rows by their
+//! [`super::chunks`], [`super::equal_texts`] and [`super::similar_texts`] name the rows by their
 //! numbers. A key that two rows share is an error here at the latest.
 
 use super::paired_rows::PairedRows;

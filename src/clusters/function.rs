@@ -44,8 +44,8 @@ pg_function! {
 
 pg_function! {
     /// simhash_catalog.clusters_among(key_type, relation, key, fingerprint, radius, method, text,
-    /// min_jaccard, within, checked_by, keys): as simhash_clusters_keyed, of the rows with these keys; of all
-    /// if keys is NULL
+    /// min_jaccard, within, checked_by, keys): as simhash_clusters_keyed, of the rows with these keys;
+    /// of all if keys is NULL
     fn simhash_clusters_among, pg_finfo_simhash_clusters_among(args) {
         // The arguments before it are key_type, the relation and its columns, radius, method, text,
         // min_jaccard, within and checked_by.

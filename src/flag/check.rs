@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use simhash_pg::catalog::lookup::{function_result_type, function_schema, is_plain_function};
-use simhash_pg::catalog::table::{self, quoted};
+use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::catalog::table_name::TableName;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
@@ -50,7 +50,7 @@ impl Checked {
                 }
             }
             (Check::Function(name), None) => {
-                let row = table::row_type(searched);
+                let row = OpenTable::new(searched).rel().row_type();
                 let function = found(call, searched, name, row);
                 Self {
                     parameter: row,

@@ -197,12 +197,6 @@ pub fn type_name(type_id: Oid) -> String {
     unsafe { string(pg_sys::format_type_be(type_id)) }.unwrap_or_default()
 }
 
-/// The type of the rows of a table.
-pub fn row_type(table: Oid) -> Oid {
-    // SAFETY: a syscache look-up.
-    unsafe { pg_sys::get_rel_type_id(table) }
-}
-
 /// The name of a column's base type with its modifier, for messages.
 pub fn base_type_name(column: &Column) -> String {
     let TypeWithModifier { type_id, modifier } = column.base;

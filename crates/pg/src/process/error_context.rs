@@ -1,5 +1,6 @@
 //! The CONTEXT lines of error reports, which say through which functions and statements an error
-//! came, and the names of tables and constraints in them. The server keeps a list of those that run, each with a callback that writes its line.
+//! came, and the names of tables and constraints in them. The server keeps a list of those that run,
+//! each with a callback that writes its line.
 //! Here the callbacks of the extension's own PL/pgSQL functions, and of the statements by which
 //! they call one another, are replaced by one that writes nothing. Lines of users' functions stay.
 

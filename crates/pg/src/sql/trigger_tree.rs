@@ -158,13 +158,11 @@ pub fn ancestors(table: Oid) -> Vec<Oid> {
     let mut next = 0;
     while let Some(&table) = found.get(next) {
         let above = parents(table);
-        found.extend(
-            above
-                .iter()
-                .filter(|above| !found.contains(above))
-                .copied()
-                .collect::<Vec<_>>(),
-        );
+        for table in above {
+            if !found.contains(&table) {
+                found.push(table);
+            }
+        }
         next += 1;
     }
     found
@@ -172,37 +170,53 @@ pub fn ancestors(table: Oid) -> Vec<Oid> {
 
 /// Returns the tables that this one inherits from; that of a partition is the partitioned table.
 fn parents(table: Oid) -> Vec<Oid> {
-    // SAFETY: a scan of the catalog with one key, of the type of the index; rows are read before the
-    // scan ends.
+    let mut found = Vec::new();
+    // SAFETY: a catalog look-up; the index is of that catalog and column, of which each row has the form.
     unsafe {
-        if !pg_sys::has_superclass(table) {
-            return Vec::new();
+        if pg_sys::has_superclass(table) {
+            let column = pg_sys::Anum_pg_inherits_inhrelid;
+            let index = pg_sys::InheritsRelidSeqnoIndexId;
+            for_each_row_of(pg_sys::InheritsRelationId, index, column, table, |row| {
+                let form: *const pg_sys::FormData_pg_inherits = pg_sys::GETSTRUCT(row).cast();
+                found.push((*form).inhparent);
+            });
         }
+    }
+    found
+}
+
+/// Calls `each` with the rows of a catalog that have an OID in a column, which is the first of the index.
+///
+/// # Safety
+/// The catalog must have the index and the column.
+unsafe fn for_each_row_of(
+    catalog: Oid,
+    index: u32,
+    column: u32,
+    oid: Oid,
+    mut each: impl FnMut(pg_sys::HeapTuple),
+) {
+    // SAFETY: guaranteed by the caller; rows are read before the scan ends.
+    unsafe {
         let mut key = pg_sys::ScanKeyData::default();
         pg_sys::ScanKeyInit(
             &mut key,
-            pg_sys::Anum_pg_inherits_inhrelid as i16,
+            column as i16,
             pg_sys::BTEqualStrategyNumber as u16,
             pg_sys::Oid::from(pg_sys::F_OIDEQ),
-            pg_sys::Datum::from(table),
+            pg_sys::Datum::from(oid),
         );
         let lock = pg_sys::AccessShareLock as i32;
-        let catalog = pg_sys::table_open(pg_sys::InheritsRelationId, lock);
-        let index = pg_sys::Oid::from(pg_sys::InheritsRelidSeqnoIndexId);
-        let scan =
-            pg_sys::systable_beginscan(catalog, index, true, std::ptr::null_mut(), 1, &mut key);
-        let mut found = Vec::new();
-        loop {
-            let row = pg_sys::systable_getnext(scan);
-            if row.is_null() {
-                break;
-            }
-            let form: *const pg_sys::FormData_pg_inherits = pg_sys::GETSTRUCT(row).cast();
-            found.push((*form).inhparent);
+        let catalog = pg_sys::table_open(catalog, lock);
+        let (index, none) = (pg_sys::Oid::from(index), std::ptr::null_mut());
+        let scan = pg_sys::systable_beginscan(catalog, index, true, none, 1, &mut key);
+        let mut row = pg_sys::systable_getnext(scan);
+        while !row.is_null() {
+            each(row);
+            row = pg_sys::systable_getnext(scan);
         }
         pg_sys::systable_endscan(scan);
         pg_sys::table_close(catalog, lock);
-        found
     }
 }
 
@@ -220,34 +234,17 @@ fn triggers<'a>(table: Rel<'a>) -> &'a [pg_sys::Trigger] {
 
 /// None when the trigger is gone.
 fn pg_trigger(trigger: Oid) -> Option<PgTrigger> {
-    // SAFETY: a scan of the catalog with one key, of the type of the index; the row is read before
-    // the scan ends.
+    let mut found = None;
+    // SAFETY: the index is of that catalog and column, of which each row has the form.
     unsafe {
-        let mut key = pg_sys::ScanKeyData::default();
-        pg_sys::ScanKeyInit(
-            &mut key,
-            pg_sys::Anum_pg_trigger_oid as i16,
-            pg_sys::BTEqualStrategyNumber as u16,
-            pg_sys::Oid::from(pg_sys::F_OIDEQ),
-            pg_sys::Datum::from(trigger),
-        );
-        let lock = pg_sys::AccessShareLock as i32;
-        let catalog = pg_sys::table_open(pg_sys::TriggerRelationId, lock);
-        let (index, none) = (
-            pg_sys::Oid::from(pg_sys::TriggerOidIndexId),
-            std::ptr::null_mut(),
-        );
-        let scan = pg_sys::systable_beginscan(catalog, index, true, none, 1, &mut key);
-        let row = pg_sys::systable_getnext(scan);
-        let found = (!row.is_null()).then(|| {
+        let (index, column) = (pg_sys::TriggerOidIndexId, pg_sys::Anum_pg_trigger_oid);
+        for_each_row_of(pg_sys::TriggerRelationId, index, column, trigger, |row| {
             let form: *const pg_sys::FormData_pg_trigger = pg_sys::GETSTRUCT(row).cast();
-            PgTrigger {
+            found = Some(PgTrigger {
                 table: (*form).tgrelid,
                 copied_from: (*form).tgparentid,
-            }
+            });
         });
-        pg_sys::systable_endscan(scan);
-        pg_sys::table_close(catalog, lock);
-        found
     }
+    found
 }
