@@ -621,20 +621,8 @@ COMMENT ON FUNCTION simhash_cluster_number(bigint, int) IS
 	'window function: number of a row''s cluster, from 0 in order of appearance; rows linked by '
 	'distances of at most radius share one';
 
-CREATE FUNCTION simhash_maintain_clusters() RETURNS trigger
-LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_maintain_clusters';
-COMMENT ON FUNCTION simhash_maintain_clusters() IS
-	'AFTER trigger, for each row (TRUNCATE: for each statement), that keeps a table (key, cluster_id) '
-	'of clusters current; arguments clusters=, key=, fingerprint=, radius=, within=';
-
-CREATE FUNCTION simhash_catalog.is_of_others(writer xid) RETURNS boolean
-LANGUAGE c STABLE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'simhash_is_of_others';
-COMMENT ON FUNCTION simhash_catalog.is_of_others(xid) IS
-	'was a row version written by another transaction than the current one? For the trigger '
-	'simhash_maintain_clusters';
-
 -- Nothing is stored here. The trigger fires at the end of statements that change rows of users
--- (src/clusters/maintain/deferred_rows.rs).
+-- (src/clusters/kept/pending.rs).
 CREATE TABLE simhash_catalog.statement_end ();
 COMMENT ON TABLE simhash_catalog.statement_end IS
 	'empty: its trigger answers the rows of a statement for simhash_maintain_clusters';
@@ -649,12 +637,13 @@ ALTER TABLE simhash_catalog.statement_end ENABLE ALWAYS TRIGGER answer_rows;
 -- ---------------------------------------------------------------- kept clusters
 -- What a kept table is, its triggers say by their arguments: nothing else is stored.
 
-CREATE FUNCTION simhash_note_clusters() RETURNS trigger
-LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_note_clusters';
-COMMENT ON FUNCTION simhash_note_clusters() IS
-	'AFTER trigger, for each row or of TRUNCATE, that notes which rows have changed for simhash_refresh_clusters; '
-	'simhash_keep_clusters makes it; arguments clusters=, notes=, key=, fingerprint=, radius=, within=, text=, '
-	'min_jaccard=';
+CREATE FUNCTION simhash_maintain_clusters() RETURNS trigger
+LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_maintain_clusters';
+COMMENT ON FUNCTION simhash_maintain_clusters() IS
+	'AFTER trigger, for each row (TRUNCATE: for each statement), that keeps a table (key, cluster_id) of clusters '
+	'current, or with notes= notes which rows have changed for simhash_refresh_clusters; simhash_keep_clusters makes '
+	'it; arguments clusters=, key=, fingerprint=, radius=, within=, text=, min_jaccard=, checked_by=, decisions=, '
+	'notes=, table=';
 
 CREATE FUNCTION simhash_refresh_clusters(clusters regclass, nowait boolean DEFAULT false) RETURNS bigint
 LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_refresh_clusters';
@@ -664,15 +653,22 @@ COMMENT ON FUNCTION simhash_refresh_clusters(regclass, boolean) IS
 
 CREATE FUNCTION simhash_catalog.clusters_among(
 	key_type anyelement, relation regclass, key name, fingerprint name, radius int, method text, text name,
-	min_jaccard float8, within text[], checked_by regproc, keys anyarray,
+	min_jaccard float8, within text[], checked_by regproc, decisions regclass, keys anyarray,
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_among';
 COMMENT ON FUNCTION simhash_catalog.clusters_among(
-	anyelement, regclass, name, name, int, text, name, float8, text[], regproc, anyarray
+	anyelement, regclass, name, name, int, text, name, float8, text[], regproc, regclass, anyarray
 ) IS
-	'as simhash_clusters_keyed, of the rows with these keys; of all rows if keys is NULL';
+	'as simhash_clusters_keyed, of the rows with these keys; of all rows if keys is NULL; pairs that the table of '
+	'decisions says are different do not count';
+
+CREATE FUNCTION simhash_catalog.components(a anyarray, b anyarray, OUT key anyelement, OUT cluster_id anyelement)
+RETURNS SETOF record
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10000 AS 'MODULE_PATHNAME', 'simhash_components_of_any';
+COMMENT ON FUNCTION simhash_catalog.components(anyarray, anyarray) IS
+	'as simhash_components, of keys of any type with an order';
 
 CREATE FUNCTION simhash_catalog.kept_by(
 	clusters regclass, OUT relation regclass, OUT name text, OUT arguments text[], OUT notes text
@@ -692,11 +688,13 @@ COMMENT ON FUNCTION simhash_catalog.key_type(regclass, name) IS
 	'the type of a column, below domains, as SQL writes it';
 
 CREATE FUNCTION simhash_catalog.check_kept(
-	relation regclass, key name, fingerprint name, radius int, within text[], refresh text, text name, min_jaccard float8
+	relation regclass, key name, fingerprint name, radius int, within text[], refresh text, text name, min_jaccard float8,
+	checked_by regproc, decisions regclass
 ) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	missing text;
+	computed text;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
 	SELECT a.name INTO missing
@@ -707,9 +705,6 @@ BEGIN
 			USING ERRCODE = 'null_value_not_allowed';
 	ELSIF $6 NOT IN ('at once', 'manual') THEN
 		RAISE EXCEPTION 'refresh must be "at once" or "manual", not "%"', $6 USING ERRCODE = 'invalid_parameter_value';
-	ELSIF $7 IS NOT NULL AND $6 = 'at once' THEN
-		RAISE EXCEPTION 'texts cannot be compared at once' USING ERRCODE = 'feature_not_supported',
-			HINT = 'Write refresh => ''manual''.';
 	ELSIF current_setting('transaction_isolation') <> 'read committed' THEN
 		RAISE EXCEPTION 'simhash_keep_clusters cannot run in a transaction of isolation level %',
 			current_setting('transaction_isolation') USING ERRCODE = 'invalid_transaction_state',
@@ -722,12 +717,26 @@ BEGIN
 		RAISE EXCEPTION 'tables inherit from "%"', $1 USING ERRCODE = 'feature_not_supported',
 			DETAIL = 'Triggers of a table do not fire for rows of tables that inherit from it.';
 	END IF;
+	SELECT a.attname INTO computed FROM pg_attribute AS a
+	WHERE a.attrelid = $1::oid AND a.attgenerated = 'v' AND a.attname = ANY ($5 || ARRAY[$2, $3, $7]::text[]) LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'column "%" is a generated column: triggers do not see its value', computed
+			USING ERRCODE = 'invalid_column_reference', HINT = 'Make it a stored one: GENERATED ALWAYS AS (...) STORED.';
+	END IF;
+	IF $10 IS NOT NULL AND (SELECT count(*) FROM pg_attribute AS a WHERE a.attrelid = $10::oid AND NOT a.attisdropped
+		AND (a.attname IN ('a', 'b') OR a.attname = 'same' AND a.atttypid = 'boolean'::regtype)) <> 3 THEN
+		RAISE EXCEPTION 'table "%" is not one of decisions', $10 USING ERRCODE = 'undefined_column',
+			HINT = format('A table that would do: CREATE TABLE decision (a %1$s, b %1$s, same boolean NOT NULL, PRIMARY KEY (a, b));',
+				simhash_catalog.key_type($1, $2));
+	END IF;
 	-- All else is checked as by simhash_clusters.
 	EXECUTE format('SELECT FROM simhash_catalog.clusters_among(NULL::%1$s, $1, $2, $3, $4, ''components'', $5, $6, $7, '
-		'NULL, ARRAY[]::%1$s[])', simhash_catalog.key_type($1, $2))
-	USING $1, $2, $3, $4, $7, $8, $5;
+		'$8, $9, ARRAY[]::%1$s[])', simhash_catalog.key_type($1, $2))
+	USING $1, $2, $3, $4, $7, $8, $5, $9, $10;
 END $$;
-COMMENT ON FUNCTION simhash_catalog.check_kept(regclass, name, name, int, text[], text, name, float8) IS
+COMMENT ON FUNCTION simhash_catalog.check_kept(
+	regclass, name, name, int, text[], text, name, float8, regproc, regclass
+) IS
 	'raises an error unless simhash_keep_clusters can keep clusters of these columns';
 
 CREATE FUNCTION simhash_catalog.make_kept(kind text, name text, columns text, owner oid) RETURNS boolean
@@ -749,7 +758,8 @@ COMMENT ON FUNCTION simhash_catalog.make_kept(text, text, text, oid) IS
 
 CREATE FUNCTION simhash_keep_clusters(
 	relation regclass, key name, fingerprint name, radius int DEFAULT 3, within text[] DEFAULT '{}',
-	clusters text DEFAULT NULL, refresh text DEFAULT 'at once', text name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8
+	clusters text DEFAULT NULL, refresh text DEFAULT 'at once', text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL,
+	checked_by regproc DEFAULT NULL, decisions regclass DEFAULT NULL
 ) RETURNS regclass
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1 AS $$
 DECLARE
@@ -764,11 +774,13 @@ DECLARE
 	made text;
 	notes text;
 	wanted text[];
+	-- The same for the triggers of the table of decisions.
+	judged text[];
 	of regclass;
 	one record;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
-	PERFORM simhash_catalog.check_kept($1, $2, $3, $4, $5, $7, $8, $9);
+	PERFORM simhash_catalog.check_kept($1, $2, $3, $4, $5, $7, $8, $9, $10, $11);
 	SELECT format('%I', n.nspname) INTO here
 	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
 	SELECT CASE c.relpersistence WHEN 't' THEN 'TEMPORARY ' WHEN 'u' THEN 'UNLOGGED ' ELSE '' END,
@@ -793,10 +805,17 @@ BEGIN
 		|| CASE WHEN NOT at_once THEN ARRAY['notes=' || notes] END
 		|| CASE WHEN $5 <> '{}' THEN ARRAY['within=' || (SELECT string_agg(format('%I', c.name), ',' ORDER BY c.place)
 			FROM unnest($5) WITH ORDINALITY AS c (name, place))] END
-		|| CASE WHEN $8 IS NOT NULL THEN ARRAY['text=' || $8, 'min_jaccard=' || $9] END;
+		|| CASE WHEN $8 IS NOT NULL THEN ARRAY['text=' || $8] END
+		|| CASE WHEN $8 IS NOT NULL AND $10 IS NULL THEN ARRAY['min_jaccard=' || coalesce($9, 0.8)] END
+		|| (SELECT ARRAY['checked_by=' || format('%I.%I', n.nspname, p.proname)]
+			FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = $10::oid)
+		|| (SELECT ARRAY['decisions=' || format('%I.%I', n.nspname, c.relname)]
+			FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $11::oid);
+	judged := wanted || (SELECT ARRAY['table=' || format('%I.%I', n.nspname, c.relname)]
+		FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $1::oid);
 	of := to_regclass(made);
 	SELECT k.relation, k.name INTO one FROM simhash_catalog.kept_by(of) AS k
-	WHERE k.relation <> $1 OR k.arguments <> wanted LIMIT 1;
+	WHERE (k.relation <> $1 OR k.arguments <> wanted) AND (k.relation IS DISTINCT FROM $11 OR k.arguments <> judged) LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION 'trigger "%" of table "%" keeps the clusters of "%" otherwise', one.name, one.relation, made
 			USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -804,6 +823,11 @@ BEGIN
 	END IF;
 	PERFORM simhash_catalog.make_kept(kind, made, format('key %1$s PRIMARY KEY, cluster_id %1$s NOT NULL', key_type), owner);
 	of := made::regclass;
+	IF (SELECT count(*) FROM pg_attribute AS a
+		WHERE a.attrelid = of AND a.attname IN ('key', 'cluster_id') AND NOT a.attisdropped) <> 2 THEN
+		RAISE EXCEPTION 'table "%" is not one of clusters', made USING ERRCODE = 'undefined_column',
+			HINT = 'It has other columns than key and cluster_id: name another table with clusters => ''...''.';
+	END IF;
 	IF NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
 		WHERE i.indrelid = of AND i.indisvalid AND a.attname = 'cluster_id') THEN
 		EXECUTE format('CREATE INDEX ON %s (cluster_id)', made);
@@ -812,17 +836,19 @@ BEGIN
 	IF NOT at_once AND simhash_catalog.make_kept(kind, notes, 'key ' || key_type, owner) THEN
 		EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', notes);
 	END IF;
-	FOR one IN SELECT e.name, e.event, e.type FROM (VALUES
-			(parts[2] || '_keep', 'INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW', 29),
-			(parts[2] || '_truncate', 'TRUNCATE ON %s FOR EACH STATEMENT', 32)) AS e (name, event, type)
-		WHERE NOT EXISTS (SELECT FROM simhash_catalog.kept_by(of) AS k JOIN pg_trigger AS t
-			ON t.tgrelid = k.relation AND t.tgname = k.name WHERE t.tgtype = e.type AND t.tgenabled <> 'D')
-		ORDER BY e.type LOOP
+	FOR one IN SELECT e.name, e.on_table, e.event, e.type, e.arguments FROM (VALUES
+			(parts[2] || '_keep', $1, 'INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW', 29, wanted),
+			(parts[2] || '_truncate', $1, 'TRUNCATE ON %s FOR EACH STATEMENT', 32, wanted),
+			(parts[2] || '_decide', $11, 'INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW', 29, judged),
+			(parts[2] || '_undecide', $11, 'TRUNCATE ON %s FOR EACH STATEMENT', 32, judged)) AS e (name, on_table, event, type, arguments)
+		WHERE e.on_table IS NOT NULL AND NOT EXISTS (SELECT FROM simhash_catalog.kept_by(of) AS k JOIN pg_trigger AS t
+			ON t.tgrelid = k.relation AND t.tgname = k.name
+			WHERE t.tgrelid = e.on_table AND t.tgtype = e.type AND t.tgenabled <> 'D')
+		ORDER BY e.on_table <> $1, e.type LOOP
 		-- CREATE TRIGGER locks out writers until this transaction ends, so the search below sees all rows.
-		EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER ' || one.event || ' EXECUTE FUNCTION %s(%s)', one.name, $1,
-			here || CASE WHEN at_once THEN '.simhash_maintain_clusters' ELSE '.simhash_note_clusters' END,
-			(SELECT string_agg(quote_literal(a), ', ') FROM unnest(wanted) AS a));
-		RAISE NOTICE 'created trigger % on table %', one.name, $1;
+		EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER ' || one.event || ' EXECUTE FUNCTION %s.simhash_maintain_clusters(%s)',
+			one.name, one.on_table, here, (SELECT string_agg(quote_literal(a), ', ') FROM unnest(one.arguments) AS a));
+		RAISE NOTICE 'created trigger % on table %', one.name, one.on_table;
 	END LOOP;
 	IF NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid JOIN pg_am AS m ON m.oid = c.relam
 		JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[i.indnkeyatts - 1]
@@ -839,10 +865,14 @@ BEGIN
 	END IF;
 	RETURN of;
 END $$;
-COMMENT ON FUNCTION simhash_keep_clusters(regclass, name, name, int, text[], text, text, name, float8) IS
+COMMENT ON FUNCTION simhash_keep_clusters(
+	regclass, name, name, int, text[], text, text, name, float8, regproc, regclass
+) IS
 	'makes a table (key, cluster_id) of the clusters of a table''s rows, and triggers that keep it right at once, or with '
 	'refresh => ''manual'' note what changes for simhash_refresh_clusters; a second call makes what is missing; with text, '
-	'the name of a column, a pair counts only if the Jaccard similarity of its texts is at least min_jaccard';
+	'the name of a column, a pair counts only if the Jaccard similarity of its texts is at least min_jaccard (0.8), or if '
+	'checked_by, a function as in simhash_clusters, says so; what the table decisions (a, b, same) says of a pair decides '
+	'before all';
 
 CREATE FUNCTION simhash_drop_clusters(clusters regclass) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -1240,9 +1270,11 @@ $$;
 COMMENT ON FUNCTION simhash_catalog.fault_of(simhash_catalog.config) IS
 	'what is wrong with a stored configuration; NULL if it is whole';
 
-CREATE FUNCTION simhash_catalog.check_options(options jsonb, preset text, words boolean, frequencies boolean) RETURNS void
+CREATE FUNCTION simhash_catalog.check_options(
+	options jsonb, preset text, words boolean, frequencies boolean, stop_words boolean
+) RETURNS void
 LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'simhash_check_options';
-COMMENT ON FUNCTION simhash_catalog.check_options(jsonb, text, boolean, boolean) IS
+COMMENT ON FUNCTION simhash_catalog.check_options(jsonb, text, boolean, boolean, boolean) IS
 	'raises an error unless options are valid for a row or for a text, preset names a preset, and '
 	'they use the words and the frequencies that are stored with them';
 
@@ -1292,7 +1324,8 @@ DECLARE
 BEGIN
 	PERFORM simhash_catalog.hide_context();
 	IF NOT NEW.dropped THEN
-		PERFORM simhash_catalog.check_options(NEW.options::jsonb, NEW.preset, NEW.words IS NOT NULL, NEW.frequencies IS NOT NULL);
+		PERFORM simhash_catalog.check_options(NEW.options::jsonb, NEW.preset, NEW.words IS NOT NULL, NEW.frequencies IS NOT NULL,
+			NEW.stop_words IS NOT NULL);
 	END IF;
 	IF NEW.dropped AND num_nonnulls(NEW.options, NEW.preset, NEW.words, NEW.stop_words, NEW.frequencies) > 0
 		OR NOT NEW.dropped AND (NEW.options IS NULL OR NEW.digest IS DISTINCT FROM simhash_catalog.digest_of(NEW))
@@ -1444,6 +1477,8 @@ BEGIN
 	PERFORM simhash_catalog.hide_context();
 	IF $1 IS NULL OR $6 IS NULL THEN
 		RAISE EXCEPTION 'arguments "name" and "min_documents" must not be NULL' USING ERRCODE = 'null_value_not_allowed';
+	ELSIF $6 < 0 THEN
+		RAISE EXCEPTION 'min_documents must not be negative, not %', $6 USING ERRCODE = 'invalid_parameter_value';
 	ELSIF length($1) NOT BETWEEN 1 AND 200 THEN
 		RAISE EXCEPTION 'name of a configuration must have 1 to 200 characters, not %', length($1) USING ERRCODE = 'invalid_name';
 	ELSIF $3 IS NOT NULL AND array_dims($3) IS DISTINCT FROM array_dims($2) THEN
@@ -1506,7 +1541,7 @@ BEGIN
 	END IF;
 	made := ROW($1, '', false, coalesce($2::text, basis.options, '{}'), coalesce($3, basis.preset), whole.digest, stop.digest, NULL);
 	PERFORM simhash_catalog.check_options(made.options::jsonb, made.preset, made.words IS NOT NULL,
-		$7 IS NOT NULL OR basis.frequencies IS NOT NULL);
+		$7 IS NOT NULL OR basis.frequencies IS NOT NULL, made.stop_words IS NOT NULL);
 	IF $7 IS NOT NULL THEN
 		counted := simhash_catalog.count_terms($1, $7, $8, whole.terms, $9);
 	ELSIF basis.frequencies IS NOT NULL AND made.words IS DISTINCT FROM basis.words THEN

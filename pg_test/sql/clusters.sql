@@ -560,6 +560,7 @@ CREATE TRIGGER cluster AFTER INSERT OR UPDATE ON guarded
 CREATE ROLE regress_cluster_writer;
 GRANT USAGE ON SCHEMA clusters_test TO regress_cluster_writer;
 GRANT SELECT, INSERT, UPDATE ON guarded, guarded_cluster TO regress_cluster_writer;
+GRANT DELETE ON guarded_cluster TO regress_cluster_writer;
 REVOKE USAGE ON SCHEMA public FROM PUBLIC;
 SET ROLE regress_cluster_writer;
 INSERT INTO guarded VALUES (1, 0), (2, 1), (3, -1);

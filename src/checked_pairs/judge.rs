@@ -32,8 +32,8 @@ pub trait Judge {
     /// Returns whether rows may have equal values.
     fn may_be_equal(&self) -> bool;
 
-    /// Returns which rows a row with this value is equal to.
-    fn content(&mut self, value: Value<'_>) -> Content;
+    /// Returns which rows the row of this number, which has this value, is equal to.
+    fn content(&mut self, row: u32, value: Value<'_>) -> Content;
 
     /// Returns the least Jaccard similarity of texts whose pairs pass; None where nothing of the
     /// kind is known.
@@ -98,7 +98,7 @@ impl Judge for JaccardJudge {
         true
     }
 
-    fn content(&mut self, text: Value<'_>) -> Content {
+    fn content(&mut self, _row: u32, text: Value<'_>) -> Content {
         let letters = text.show_bytes(letters);
         match letters.count() {
             // Similar to nothing. A comparison with others gives 0, which may be enough.
@@ -177,7 +177,7 @@ impl Judge for FunctionJudge {
         self.of_texts
     }
 
-    fn content(&mut self, text: Value<'_>) -> Content {
+    fn content(&mut self, _row: u32, text: Value<'_>) -> Content {
         let hash = text.show_bytes(cityhash_rs::cityhash_110_128);
         or_out_of_memory(self.beside_itself.try_reserve(1));
         let function = &mut self.function;

@@ -3,6 +3,7 @@
 
 use super::check::{AnyJudge, Check};
 use super::chunks::Chunks;
+use super::decisions::{Decided, DifferentRows};
 use super::equal_texts::classes_by_text;
 use super::judge::Judge;
 use super::paired_rows::{EdgeList, PairedRows, add_edge, no_edges};
@@ -30,6 +31,7 @@ impl PassingPairs {
     pub fn find(
         sources: &[SourceTable],
         check: Check,
+        different: Option<DifferentRows>,
         members: &PairedRows,
         edges: EdgeList,
         connects: bool,
@@ -37,9 +39,34 @@ impl PassingPairs {
     ) -> Self {
         let table = ValueReader::new(sources, &check.values, members);
         match check.judge {
-            AnyJudge::Jaccard(judge) => judged(&table, judge, edges, connects, activity),
-            AnyJudge::Function(judge) => judged(&table, judge, edges, connects, activity),
+            AnyJudge::Jaccard(judge) => {
+                decided(&table, judge, different, edges, connects, activity)
+            }
+            AnyJudge::Function(judge) => {
+                decided(&table, judge, different, edges, connects, activity)
+            }
+            AnyJudge::Every(judge) => decided(&table, judge, different, edges, connects, activity),
         }
+    }
+}
+
+fn decided(
+    table: &ValueReader<'_>,
+    judge: impl Judge,
+    different: Option<DifferentRows>,
+    edges: EdgeList,
+    connects: bool,
+    activity: &mut Activity,
+) -> PassingPairs {
+    match different {
+        Some(different) => judged(
+            table,
+            Decided { judge, different },
+            edges,
+            connects,
+            activity,
+        ),
+        None => judged(table, judge, edges, connects, activity),
     }
 }
 

@@ -6,6 +6,7 @@ use super::components::Components;
 use crate::pairs::group_pairs::ArrayRows;
 use crate::pairs::source::radius;
 use pgrx::PgSqlErrorCode::{ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_NULL_VALUE_NOT_ALLOWED};
+use pgrx::pg_sys;
 use simhash_hamming::pairs::union_find::UnionFind;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
@@ -13,7 +14,9 @@ use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{collected, filled, or_out_of_memory, reserve};
 use simhash_pg::sql::bigint_array::Bigints;
 use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::key_type::{KeyType, no_order};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+use std::cmp::Ordering;
 
 const CLUSTERS: &str = "simhash_group_clusters";
 const COMPONENTS: &str = "simhash_components";
@@ -35,7 +38,7 @@ pg_function! {
         let mut rows = Components::new(&mut activity);
         group.rows.iter().for_each(|row| rows.add(Some(row.fingerprint)));
         let keys = collected(group.rows.iter().map(|row| group.keys[row.tag as usize]));
-        put_clusters(&mut out, &keys, rows.sets(radius), 2);
+        put_clusters(&mut out, &keys, rows.sets(radius), 2, ResultValue::from);
         args.null()
     }
 }
@@ -54,27 +57,58 @@ pg_function! {
         reserve(&mut keys, a.len() + b.len());
         add(&mut keys, &a, "a");
         add(&mut keys, &b, "b");
-        keys.sort_unstable_by_key(|key| {
-            check_for_interrupts();
-            *key
-        });
-        keys.dedup();
-        let mut sets = UnionFind::new();
-        or_out_of_memory(sets.reserve(keys.len()));
-        for _ in &keys {
-            check_for_interrupts();
-            or_out_of_memory(sets.add());
-        }
-        let place = |key: Option<i64>| key.and_then(|key| keys.binary_search(&key).ok());
-        for (a, b) in a.iter().zip(b.iter()) {
-            check_for_interrupts();
-            if let (Some(a), Some(b)) = (place(a), place(b)) {
-                sets.union(a as u32, b as u32);
-            }
-        }
-        put_clusters(&mut out, &keys, sets, 1);
+        let (a, b) = keys.split_at(a.len());
+        let (keys, sets) = components(a, b, i64::cmp);
+        put_clusters(&mut out, &keys, sets, 1, ResultValue::from);
         args.null()
     }
+}
+
+pg_function! {
+    /// simhash_catalog.components(a anyarray, b anyarray): the same of keys of any type with an
+    /// order, without NULLs
+    fn simhash_components_of_any, pg_finfo_simhash_components_of_any(args) {
+        let mut out = RowsOut::begin(args);
+        let (Some(a), Some(b)) = (args.varlena(0, pg_sys::ANYARRAYOID), args.varlena(1, pg_sys::ANYARRAYOID)) else {
+            return args.null();
+        };
+        let [a, b] = [a, b].map(|array| array.array());
+        let order = KeyType::new(a.element).unwrap_or_else(|| no_order(a.element).raise());
+        let [a, b] = [a, b].map(|array| array.items.into_iter().flatten().collect::<Vec<_>>());
+        let (keys, sets) = components(&a, &b, |a, b| order.compare(*a, *b));
+        put_clusters(&mut out, &keys, sets, 1, ResultValue::Value);
+        args.null()
+    }
+}
+
+/// Returns the keys of two lists of one length in order, each once, and which of them pairs connect.
+fn components<K: Copy>(
+    a: &[K],
+    b: &[K],
+    compare: impl Fn(&K, &K) -> Ordering,
+) -> (Vec<K>, UnionFind) {
+    let mut keys = Vec::new();
+    reserve(&mut keys, a.len() + b.len());
+    keys.extend(a.iter().chain(b).copied());
+    keys.sort_unstable_by(|a, b| {
+        check_for_interrupts();
+        compare(a, b)
+    });
+    keys.dedup_by(|a, b| compare(a, b).is_eq());
+    let mut sets = UnionFind::new();
+    or_out_of_memory(sets.reserve(keys.len()));
+    for _ in &keys {
+        check_for_interrupts();
+        or_out_of_memory(sets.add());
+    }
+    let place = |key: &K| keys.binary_search_by(|other| compare(other, key)).ok();
+    for (a, b) in a.iter().zip(b) {
+        check_for_interrupts();
+        if let (Some(a), Some(b)) = (place(a), place(b)) {
+            sets.union(a as u32, b as u32);
+        }
+    }
+    (keys, sets)
 }
 
 /// Adds the elements of an argument; raises an ERROR when one is NULL.
@@ -94,7 +128,13 @@ fn add(keys: &mut Vec<i64>, elements: &Bigints<'_>, argument: &str) {
 
 /// Returns the sets of at least `least` rows, by key. `keys` must be in order, so that the first
 /// row of a set has its smallest key.
-fn put_clusters(out: &mut RowsOut, keys: &[i64], mut sets: UnionFind, least: u32) {
+fn put_clusters<'v, K: Copy>(
+    out: &mut RowsOut,
+    keys: &[K],
+    mut sets: UnionFind,
+    least: u32,
+    shown: impl Fn(K) -> ResultValue<'v>,
+) {
     let mut sizes = filled(keys.len(), 0u32);
     for row in 0..keys.len() {
         check_for_interrupts();
@@ -104,7 +144,7 @@ fn put_clusters(out: &mut RowsOut, keys: &[i64], mut sets: UnionFind, least: u32
         check_for_interrupts();
         let first = sets.find(row as u32) as usize;
         if sizes[first] >= least {
-            out.push([*key, keys[first]].map(|key| Some(ResultValue::from(key))));
+            out.push([*key, keys[first]].map(|key| Some(shown(key))));
         }
     }
 }

@@ -2,8 +2,9 @@
 //! `clusters::kept` with the keys of some rows. Each row is in one cluster at most, and the
 //! representative of a cluster is one of its rows.
 
-use crate::checked_pairs::check::{Check, CheckArguments};
+use crate::checked_pairs::check::{Check, CheckArguments, no_check};
 use crate::checked_pairs::chunks::Chunks;
+use crate::checked_pairs::decisions::{DifferentKeys, DifferentRows};
 use crate::checked_pairs::judge::JaccardJudge;
 use crate::checked_pairs::paired_rows::{
     EdgeList, PairedRows, add_edge, no_edges, representatives_by,
@@ -30,7 +31,7 @@ pg_function! {
     /// simhash_clusters(relation, key, fingerprint, radius, method, text, min_jaccard, within,
     /// checked_by) -> SETOF (cluster_id, key, size, representative, distance, jaccard)
     fn simhash_clusters, pg_finfo_simhash_clusters(args) {
-        clusters(args, "simhash_clusters", false, None)
+        clusters(args, "simhash_clusters", false, KeptArguments::default())
     }
 }
 
@@ -38,34 +39,47 @@ pg_function! {
     /// simhash_clusters_keyed(key_type, relation, key, fingerprint, radius, method, text,
     /// min_jaccard, within, checked_by)
     fn simhash_clusters_keyed, pg_finfo_simhash_clusters_keyed(args) {
-        clusters(args, "simhash_clusters_keyed", true, None)
+        clusters(args, "simhash_clusters_keyed", true, KeptArguments::default())
     }
 }
 
 pg_function! {
     /// simhash_catalog.clusters_among(key_type, relation, key, fingerprint, radius, method, text,
-    /// min_jaccard, within, checked_by, keys): as simhash_clusters_keyed, of the rows with these keys;
-    /// of all if keys is NULL
+    /// min_jaccard, within, checked_by, decisions, keys): as simhash_clusters_keyed, of the rows with
+    /// these keys; of all if keys is NULL. Pairs that the table of decisions says are different do not
+    /// count
     fn simhash_clusters_among, pg_finfo_simhash_clusters_among(args) {
-        // The arguments before it are key_type, the relation and its columns, radius, method, text,
+        // The arguments before them are key_type, the relation and its columns, radius, method, text,
         // min_jaccard, within and checked_by.
-        let keys = args.varlena(10, pg_sys::ANYARRAYOID);
-        clusters(args, "simhash_keep_clusters", true, keys)
+        let kept = KeptArguments {
+            decisions: args.get::<pg_sys::Oid>(10),
+            keys: args.varlena(11, pg_sys::ANYARRAYOID),
+        };
+        clusters(args, "simhash_keep_clusters", true, kept)
     }
 }
 
+/// What kept clusters ask for besides.
+#[derive(Default)]
+struct KeptArguments<'a> {
+    /// The table of what a person has decided about pairs.
+    decisions: Option<pg_sys::Oid>,
+    /// The keys of the rows that count, an array.
+    keys: Option<Value<'a>>,
+}
+
 /// Returns the clusters of the SQL function `name`; if `keyed`, it has the argument key_type before
-/// the others. With `keys`, an array, returns those of the rows with these keys.
+/// the others.
 fn clusters(
     args: &Args,
     name: &'static str,
     keyed: bool,
-    keys: Option<Value<'_>>,
+    kept: KeptArguments<'_>,
 ) -> pg_sys::Datum {
     let rows = RowsOut::begin(args);
     let mut sources: [SourceTable; 1] = SourceTable::from_arguments(args, name, keyed);
-    let keys = keys.map(|keys| {
-        let order = sources[0].order();
+    let order = sources[0].order();
+    let keys = kept.keys.map(|keys| {
         sources[0].restrict_to_keys(&order);
         let items: Vec<_> = keys.array().items.into_iter().flatten().collect();
         order.array(items.into_iter())
@@ -74,7 +88,8 @@ fn clusters(
     let radius_at = first_argument_after::<1>(keyed);
     let radius = radius(args.get::<i32>(radius_at), name);
     let within = ScopeColumns::from_arguments(args, radius_at + 4, name, &sources);
-    let within = match keys.flatten() {
+    let keys = keys.flatten();
+    let within = match keys {
         Some(keys) => within.with_parameter(keys),
         None => within,
     };
@@ -84,14 +99,18 @@ fn clusters(
         min_jaccard: args.get::<f64>(radius_at + 3),
         checked_by: args.get::<pg_sys::Oid>(radius_at + 5),
     };
-    let check = Check::new(checked, &sources);
+    let different = (kept.decisions).and_then(|table| DifferentKeys::read(table, &order, keys));
+    let check = Check::new(checked, &sources).or_else(|| different.as_ref().map(|_| no_check()));
     let method = method(args, radius_at + 1, &sources[0], check.is_some());
     let mut activity = Activity::new(name);
     let connects = method == ClusterMethod::Components && check.is_none();
     let mut members = PairedRows::find(&sources, &within, radius, connects, &mut activity);
     let mut edges = std::mem::replace(&mut members.edges, no_edges());
     let assigned = match check {
-        Some(check) => verify(&sources, check, &members, edges, method, &mut activity),
+        Some(check) => {
+            let check = (check, different.map(|keys| keys.among(&members)));
+            verify(&sources, check, &members, edges, method, &mut activity)
+        }
         None => {
             let representatives = representatives_by(method, &members.classes, &mut edges);
             collected(representatives.into_iter().map(|row| (row, None)))
@@ -132,7 +151,7 @@ type Assignment = (u32, Option<f64>);
 /// Keeps the pairs that pass the check, and groups the rows by them.
 fn verify(
     sources: &[SourceTable; 1],
-    check: Check,
+    (check, different): (Check, Option<DifferentRows>),
     members: &PairedRows,
     edges: EdgeList,
     method: ClusterMethod,
@@ -140,7 +159,9 @@ fn verify(
 ) -> Vec<Assignment> {
     let texts = check.texts.clone();
     let connects = method == ClusterMethod::Components;
-    let passing = PassingPairs::find(sources, check, members, edges, connects, activity);
+    let passing = PassingPairs::find(
+        sources, check, different, members, edges, connects, activity,
+    );
     let PassingPairs { classes, mut pairs } = passing;
     let representatives = representatives_by(method, &classes, &mut pairs);
     drop(pairs);

@@ -10,5 +10,4 @@ mod array_functions;
 mod components;
 mod function;
 pub mod kept;
-pub mod maintain;
 mod window;

@@ -164,7 +164,7 @@ fn return_passing(
     activity: &mut Activity,
 ) {
     let edges = std::mem::replace(&mut members.edges, no_edges());
-    let passing = PassingPairs::find(sources, check, &members, edges, false, activity);
+    let passing = PassingPairs::find(sources, check, None, &members, edges, false, activity);
     let PassingPairs { classes, mut pairs } = passing;
     let mut by_class = collected(0..classes.rows() as u32);
     by_class.sort_unstable_by_key(|row| {

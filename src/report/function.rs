@@ -176,7 +176,7 @@ fn read_compared<'s>(
         drawn
     });
     let checked = match check.judge {
-        AnyJudge::Jaccard(_) => None,
+        AnyJudge::Jaccard(_) | AnyJudge::Every(_) => None,
         AnyJudge::Function(judge) => {
             let key_type = relation.columns[0].base_type();
             let order = KeyType::new(key_type).unwrap_or_else(|| no_order(key_type).raise());

@@ -105,7 +105,8 @@ pg_function! {
 }
 
 pg_function! {
-    /// `simhash_check_options(options jsonb, preset text, words boolean, frequencies boolean) -> void`:
+    /// `simhash_check_options(options jsonb, preset text, words boolean, frequencies boolean,
+    /// stop_words boolean) -> void`:
     /// an ERROR unless they are weights of a row or options of a text, and use the words and
     /// the frequencies that a stored configuration has
     fn simhash_check_options, pg_finfo_simhash_check_options (args) {
@@ -120,7 +121,7 @@ pg_function! {
                     (row, text) => Ok((row.ok(), text.ok())),
                 }
             });
-            let stored = [(2, "dictionary"), (3, "idf")];
+            let stored = [(2, "dictionary"), (3, "idf"), (4, "stop_words")];
             for (_, key) in stored.into_iter().filter(|(i, _)| args.get(*i).unwrap_or_default()) {
                 if let Some(ParsedArguments { preset, options: (row, text), .. }) = checked {
                     or_raise(check_stored(preset, key, row.as_ref(), text.as_ref()));

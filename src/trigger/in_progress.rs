@@ -149,11 +149,6 @@ pub fn claim(
     }
 }
 
-/// Returns whether no other transaction has entered anything, given that this one has.
-pub fn is_alone() -> bool {
-    shared(SharedWords::lock()).is_alone()
-}
-
 /// How many transactions with rows in progress have ended ([`InProgress::ended`]).
 pub fn ended() -> u64 {
     shared(SharedWords::lock()).ended()

@@ -65,11 +65,6 @@ impl Scope {
         Self(names.into_iter().filter_map(column).collect())
     }
 
-    /// Returns whether rows are compared whatever their values in any column are.
-    pub fn is_everything(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Watches the types whose equality the conditions name.
     pub fn watch(&self, current: &Current) {
         for ScopeColumn { column, .. } in &self.0 {
@@ -93,48 +88,9 @@ impl Scope {
         text
     }
 
-    /// Returns the columns of table `row`, each after a comma, by the names of [`Scope::named`].
-    pub fn listed(&self, row: &str) -> String {
-        let column =
-            |(i, c): (usize, &ScopeColumn)| format!(", {row}.{} AS scope_{i}", quoted(&c.name));
-        self.0.iter().enumerate().map(column).collect()
-    }
-
-    /// Returns the columns that [`Scope::listed`] has given names, each after a comma.
-    pub fn named(&self, row: &str) -> String {
-        let named = (0..self.0.len()).map(|i| format!(", {row}.scope_{i}"));
-        named.collect()
-    }
-
-    /// Returns the condition that a row of the table has a scope, each part after AND.
-    pub fn are_set(&self, row: &str) -> String {
-        let columns = self.0.iter();
-        (columns.map(|c| format!(" AND {row}.{} IS NOT NULL", quoted(&c.name)))).collect()
-    }
-
-    /// Returns the condition that two rows with the names of [`Scope::named`] have one scope, each
-    /// part after AND.
-    pub fn are_named_alike(&self, one: &str, other: &str) -> String {
-        let columns = self.0.iter().enumerate().filter_map(|(i, c)| {
-            let (one, other) = (format!("{one}.scope_{i}"), format!("{other}.scope_{i}"));
-            // `new` has looked the equality up.
-            Some(format!(
-                " AND {}",
-                Equality::for_type(c.column.base_type())?.clause(&one, &other)
-            ))
-        });
-        columns.collect()
-    }
-
     /// Returns the new row's values in the columns.
     pub fn parameters<'a>(&self, call: &TriggerCall<'a>) -> Vec<Option<Value<'a>>> {
         let values = self.0.iter().map(|c| call.new_value(&c.column));
-        values.collect()
-    }
-
-    /// Returns the values in the columns of the row that an UPDATE or DELETE takes away.
-    pub fn old_parameters<'a>(&self, call: &TriggerCall<'a>) -> Vec<Option<Value<'a>>> {
-        let values = self.0.iter().map(|c| call.old_value(&c.column));
         values.collect()
     }
 

@@ -1,5 +1,5 @@
 //! Reads the arguments of the trigger functions: strings `name=value`, as CREATE TRIGGER has them.
-//! `flag_options`, `cluster_options` and `kept_options` parse theirs with it. An unknown argument,
+//! `flag_options` and `kept_options` parse theirs with it. An unknown argument,
 //! a repeated one and one out of range are errors; none is ignored.
 
 use std::fmt::Display;

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 pub mod arguments;
-pub mod cluster_options;
 pub mod distribution;
 pub mod error;
 pub mod flag_options;

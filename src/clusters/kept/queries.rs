@@ -1,48 +1,41 @@
-//! The queries of a refresh, as SQL text. Each deletes the notes, computes clusters and writes what
-//! is different, in one statement and so under one snapshot.
+//! The queries about kept clusters, as SQL text: `refresh` and `answer` run them. All look at noted
+//! keys, the rows near them, and the members of the clusters in which these are; [`super`] says why
+//! that suffices. Those of the short ways are in `short_queries`. Names in a text are qualified: the
+//! search_path changes nothing.
 
-use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE;
-use pgrx::pg_sys::Oid;
-
+use super::kept_table::{KeptTable, named};
 use crate::pairs::source::column;
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::catalog::table_name::literal;
-use simhash_pg::process::error::Error;
 use simhash_pg::sql::key_type::{Equality, KeyType, no_order};
-use simhash_trigger::kept_options::KeptOptions;
 
-/// A kept table.
-pub struct KeptTable {
-    /// The table whose rows are clustered.
-    pub relation: Oid,
-    pub clusters: Oid,
-    /// None where clusters are kept at once.
-    pub notes: Option<Oid>,
-    pub options: KeptOptions,
-}
-
-/// Parts of the queries, as SQL text.
-pub struct RefreshQueries {
-    rows: String,
-    clusters: String,
-    notes: Option<String>,
+/// Parts of the queries, as SQL text. `$1` is an array of keys.
+pub struct KeptQueries {
+    pub(super) rows: String,
+    pub(super) clusters: String,
+    pub(super) notes: Option<String>,
+    pub(super) decisions: Option<String>,
     /// The columns of the table.
-    key: String,
-    fp: String,
-    /// The condition that row `r` of the table is near `d`, of the columns that `scope_columns`
-    /// gives.
-    is_near: String,
-    /// The columns of the scope, each after a comma.
-    scope_columns: String,
-    /// The base type of keys, and a cast to it in the type's default collation.
-    key_type: String,
-    cast: String,
-    equality: Equality,
+    pub(super) key: String,
+    pub(super) fp: String,
+    /// The condition that row `r` of the table has the columns of the scope that `d` has, after AND.
+    pub(super) is_in_scope: String,
+    /// The columns of the scope of `r`, each after a comma.
+    pub(super) scope_columns: String,
+    /// The text of `r`, after a comma, and the condition that `d` has the same, after AND.
+    pub(super) text_column: String,
+    pub(super) has_text: String,
+    /// Bits.
+    pub(super) radius: u32,
+    /// The base type of keys, a cast to it in the type's default collation, and the equality.
+    pub(super) key_type: String,
+    pub(super) cast: String,
+    pub(super) equality: Equality,
     /// The arguments of clusters_among, without the keys.
-    arguments: String,
+    pub(super) arguments: String,
 }
 
-impl RefreshQueries {
+impl KeptQueries {
     pub fn new(kept: &KeptTable) -> Self {
         let options = &kept.options;
         let opened = OpenTable::new(kept.relation);
@@ -55,11 +48,6 @@ impl RefreshQueries {
         };
         let collate = (order.collation()).map_or(String::new(), |name| format!(" COLLATE {name}"));
         let key_type = table::qualified_type_name(base_type);
-        let fp = quoted(&options.fingerprint);
-        let is_near = format!(
-            "simhash_catalog.distance(r.{fp}::pg_catalog.int8, d.fp) OPERATOR(pg_catalog.<=) {}",
-            options.radius
-        );
         let (mut scope_columns, mut is_in_scope) = (String::new(), String::new());
         for name in &options.within {
             let type_id = column(&opened, name, "part of the scope").base_type();
@@ -69,14 +57,28 @@ impl RefreshQueries {
             is_in_scope += " AND ";
             is_in_scope += &equality.clause(&format!("r.{name}"), &format!("d.{name}"));
         }
+        let (mut text_column, mut has_text) = (String::new(), String::new());
+        if let Some(name) = &options.text {
+            // Texts that a collation finds equal may differ.
+            let text = format!(
+                "r.{}::pg_catalog.text COLLATE pg_catalog.\"C\"",
+                quoted(name)
+            );
+            text_column = format!(", {text} AS simhash_text");
+            has_text = format!(" AND {text} OPERATOR(pg_catalog.=) d.simhash_text");
+        }
         Self {
             rows: named(kept.relation),
             clusters: named(kept.clusters),
             notes: kept.notes.map(named),
+            decisions: kept.decisions.map(named),
             key: quoted(&options.key),
-            fp,
-            is_near: is_near + &is_in_scope,
+            fp: quoted(&options.fingerprint),
+            is_in_scope,
             scope_columns,
+            text_column,
+            has_text,
+            radius: options.radius,
             cast: format!("::{key_type}{collate}"),
             arguments: arguments(kept, &key_type),
             key_type,
@@ -86,7 +88,7 @@ impl RefreshQueries {
 
     /// Finds the number of notes, whether one says that all rows may have changed, and the number
     /// of rows that the server believes the table to have.
-    pub fn count(&self, relation: Oid) -> String {
+    pub fn count(&self, relation: pgrx::pg_sys::Oid) -> String {
         let (notes, relation) = (self.notes.as_deref().unwrap_or_default(), relation.to_u32());
         format!(
             "SELECT pg_catalog.count(*), COALESCE(pg_catalog.bool_or(key IS NULL), false), (
@@ -102,63 +104,184 @@ impl RefreshQueries {
     /// Answers the notes. Returns one row: the number of entries of the table of clusters that
     /// changed.
     pub fn answer_notes(&self) -> String {
+        let Self { key_type, cast, .. } = self;
+        let notes = self.notes.as_deref().unwrap_or_default();
+        let noted = format!("DELETE FROM {notes} WHERE key IS NOT NULL RETURNING key{cast} AS key");
+        let inside = self.inside(&noted);
+        let keys = format!("ARRAY(SELECT key FROM near UNION SELECT key FROM old)::{key_type}[]");
+        self.write_changes(&inside, &keys)
+    }
+
+    /// Computes all clusters again, which answers all notes. Returns one row, as above.
+    pub fn compute_all(&self) -> String {
+        let Self { clusters, cast, .. } = self;
+        let noted = match &self.notes {
+            Some(notes) => format!("noted AS (DELETE FROM {notes}), "),
+            None => String::new(),
+        };
+        let old = format!(
+            "{noted}old AS MATERIALIZED (
+                SELECT key{cast} AS key, cluster_id{cast} AS cluster_id FROM {clusters}
+            )"
+        );
+        self.write_changes(&old, &format!("NULL::{}[]", self.key_type))
+    }
+
+    /// Finds, for noted keys, the ids of the clusters that [`Self::write`] may change, and the keys
+    /// that it takes. A row in no cluster counts as one with its key as the id.
+    pub fn find_inside(&self) -> String {
+        let inside = self.inside(&self.given());
+        let is_entry = self.equality.clause("old.key", "near.key");
+        format!(
+            "WITH {inside}
+            SELECT (SELECT pg_catalog.array_agg(ids.id) FROM (
+                SELECT cluster_id AS id FROM old
+                UNION SELECT near.key FROM near LEFT JOIN old ON {is_entry} WHERE old.key IS NULL
+            ) AS ids), (SELECT pg_catalog.array_agg(inside.key) FROM (
+                SELECT key FROM near UNION SELECT key FROM old
+            ) AS inside)"
+        )
+    }
+
+    /// Computes the clusters of the rows with these keys again, and writes what is different.
+    pub fn write(&self) -> String {
+        let Self {
+            clusters,
+            cast,
+            equality,
+            ..
+        } = self;
+        let is_given = equality.any_of("c.key", "$1");
+        let old = format!(
+            "old AS MATERIALIZED (
+                SELECT c.key{cast} AS key, c.cluster_id{cast} AS cluster_id
+                FROM {clusters} AS c WHERE {is_given}
+            )"
+        );
+        self.write_changes(&old, "$1")
+    }
+
+    /// Finds which of the noted keys matter: those with an entry, and those of rows that another one
+    /// is near.
+    pub fn find_what_matters(&self) -> String {
+        let Self {
+            clusters,
+            rows,
+            key,
+            fp,
+            equality,
+            ..
+        } = self;
+        let noted = self.given();
+        let has_entry = equality.clause("c.key", "noted.key");
+        let is_noted = equality.clause(&format!("r.{key}"), "noted.key");
+        let is_other = format!(
+            "NOT ({})",
+            equality.clause(&format!("r.{key}"), "noted.key")
+        );
+        let (is_near, scope) = (self.is_near(), &self.scope_columns);
+        let is_decided = self.decisions.as_ref().map_or(String::new(), |decisions| {
+            let [a, b] = ["a", "b"].map(|side| equality.clause(&format!("n.{side}"), "noted.key"));
+            format!(" OR (SELECT true FROM {decisions} AS n WHERE n.same AND ({a} OR {b}) LIMIT 1)")
+        });
+        // With LIMIT, the server looks each up by its key, and reads no table as a whole.
+        format!(
+            "SELECT pg_catalog.array_agg(noted.key) FROM ({noted}) AS noted
+            WHERE (SELECT true FROM {clusters} AS c WHERE {has_entry} LIMIT 1)
+            OR (SELECT true FROM (
+                SELECT r.{fp}::pg_catalog.int8 AS fp{scope} FROM {rows} AS r WHERE {is_noted} LIMIT 1
+            ) AS d CROSS JOIN LATERAL (
+                SELECT true FROM {rows} AS r WHERE {is_near} AND {is_other} LIMIT 1
+            ) AS near LIMIT 1){is_decided}"
+        )
+    }
+
+    /// Finds one of the keys `$1` that has an entry and no row that the current user sees, and is not
+    /// one of the noted keys `$2`.
+    pub fn find_hidden(&self) -> String {
+        let Self {
+            clusters,
+            rows,
+            key,
+            equality,
+            ..
+        } = self;
+        let is_given = equality.any_of("c.key", "$1");
+        let is_noted = equality.any_of("c.key", "$2");
+        let has_key = equality.clause(&format!("r.{key}"), "c.key");
+        format!(
+            "SELECT FROM {clusters} AS c WHERE {is_given} AND NOT ({is_noted})
+            AND (SELECT true FROM {rows} AS r WHERE {has_key} LIMIT 1) IS NULL LIMIT 1"
+        )
+    }
+
+    /// The keys of `$1`, each once.
+    pub(super) fn given(&self) -> String {
+        format!(
+            "SELECT DISTINCT n.key{} AS key FROM pg_catalog.unnest($1) AS n (key)",
+            self.cast
+        )
+    }
+
+    /// The condition that row `r` is near `d`, of the columns `fp` and `scope_columns`.
+    fn is_near(&self) -> String {
+        let Self {
+            fp,
+            radius,
+            is_in_scope,
+            ..
+        } = self;
+        format!(
+            "simhash_catalog.distance(r.{fp}::pg_catalog.int8, d.fp) OPERATOR(pg_catalog.<=) {radius}{is_in_scope}"
+        )
+    }
+
+    /// The tables `near`, the noted keys and those of the rows near theirs, and `old`, the entries of
+    /// the clusters in which these are. `noted` is a query of the noted keys.
+    fn inside(&self, noted: &str) -> String {
         let Self {
             rows,
             clusters,
             key,
             fp,
-            is_near,
             scope_columns,
-            key_type,
             cast,
             equality,
             ..
         } = self;
-        let notes = self.notes.as_deref().unwrap_or_default();
+        let is_near = self.is_near();
         let is_noted = equality.among(&format!("r.{key}"), "key", "FROM noted");
         let is_near_key = equality.among("c.key", "key", "FROM near");
         let of_near = format!("FROM {clusters} AS c WHERE {is_near_key}");
         let is_old = equality.among("c.cluster_id", "c.cluster_id", &of_near);
-        let keys = format!("ARRAY(SELECT key FROM near UNION SELECT key FROM old)::{key_type}[]");
-        self.write_changes(
-            &format!(
-                "noted AS (
-                    DELETE FROM {notes} WHERE key IS NOT NULL RETURNING key{cast} AS key
-                ), changed AS MATERIALIZED (
-                    SELECT DISTINCT r.{fp}::pg_catalog.int8 AS fp{scope_columns} FROM {rows} AS r
-                    WHERE {is_noted} AND r.{fp}::pg_catalog.int8 IS NOT NULL
-                ), near AS MATERIALIZED (
-                    SELECT key FROM noted
-                    UNION
-                    SELECT near.key FROM changed AS d CROSS JOIN LATERAL (
-                        SELECT r.{key}{cast} AS key FROM {rows} AS r WHERE {is_near}
-                    ) AS near
-                )"
-            ),
-            &format!(" WHERE {is_old}"),
-            &keys,
+        let decided = self.decisions.as_ref().map_or(String::new(), |decisions| {
+            ["a", "b"].into_iter().zip(["b", "a"]).map(|(side, other)| {
+                let is_noted = equality.among(&format!("n.{side}"), "key", "FROM noted");
+                format!(" UNION SELECT n.{other}{cast} FROM {decisions} AS n WHERE {is_noted} AND n.same")
+            }).collect()
+        });
+        format!(
+            "noted AS ({noted}), changed AS MATERIALIZED (
+                SELECT DISTINCT r.{fp}::pg_catalog.int8 AS fp{scope_columns} FROM {rows} AS r
+                WHERE {is_noted} AND r.{fp}::pg_catalog.int8 IS NOT NULL
+            ), near AS MATERIALIZED (
+                SELECT key FROM noted
+                UNION
+                SELECT near.key FROM changed AS d CROSS JOIN LATERAL (
+                    SELECT r.{key}{cast} AS key FROM {rows} AS r WHERE {is_near}
+                ) AS near{decided}
+            ), old AS MATERIALIZED (
+                SELECT c.key{cast} AS key, c.cluster_id{cast} AS cluster_id
+                FROM {clusters} AS c WHERE {is_old}
+            )"
         )
     }
 
-    /// Computes all clusters again, which answers all notes. Returns one row, as above.
-    pub fn compute_all(&self) -> String {
-        let noted = match &self.notes {
-            Some(notes) => format!("DELETE FROM {notes}"),
-            None => "SELECT".to_owned(),
-        };
-        let none = format!("NULL::{}[]", self.key_type);
-        self.write_changes(&format!("noted AS ({noted})"), "", &none)
-    }
-
-    /// The common end of the queries. `of_old` is the condition for the entries that may change;
-    /// `keys` are the keys of their rows and of those that `found` has found.
-    fn write_changes(&self, found: &str, of_old: &str, keys: &str) -> String {
+    /// The common end of the queries: computes the clusters of the rows with these keys, and writes
+    /// what differs from the entries `old`, which `found` has found. Returns how many entries changed.
+    fn write_changes(&self, found: &str, keys: &str) -> String {
         let Self {
-            clusters,
-            cast,
-            equality,
-            arguments,
-            ..
+            clusters, equality, ..
         } = self;
         let is_gone = equality.among(
             "c.key",
@@ -167,13 +290,9 @@ impl RefreshQueries {
         );
         let is_entry = equality.clause("old.key", "fresh.key");
         let is_same = equality.clause("old.cluster_id", "fresh.cluster_id");
+        let fresh = self.fresh(keys);
         format!(
-            "WITH {found}, old AS MATERIALIZED (
-                SELECT c.key{cast} AS key, c.cluster_id{cast} AS cluster_id FROM {clusters} AS c{of_old}
-            ), fresh AS MATERIALIZED (
-                SELECT f.key{cast} AS key, f.cluster_id{cast} AS cluster_id
-                FROM simhash_catalog.clusters_among({arguments}, {keys}) AS f
-            ), gone AS (
+            "WITH {found}, {fresh}, gone AS (
                 DELETE FROM {clusters} AS c WHERE {is_gone} RETURNING true
             ), written AS (
                 INSERT INTO {clusters} AS c (key, cluster_id)
@@ -185,38 +304,76 @@ impl RefreshQueries {
                 OPERATOR(pg_catalog.+) (SELECT pg_catalog.count(*) FROM written)"
         )
     }
-}
 
-/// Returns the arguments of clusters_among up to `checked_by`.
-fn arguments(kept: &KeptTable, key_type: &str) -> String {
-    let KeptOptions {
-        key,
-        fingerprint,
-        radius,
-        within,
-        text,
-        min_jaccard,
-        ..
-    } = &kept.options;
-    let names: Vec<String> = within.iter().map(|name| literal(name)).collect();
-    let text = (text.as_deref()).map_or("NULL".to_owned(), literal);
-    format!(
-        "NULL::{key_type}, {}::pg_catalog.regclass, {}, {}, {radius}, 'components', {text}, {min_jaccard}, \
-         ARRAY[{}]::pg_catalog.text[], NULL::pg_catalog.regproc",
-        kept.relation.to_u32(),
-        literal(key),
-        literal(fingerprint),
-        names.join(", ")
-    )
-}
-
-/// Returns the name of a table as SQL text; raises an ERROR when it was dropped in the meantime.
-fn named(table: Oid) -> String {
-    table::qualified_name(table).unwrap_or_else(|| {
-        Error::new(
-            ERRCODE_UNDEFINED_TABLE,
-            format!("relation with OID {} does not exist", table.to_u32()),
+    /// The table `fresh`, the clusters of the rows with these keys. What a person has judged the same
+    /// is put together behind the search, since the rows need not be near.
+    fn fresh(&self, keys: &str) -> String {
+        let Self {
+            rows,
+            key,
+            fp,
+            cast,
+            equality,
+            arguments,
+            is_in_scope,
+            scope_columns,
+            ..
+        } = self;
+        let computed = format!(
+            "SELECT f.key{cast} AS key, f.cluster_id{cast} AS cluster_id
+            FROM simhash_catalog.clusters_among({arguments}, {keys}) AS f"
+        );
+        let Some(decisions) = &self.decisions else {
+            return format!("fresh AS MATERIALIZED ({computed})");
+        };
+        let is_given = match keys.starts_with("NULL") {
+            true => String::new(),
+            false => format!(" AND {}", equality.any_of("n.a", &format!("({keys})"))),
+        };
+        let [is_a, is_b] =
+            ["a", "b"].map(|side| equality.clause(&format!("r.{key}"), &format!("n.{side}")));
+        format!(
+            "computed AS MATERIALIZED ({computed}), linked AS MATERIALIZED (
+                SELECT key, cluster_id FROM computed
+                UNION ALL
+                SELECT n.a{cast}, n.b{cast} FROM {decisions} AS n
+                CROSS JOIN LATERAL (
+                    SELECT r.{fp}::pg_catalog.int8 AS fp{scope_columns} FROM {rows} AS r WHERE {is_a} LIMIT 1
+                ) AS d
+                CROSS JOIN LATERAL (
+                    SELECT FROM {rows} AS r
+                    WHERE {is_b} AND r.{fp}::pg_catalog.int8 IS NOT NULL{is_in_scope} LIMIT 1
+                ) AS other
+                WHERE n.same AND d.fp IS NOT NULL{is_given}
+            ), fresh AS MATERIALIZED (
+                SELECT f.key{cast} AS key, f.cluster_id{cast} AS cluster_id FROM (
+                    SELECT pg_catalog.array_agg(key) AS a, pg_catalog.array_agg(cluster_id) AS b FROM linked
+                ) AS pairs CROSS JOIN LATERAL simhash_catalog.components(pairs.a, pairs.b) AS f
+            )"
         )
-        .raise()
-    })
+    }
+}
+
+/// Returns the arguments of clusters_among up to `decisions`.
+fn arguments(kept: &KeptTable, key_type: &str) -> String {
+    let options = &kept.options;
+    let names: Vec<String> = options.within.iter().map(|name| literal(name)).collect();
+    let text = (options.text.as_deref()).map_or("NULL".to_owned(), literal);
+    let least = options
+        .min_jaccard
+        .map_or("NULL".to_owned(), |least| least.to_string());
+    let oid = |oid: Option<pgrx::pg_sys::Oid>| {
+        oid.map_or("NULL".to_owned(), |oid| oid.to_u32().to_string())
+    };
+    format!(
+        "NULL::{key_type}, {}::pg_catalog.regclass, {}, {}, {}, 'components', {text}, {least}, \
+         ARRAY[{}]::pg_catalog.text[], {}::pg_catalog.regproc, {}::pg_catalog.regclass",
+        kept.relation.to_u32(),
+        literal(&options.key),
+        literal(&options.fingerprint),
+        options.radius,
+        names.join(", "),
+        oid(kept.checked_by),
+        oid(kept.decisions),
+    )
 }

@@ -5,16 +5,17 @@
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_PARAMETER_VALUE,
     ERRCODE_INVALID_TRANSACTION_STATE, ERRCODE_LOCK_NOT_AVAILABLE, ERRCODE_UNDEFINED_OBJECT,
-    ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys::Oid;
 
-use super::queries::{KeptTable, RefreshQueries};
+use super::answer::refuse_row_security;
+use super::kept_table::KeptTable;
+use super::queries::KeptQueries;
 use super::triggers::triggers_of;
 use crate::pairs::source::required;
 use simhash_pg::catalog::indexes::{Serving, serving_index};
 use simhash_pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
-use simhash_pg::catalog::table_name::{self, TableName};
+use simhash_pg::catalog::table_name;
 use simhash_pg::process::advisory_lock::{
     isolation_level, keeps_its_snapshot, lock_until_commit, try_lock_until_commit,
 };
@@ -47,7 +48,7 @@ pg_function! {
 /// Brings the clusters up to date with what the active snapshot shows. Returns the number of
 /// entries that were changed.
 fn refresh(args: &Args, kept: &KeptTable) -> i64 {
-    let queries = RefreshQueries::new(kept);
+    let queries = KeptQueries::new(kept);
     let (sql, prefers_indexes) = match count_notes(kept, &queries) {
         Some((0, false)) => return 0,
         Some((_, false)) => (queries.answer_notes(), true),
@@ -60,7 +61,7 @@ fn refresh(args: &Args, kept: &KeptTable) -> i64 {
 
 /// Returns the number of notes, and whether all rows are to be searched; None without a table of
 /// notes.
-fn count_notes(kept: &KeptTable, queries: &RefreshQueries) -> Option<(i64, bool)> {
+fn count_notes(kept: &KeptTable, queries: &KeptQueries) -> Option<(i64, bool)> {
     kept.notes?;
     let within: Vec<&str> = kept.options.within.iter().map(String::as_str).collect();
     let serving = Serving {
@@ -115,23 +116,13 @@ fn kept_table(clusters: Oid) -> KeptTable {
             .hint(hint)
             .raise();
     }
-    let notes = first.options.notes.as_deref().map(|name| {
-        let found = TableName::parse(name).and_then(|name| name.find(first.relation));
-        found.unwrap_or_else(|| {
-            Error::new(
-                ERRCODE_UNDEFINED_TABLE,
-                format!("table of notes \"{name}\" does not exist"),
-            )
-            .hint("simhash_keep_clusters with refresh => 'manual' makes it.")
-            .raise()
-        })
-    });
-    KeptTable {
-        relation: first.relation,
+    KeptTable::find(
+        first.relation,
         clusters,
-        notes,
-        options: first.options.clone(),
-    }
+        first.function,
+        first.options.clone(),
+    )
+    .unwrap_or_else(|error| error.raise())
 }
 
 /// Refuses a transaction that keeps its snapshot: it does not see what was committed afterwards.
@@ -165,14 +156,10 @@ fn check_rights(kept: &KeptTable) {
                 .raise();
         }
     }
+    needed.extend(kept.decisions.map(|decisions| (decisions, vec![SELECT])));
     let mut tables = (needed.iter().map(|(table, _)| *table)).chain([kept.relation]);
     if let Some(table) = tables.find(|table| has_row_security(*table)) {
-        let name = table_name::shown(table);
-        let message = format!("row security hides rows of table \"{name}\"");
-        let hint = "Clusters are of all rows: call it as a role that sees them, such as the owner.";
-        Error::new(ERRCODE_INSUFFICIENT_PRIVILEGE, message)
-            .hint(hint)
-            .raise();
+        refuse_row_security(table).raise();
     }
 }
 

@@ -13,25 +13,29 @@ use simhash_trigger::kept_options::{KeptOptions, parse};
 /// Finds the triggers of the extension that name a table of clusters; on a partitioned table only
 /// those that CREATE TRIGGER made, without their copies. Anybody may name any table, so a trigger
 /// does not count if the owner of its table may not write to the table of clusters.
-const TRIGGERS: &str = "SELECT t.tgrelid::pg_catalog.oid, t.tgname::pg_catalog.text, t.tgargs
+const TRIGGERS: &str = "SELECT t.tgrelid::pg_catalog.oid, t.tgname::pg_catalog.text, t.tgargs, t.tgfoid::pg_catalog.oid
      FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p ON p.oid OPERATOR(pg_catalog.=) t.tgfoid
      JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) t.tgrelid
      JOIN pg_catalog.pg_depend AS d ON d.objid OPERATOR(pg_catalog.=) p.oid
      JOIN pg_catalog.pg_extension AS e ON e.oid OPERATOR(pg_catalog.=) d.refobjid
      WHERE t.tgparentid OPERATOR(pg_catalog.=) 0::pg_catalog.oid
      AND pg_catalog.has_table_privilege(c.relowner, $1, 'INSERT')
-     AND p.proname OPERATOR(pg_catalog.=)
-         ANY ('{simhash_maintain_clusters,simhash_note_clusters}'::pg_catalog.name[])
+     AND p.proname OPERATOR(pg_catalog.=) 'simhash_maintain_clusters'
      AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
      AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass::pg_catalog.oid
      AND e.extname OPERATOR(pg_catalog.=) 'simhash_dedup'
      ORDER BY t.tgrelid, t.tgname";
 
 pub struct KeptTrigger {
+    /// The table that has it.
+    pub on: Oid,
     /// The table whose rows are clustered.
     pub relation: Oid,
     pub name: String,
+    /// The trigger function.
+    pub function: Oid,
     pub arguments: Vec<String>,
+    /// Without the table, which `relation` says.
     pub options: KeptOptions,
 }
 
@@ -40,20 +44,30 @@ pub fn triggers_of(clusters: Oid) -> Vec<KeptTrigger> {
     let mut found = Vec::new();
     let query = SavedQuery::of_session(TRIGGERS, &[pg_sys::OIDOID]);
     query.for_each_row(&[Some(Value::from(clusters))], &mut |row| {
-        let [Some(relation), Some(name), Some(strings)] = row else {
+        let [Some(on), Some(name), Some(strings), Some(function)] = row else {
             return;
         };
         let arguments = strings.show_bytes(arguments);
         // A trigger whose arguments are refused lets no row pass.
-        let Ok(options) = parse(&arguments) else {
+        let Ok(mut options) = parse(&arguments) else {
             return;
         };
-        let relation = Oid::from(relation.oid());
+        let on = Oid::from(on.oid());
+        // A trigger of the table of decisions names the table.
+        let relation = match options.table.take() {
+            Some(name) => TableName::parse(&name).and_then(|name| name.find(on)),
+            None => Some(on),
+        };
+        let Some(relation) = relation else {
+            return;
+        };
         let named = TableName::parse(&options.clusters);
         if named.is_some_and(|name| name.find(relation) == Some(clusters)) {
             found.push(KeptTrigger {
+                on,
                 relation,
                 name: name.to_text(),
+                function: Oid::from(function.oid()),
                 arguments,
                 options,
             });
@@ -74,7 +88,8 @@ fn arguments(strings: &[u8]) -> Vec<String> {
 
 pg_function! {
     /// simhash_catalog.kept_by(clusters regclass)
-    /// -> SETOF (relation regclass, name text, arguments text[], notes text)
+    /// -> SETOF (relation regclass, name text, arguments text[], notes text): the table that has the
+    /// trigger
     fn simhash_kept_by, pg_finfo_simhash_kept_by(args) {
         let mut rows = RowsOut::begin(args);
         for trigger in args.get::<Oid>(0).map(triggers_of).unwrap_or_default() {
@@ -83,7 +98,7 @@ pg_function! {
             let notes = trigger.options.notes.as_deref().and_then(TableName::parse);
             let notes = notes.map(|name| name.sql(trigger.relation));
             rows.push([
-                Some(ResultValue::from(trigger.relation)),
+                Some(ResultValue::from(trigger.on)),
                 Some(ResultValue::Text(&trigger.name)),
                 Some(ResultValue::Texts(&arguments)),
                 notes.as_deref().map(ResultValue::Text),

@@ -70,12 +70,6 @@ fn active<R>(f: impl FnOnce(Limits, [&[pg_sys::TransactionId]; 2]) -> R) -> Opti
     }
 }
 
-/// Returns whether it is this transaction, or one of its subtransactions that was not rolled back.
-pub fn is_current(transaction: pg_sys::TransactionId) -> bool {
-    // SAFETY: reads the state of this backend's transaction.
-    unsafe { pg_sys::TransactionIdIsCurrentTransactionId(transaction) }
-}
-
 /// Runs `f` with an active snapshot of its own: what is committed now, whatever the isolation
 /// level, and all that this transaction has done before. Reads under the active snapshot see that.
 pub fn with_latest<R>(f: impl FnOnce() -> R) -> R {

@@ -1,16 +1,12 @@
-//! Moments of the running transaction, between which what is known of its own rows stays true, and
-//! listeners that are called when a transaction or a subtransaction ends.
+//! The running subtransaction, and listeners that are called when a transaction or a subtransaction
+//! ends.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::c_void;
 
 use pgrx::{pg_guard, pg_sys};
 
-use super::compat::local_transaction;
-
 thread_local! {
-    /// Number of subtransactions that were rolled back; None before they are counted.
-    static ROLLED_BACK: Cell<Option<u64>> = const { Cell::new(None) };
     static LISTENERS: RefCell<Vec<fn(Ends)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -39,15 +35,16 @@ pub enum Ends {
 /// Calls `listener` from now on at each end. It must raise no ERROR, except when the transaction
 /// commits or prepares.
 pub fn on_end(listener: fn(Ends)) {
-    // The count registers the callback of subtransactions.
-    Moment::now();
     let is_first = LISTENERS.with_borrow_mut(|all| {
         all.push(listener);
         all.len() == 1
     });
     if is_first {
-        // SAFETY: registered once in a process; the function is static.
-        unsafe { pg_sys::RegisterXactCallback(Some(on_transaction), std::ptr::null_mut()) };
+        // SAFETY: registered once in a process; the functions are static.
+        unsafe {
+            pg_sys::RegisterSubXactCallback(Some(on_subtransaction), std::ptr::null_mut());
+            pg_sys::RegisterXactCallback(Some(on_transaction), std::ptr::null_mut());
+        }
     }
 }
 
@@ -55,38 +52,14 @@ fn notify(ends: Ends) {
     LISTENERS.with_borrow(|all| all.iter().for_each(|listener| listener(ends)));
 }
 
-/// A moment of a transaction. What was true of its own rows at one moment is true at an equal one,
-/// unless the transaction has changed them meanwhile: nothing was rolled back in between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
-    transaction: u32,
-    rolled_back: u64,
-}
-
-impl Moment {
-    pub fn now() -> Self {
-        let rolled_back = ROLLED_BACK.get().unwrap_or_else(|| {
-            // SAFETY: registered once in a process; the function is static.
-            unsafe { pg_sys::RegisterSubXactCallback(Some(count), std::ptr::null_mut()) };
-            ROLLED_BACK.set(Some(0));
-            0
-        });
-        Self {
-            transaction: local_transaction(),
-            rolled_back,
-        }
-    }
-}
-
 #[pg_guard]
-unsafe extern "C-unwind" fn count(
+unsafe extern "C-unwind" fn on_subtransaction(
     event: pg_sys::SubXactEvent::Type,
     ended: pg_sys::SubTransactionId,
     _parent: pg_sys::SubTransactionId,
     _argument: *mut c_void,
 ) {
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
-        ROLLED_BACK.set(ROLLED_BACK.get().map(|count| count + 1));
         notify(Ends::RolledBack(ended));
     }
 }

@@ -124,13 +124,6 @@ impl Args {
             .and_then(|datum| unsafe { T::from_datum(datum, false) })
     }
 
-    /// Argument `i` of type xid, or None when it is NULL.
-    #[inline]
-    pub fn transaction_id(&self, i: usize) -> Option<pg_sys::TransactionId> {
-        let datum = self.datum(i)?;
-        Some(pg_sys::TransactionId::from(datum.value() as u32))
-    }
-
     /// Argument `i` of type name, or None when it is NULL.
     #[inline]
     pub fn name(&self, i: usize) -> Option<String> {

@@ -2,13 +2,12 @@
 //! [`record`], [`type_output`], [`key_type`] and [`type_hash`] read values of any type,
 //! [`kept_value`] keeps them, [`bigint_array`] reads long arrays of numbers, [`expression`] and
 //! [`pair_function`] evaluate, [`message`] is the binary protocol. [`rows_out`] returns sets, [`sha256`] is a digest, [`window`] is a call of
-//! a window function, [`trigger`], [`trigger_tree`], [`deferred_calls`] and [`statement_end`] are one
+//! a window function, [`trigger`], [`trigger_tree`] and [`statement_end`] are one
 //! of a trigger function; [`call_site`] keeps state from one call to the next. What must not live
 //! here: queries, which belong to `spi`.
 
 pub mod bigint_array;
 pub mod call_site;
-pub mod deferred_calls;
 pub mod expression;
 pub mod fmgr;
 pub mod kept_value;

@@ -96,14 +96,6 @@ impl<'a> TriggerCall<'a> {
         Some(Self { data, args })
     }
 
-    /// A call with these data.
-    ///
-    /// # Safety
-    /// The data must be those that the server would pass, and live for 'a.
-    pub(super) unsafe fn from_data(data: &'a pg_sys::TriggerData, args: &'a Args) -> Self {
-        Self { data, args }
-    }
-
     /// The call as the function manager made it.
     pub fn args(&self) -> &'a Args {
         self.args

@@ -180,11 +180,6 @@ impl<M: Memory> InProgress<M> {
         rows.iter().filter(is_new).copied().collect()
     }
 
-    /// Whether at most one transaction has entered anything.
-    pub fn is_alone(&mut self) -> bool {
-        self.header(header::USED_COUNT) <= 1
-    }
-
     /// How many transactions with rows in progress have ended. If a session reads this number before
     /// it takes a snapshot, and the same number afterwards, none has ended that the snapshot does not
     /// show.

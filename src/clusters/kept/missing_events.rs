@@ -13,7 +13,7 @@ use simhash_pg::catalog::table_name::{self, TableName};
 use simhash_pg::process::error::warn;
 use simhash_pg::sql::trigger::{Event, TriggerCall};
 use simhash_pg::sql::trigger_tree::RelatedTrigger;
-use simhash_trigger::cluster_options::{MaintainOptions, parse};
+use simhash_trigger::kept_options::{KeptOptions, parse};
 
 thread_local! {
     /// Tables, each with its table of clusters, about which this session was warned.
@@ -21,11 +21,7 @@ thread_local! {
 }
 
 /// Warns, once in a session, of events of `table` that no trigger answers.
-pub fn warn_of_missing(
-    call: &TriggerCall<'_>,
-    options: &MaintainOptions,
-    [table, clusters]: [Oid; 2],
-) {
+pub fn warn_of_missing(call: &TriggerCall<'_>, options: &KeptOptions, [table, clusters]: [Oid; 2]) {
     let keeps = |trigger: &RelatedTrigger| {
         trigger.enabled
             && parse(&trigger.arguments).is_ok_and(|other| {
@@ -75,7 +71,7 @@ pub fn warn_of_missing(
 /// Returns what is missing for UPDATE.
 fn updates(
     call: &TriggerCall<'_>,
-    options: &MaintainOptions,
+    options: &KeptOptions,
     triggers: &[RelatedTrigger],
 ) -> Option<String> {
     if !triggers

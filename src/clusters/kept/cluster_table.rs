@@ -10,7 +10,8 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys::Oid;
 
-use simhash_pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, may};
+use super::answer::refuse_row_security;
+use simhash_pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
 use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::catalog::table_name::{self, TableName};
 use simhash_pg::process::error::Error;
@@ -178,36 +179,31 @@ pub struct ClusterTable {
 }
 
 impl ClusterTable {
-    /// Raises an ERROR when the current user may not write clusters: at the first row, not only at
-    /// the first one that has a near-duplicate. `deletes` is for a row whose key leaves the table.
-    pub fn check_rights(&self, call: &TriggerCall<'_>, deletes: bool) {
+    /// Raises an ERROR when the current user may not write clusters, or does not see all: at the first
+    /// row, not only at the first one that has a near-duplicate.
+    pub fn check_rights(&self, call: &TriggerCall<'_>) {
+        if has_row_security(self.oid) {
+            call.raise(refuse_row_security(self.oid));
+        }
         let all = [self.key, self.cluster_id];
         if may(self.oid, SELECT, &all)
             && may(self.oid, INSERT, &all)
             && may(self.oid, UPDATE, &[self.cluster_id])
-            && (!deletes || self.may_delete())
+            && may(self.oid, DELETE, &[])
         {
             return;
         }
         let name = table::name(self.oid).unwrap_or_default();
-        let rights = match deletes {
-            true => "SELECT, INSERT, UPDATE and DELETE",
-            false => "SELECT, INSERT and UPDATE",
-        };
         call.raise(
             Error::new(
                 ERRCODE_INSUFFICIENT_PRIVILEGE,
                 format!("permission denied for table {name}"),
             )
             .hint(format!(
-                "A role that changes the clustered table needs {rights} on table {}.",
+                "A role that changes the clustered table needs SELECT, INSERT, UPDATE and DELETE on \
+                 table {}.",
                 table_name::sql(self.oid)
             )),
         );
-    }
-
-    /// Returns whether the current user may delete entries.
-    pub fn may_delete(&self) -> bool {
-        may(self.oid, DELETE, &[])
     }
 }

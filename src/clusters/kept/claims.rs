@@ -17,8 +17,8 @@ use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_pg::sql::type_hash::TypeHash;
 use simhash_pg::sql::value::Value;
-use simhash_trigger::cluster_options::{MaintainOptions, parse};
 use simhash_trigger::in_progress::Compared;
+use simhash_trigger::kept_options::{KeptOptions, parse};
 use simhash_trigger::locks::CLUSTERS;
 use simhash_trigger::scope::combined;
 
@@ -29,73 +29,26 @@ const IDS: u16 = 1;
 /// What the transaction of a trigger's rows waits for.
 pub struct Claims {
     pub scope: Scope,
-    pub tables: ClaimedTables,
+    /// The table whose rows are clustered, and the table of clusters.
+    tables: [Oid; 2],
     /// Bits.
     radius: u32,
     /// None for a type of keys without a hash function: all clusters count as one.
     hash: Option<TypeHash>,
 }
 
-/// A table of clusters, and the table whose rows it groups.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ClaimedTables {
-    clusters: u32,
-    rows: u32,
-}
-
-impl ClaimedTables {
-    /// Enters rows, and waits for the transactions that have entered near ones.
-    pub fn enter(self, rows: &[Compared]) {
-        if rows.is_empty() {
-            return;
-        }
-        self.share();
-        enter_all(rows, &self.oids(), |_| self.context("comparing"));
-    }
-
-    /// Has these clusters for this transaction alone until it ends. Returns whether it has waited
-    /// instead: then others may have changed what a row belongs to.
-    pub fn has_waited_for(self, clusters: &[Compared]) -> bool {
-        matches!(
-            claim(clusters, &self.oids(), |_| self.context("changing")),
-            Claim::Waited
-        )
-    }
-
-    /// Keeps out those that write the whole table of clusters.
-    pub fn share(self) {
-        share_until_commit(self.clusters.into(), CLUSTERS);
-    }
-
-    fn oids(self) -> [Oid; 2] {
-        [self.rows.into(), self.clusters.into()]
-    }
-
-    /// Returns the line of CONTEXT for an ERROR while this waits.
-    fn context(self, doing: &str) -> String {
-        let [rows, clusters] = self.oids().map(|oid| table::name(oid).unwrap_or_default());
-        match doing {
-            "comparing" => format!("while comparing rows of \"{rows}\" with uncommitted rows"),
-            _ => format!("while another transaction changes the same cluster in \"{clusters}\""),
-        }
-    }
-}
-
 impl Claims {
     pub fn new(
         call: &TriggerCall<'_>,
-        options: &MaintainOptions,
+        options: &KeptOptions,
         key: &Column,
         scope: Scope,
-        [rows, clusters]: [Oid; 2],
+        tables: [Oid; 2],
     ) -> Self {
-        refuse_others(call, options, clusters);
+        refuse_others(call, options, tables[1]);
         Self {
             scope,
-            tables: ClaimedTables {
-                clusters: clusters.to_u32(),
-                rows: rows.to_u32(),
-            },
+            tables,
             radius: options.radius,
             hash: TypeHash::for_column(key),
         }
@@ -111,7 +64,7 @@ impl Claims {
     ) -> impl Iterator<Item = Compared> {
         let old = old.and_then(|old| Some((old, self.scope.of_old(call)?)));
         let new = new.and_then(|new| Some((new, self.scope.of_new(call)?)));
-        let clusters = self.tables.clusters.into();
+        let clusters = self.tables[1];
         let row = move |(fingerprint, scope): (i64, u64)| Compared {
             fingerprint: fingerprint as u64,
             place: place_number(clusters, ROWS, scope),
@@ -121,33 +74,48 @@ impl Claims {
         [old, new].into_iter().flatten().map(row)
     }
 
+    /// Enters rows, and waits for the transactions that have entered near ones.
+    pub fn enter(&self, rows: &[Compared]) {
+        self.share();
+        let rows_name = table::name(self.tables[0]).unwrap_or_default();
+        enter_all(rows, &self.tables, |_| {
+            format!("while comparing rows of \"{rows_name}\" with uncommitted rows")
+        });
+    }
+
     /// Has the clusters with the ids that `read` finds for this transaction alone until it ends,
-    /// and returns their array. `read` is called again, with a new snapshot, as long as others may
-    /// have changed what it finds.
-    pub fn hold<'a>(&self, mut read: impl FnMut() -> Option<Value<'a>>) -> Option<Value<'a>> {
-        self.tables.share();
+    /// and returns what `read` has found. `read` is called again, with a new snapshot, as long as
+    /// others may have changed what it finds.
+    pub fn hold<'a, R>(&self, mut read: impl FnMut() -> Option<(Value<'a>, R)>) -> Option<R> {
         let mut held: Vec<u64> = Vec::new();
         loop {
             let before = ended();
-            let ids = read()?;
+            let (ids, found) = read()?;
             let rows = self.clusters(ids);
             if rows.iter().all(|row| held.contains(&row.fingerprint)) {
-                return Some(ids);
+                return Some(found);
             }
-            match claim(&rows, &self.tables.oids(), |_| {
-                self.tables.context("changing")
-            }) {
-                Claim::Known => return Some(ids),
-                Claim::Entered(after) if after == before => return Some(ids),
+            let claimed = claim(&rows, &self.tables, |_| {
+                let clusters = table::name(self.tables[1]).unwrap_or_default();
+                format!("while another transaction changes the same cluster in \"{clusters}\"")
+            });
+            match claimed {
+                Claim::Known => return Some(found),
+                Claim::Entered(after) if after == before => return Some(found),
                 Claim::Entered(_) => held = rows.iter().map(|row| row.fingerprint).collect(),
                 Claim::Waited => held.clear(),
             }
         }
     }
 
+    /// Keeps out those that write the whole table of clusters.
+    fn share(&self) {
+        share_until_commit(self.tables[1], CLUSTERS);
+    }
+
     /// Returns clusters as they are entered, given an array of their ids.
-    pub fn clusters(&self, ids: Value<'_>) -> Vec<Compared> {
-        let clusters = self.tables.clusters.into();
+    fn clusters(&self, ids: Value<'_>) -> Vec<Compared> {
+        let clusters = self.tables[1];
         let hash = |id| self.hash.as_ref().map_or(0, |hash| hash.of_value(id));
         let mut rows: Vec<Compared> = (ids.array().items.into_iter().flatten())
             .map(|id| Compared {
@@ -164,12 +132,12 @@ impl Claims {
 
     /// Has all clusters for this transaction alone until it ends.
     pub fn lock_whole(&self) {
-        lock_until_commit(self.tables.clusters.into(), CLUSTERS);
+        lock_until_commit(self.tables[1], CLUSTERS);
     }
 }
 
 /// Refuses a trigger if another one makes other clusters in the same table.
-fn refuse_others(call: &TriggerCall<'_>, options: &MaintainOptions, clusters: Oid) {
+fn refuse_others(call: &TriggerCall<'_>, options: &KeptOptions, clusters: Oid) {
     for sibling in call.related_triggers() {
         // A trigger whose arguments are refused lets no row pass.
         let Ok(other) = parse(&sibling.arguments) else {

@@ -1,0 +1,154 @@
+//! The rows that a statement has changed, whose clusters are brought up to date when it has fired all
+//! its triggers. `trigger` notes them here. No row is left when a transaction commits: one that is
+//! rolled back takes its notes along.
+//!
+//! The server does not report the end of a statement. But a change made by a trigger function can
+//! leave its own triggers to the surrounding statement, which fires them after those that it already
+//! has; foreign keys work this way. On the first row, a deletion from an empty table is reported to
+//! the server, and the trigger of that table answers all rows.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+    ERRCODE_UNDEFINED_TABLE,
+};
+use pgrx::pg_sys;
+
+use super::answer::{AtOnce, Noted};
+use simhash_pg::catalog::lookup::table_in;
+use simhash_pg::process::error::Error;
+use simhash_pg::process::subtransaction::{self, Ends};
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::statement_end::fire_at_statement_end;
+use simhash_pg::sql::trigger::{TriggerCall, depth};
+use simhash_trigger::in_progress::Compared;
+
+/// Rows of a kept table that one statement has changed.
+struct PendingRows {
+    at_once: Rc<AtOnce>,
+    noted: Vec<Noted>,
+    /// The old and the new versions, as rows in progress.
+    compared: Vec<Compared>,
+}
+
+/// What one statement has changed.
+struct Pending {
+    tables: Vec<PendingRows>,
+    subtransaction: pg_sys::SubTransactionId,
+    /// Nesting depth of the trigger functions: nested statements end one after the other.
+    depth: i32,
+}
+
+thread_local! {
+    /// The statements of the running transaction whose rows are still to be answered.
+    static PENDING: RefCell<Vec<Pending>> = const { RefCell::new(Vec::new()) };
+    /// Whether the callback for the ends of transactions is registered.
+    static LISTENS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Notes rows until their statement ends.
+pub fn note_pending(at_once: &Rc<AtOnce>, noted: Vec<Noted>, compared: Vec<Compared>) {
+    if !LISTENS.replace(true) {
+        subtransaction::on_end(forget);
+    }
+    let (subtransaction, depth) = (subtransaction::current(), depth());
+    let is_first = PENDING.with_borrow_mut(|pending| {
+        // Rows that a nested statement has noted are answered by now.
+        let is_first = !pending
+            .last()
+            .is_some_and(|last| last.depth == depth && last.subtransaction == subtransaction);
+        if is_first {
+            pending.push(Pending {
+                tables: Vec::new(),
+                subtransaction,
+                depth,
+            });
+        }
+        if let Some(last) = pending.last_mut() {
+            last.add(at_once, noted, compared);
+        }
+        is_first
+    });
+    if is_first {
+        let Some(table) = table_in(c"simhash_catalog", c"statement_end") else {
+            Error::new(
+                ERRCODE_UNDEFINED_TABLE,
+                "table simhash_catalog.statement_end of the extension does not exist",
+            )
+            .raise();
+        };
+        fire_at_statement_end(table);
+    }
+}
+
+impl Pending {
+    fn add(&mut self, at_once: &Rc<AtOnce>, noted: Vec<Noted>, compared: Vec<Compared>) {
+        // Partitions have triggers of their own, which keep one table of clusters.
+        let place = |at_once: &AtOnce| (at_once.kept.relation, at_once.kept.clusters);
+        let same = (self.tables.iter_mut()).find(|rows| place(&rows.at_once) == place(at_once));
+        match same {
+            Some(rows) => {
+                rows.noted.extend(noted);
+                rows.compared.extend(compared);
+            }
+            None => self.tables.push(PendingRows {
+                at_once: Rc::clone(at_once),
+                noted,
+                compared,
+            }),
+        }
+    }
+}
+
+/// Forgets the rows of a subtransaction that is rolled back, and of those that began after it. No
+/// row may be left when the transaction commits.
+fn forget(ends: Ends) {
+    match ends {
+        Ends::RolledBack(ended) => {
+            PENDING.with_borrow_mut(|pending| pending.retain(|of| of.subtransaction < ended));
+        }
+        Ends::Aborted => PENDING.set(Vec::new()),
+        Ends::Committed | Ends::Prepared => {}
+        Ends::Commits | Ends::Prepares if PENDING.with_borrow(Vec::is_empty) => {}
+        Ends::Commits | Ends::Prepares => Error::new(
+            ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "trigger \"answer_rows\" of table simhash_catalog.statement_end was not fired",
+        )
+        .hint("ALTER TABLE simhash_catalog.statement_end ENABLE ALWAYS TRIGGER answer_rows;")
+        .raise(),
+    }
+}
+
+pg_function! {
+    /// simhash_catalog.answer_rows() -> trigger
+    fn simhash_answer_rows, pg_finfo_simhash_answer_rows(args) {
+        let Some(call) = TriggerCall::from_arguments(args) else {
+            Error::new(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, "function simhash_catalog.answer_rows must be fired by its own trigger").raise();
+        };
+        let depth = depth();
+        let (ended, is_outermost) = PENDING.with_borrow_mut(|pending| {
+            let ended: Vec<_> = pending.extract_if(.., |of| of.depth >= depth).collect();
+            (ended, pending.is_empty())
+        });
+        let leaves = is_outermost && ended.len() == 1;
+        let mut tables: Vec<PendingRows> = ended.into_iter().flat_map(|of| of.tables).collect();
+        // All rows are entered before a cluster is held: a statement waits for others before that,
+        // whatever the order of its rows.
+        for rows in &mut tables {
+            rows.at_once.claims.enter(&each_once(std::mem::take(&mut rows.compared)));
+        }
+        for rows in &tables {
+            rows.at_once.answer(args, &rows.noted, leaves);
+        }
+        call.skip()
+    }
+}
+
+fn each_once(mut rows: Vec<Compared>) -> Vec<Compared> {
+    let place = |row: &Compared| (row.place, row.fingerprint);
+    rows.sort_unstable_by_key(place);
+    rows.dedup_by_key(|row| place(row));
+    rows
+}

@@ -1,0 +1,124 @@
+//! The queries of the two short ways, by which `answer` takes a row out of a cluster or puts it into one
+//! without looking at the members: [`super`] says when they suffice. Each way has a query that finds what
+//! is to be held, and one that writes it.
+
+use super::queries::KeptQueries;
+
+/// How many of the rows with one fingerprint are looked at for one that is in a cluster. More may be
+/// of other scopes, or not answered yet.
+const LOOKED_AT: u32 = 32;
+
+impl KeptQueries {
+    /// Finds those of the noted keys whose rows only join the cluster of an equal row that is not
+    /// noted, and the ids of these clusters, as two arrays of one length. The rows near them are in that
+    /// cluster.
+    pub fn find_joining(&self) -> String {
+        let Self {
+            clusters,
+            rows,
+            key,
+            fp,
+            is_in_scope,
+            has_text,
+            equality,
+            cast,
+            ..
+        } = self;
+        let noted = self.given();
+        let is_noted = equality.clause(&format!("r.{key}"), "noted.key");
+        let (is_own, is_named) = (
+            equality.clause("c.key", "noted.key"),
+            equality.clause("c.cluster_id", "noted.key"),
+        );
+        let is_entry = equality.clause("c.key", &format!("equal.{key}"));
+        let is_other = format!("NOT ({})", equality.any_of(&format!("r.{key}"), "$1"));
+        let (is_equal, scope, text) = (
+            self.has_fingerprint("d.fp"),
+            &self.scope_columns,
+            &self.text_column,
+        );
+        let keeps_name = equality.clause("LEAST(noted.key, joined.id)", "joined.id");
+        format!(
+            "SELECT pg_catalog.array_agg(noted.key), pg_catalog.array_agg(joined.id)
+            FROM ({noted}) AS noted CROSS JOIN LATERAL (
+                SELECT r.{fp}::pg_catalog.int8 AS fp{scope}{text} FROM {rows} AS r WHERE {is_noted} LIMIT 1
+            ) AS d CROSS JOIN LATERAL (
+                SELECT entry.id FROM (
+                    SELECT r.{key} FROM {rows} AS r
+                    WHERE {is_equal}{is_in_scope}{has_text} AND {is_other} LIMIT {LOOKED_AT}
+                ) AS equal CROSS JOIN LATERAL (
+                    SELECT c.cluster_id{cast} AS id FROM {clusters} AS c WHERE {is_entry} LIMIT 1
+                ) AS entry LIMIT 1
+            ) AS joined
+            WHERE (SELECT true FROM {clusters} AS c WHERE {is_own} LIMIT 1) IS NULL
+            AND (SELECT true FROM {clusters} AS c WHERE {is_named} LIMIT 1) IS NULL AND {keeps_name}"
+        )
+    }
+
+    /// Adds the entries that two arrays of keys and ids give.
+    pub fn join(&self) -> String {
+        let clusters = &self.clusters;
+        format!(
+            "INSERT INTO {clusters} (key, cluster_id)
+            SELECT n.key, n.id FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS n (key, id)
+            ON CONFLICT (key) DO UPDATE SET cluster_id = excluded.cluster_id"
+        )
+    }
+
+    /// Finds those of the keys whose rows had the fingerprints of the array `$2` and have left their
+    /// cluster whole: two equal rows are left in it, which connect what the row connected. `$3` are all
+    /// noted keys, and do not count. Finds the ids of these clusters too.
+    pub fn find_leaving(&self) -> String {
+        let Self {
+            clusters,
+            rows,
+            key,
+            equality,
+            cast,
+            ..
+        } = self;
+        let is_own = equality.clause("c.key", "n.key");
+        let is_named = equality.clause("entry.id", "n.key");
+        let is_entry = equality.clause("c.key", &format!("equal.{key}"));
+        let is_member = equality.clause("c.cluster_id", "place.id");
+        let is_place = equality.clause("place.id", "leaving.id");
+        let is_other = format!("NOT ({})", equality.any_of(&format!("r.{key}"), "$3"));
+        let is_equal = self.has_fingerprint("place.fp");
+        format!(
+            "WITH leaving AS MATERIALIZED (
+                SELECT n.key{cast} AS key, n.fp, entry.id
+                FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS n (key, fp)
+                CROSS JOIN LATERAL (
+                    SELECT c.cluster_id{cast} AS id FROM {clusters} AS c WHERE {is_own} LIMIT 1
+                ) AS entry WHERE NOT ({is_named})
+            ), place AS MATERIALIZED (SELECT DISTINCT fp, id FROM leaving), whole AS MATERIALIZED (
+                SELECT place.fp, place.id FROM place CROSS JOIN LATERAL (
+                    SELECT pg_catalog.count(*) AS left_in_it FROM (
+                        SELECT FROM (
+                            SELECT r.{key} FROM {rows} AS r WHERE {is_equal} AND {is_other} LIMIT {LOOKED_AT}
+                        ) AS equal CROSS JOIN LATERAL (
+                            SELECT FROM {clusters} AS c WHERE {is_entry} AND {is_member} LIMIT 1
+                        ) AS entry LIMIT 2
+                    ) AS two
+                ) AS counted WHERE counted.left_in_it OPERATOR(pg_catalog.=) 2
+            )
+            SELECT pg_catalog.array_agg(leaving.key), pg_catalog.array_agg(leaving.id)
+            FROM leaving JOIN whole AS place ON {is_place} AND place.fp OPERATOR(pg_catalog.=) leaving.fp"
+        )
+    }
+
+    /// Removes the entries with these keys.
+    pub fn leave(&self) -> String {
+        let is_given = self.equality.any_of("c.key", "$1");
+        format!("DELETE FROM {} AS c WHERE {is_given}", self.clusters)
+    }
+
+    /// The condition that row `r` has this fingerprint. It is written as a distance, which the index
+    /// on fingerprints serves.
+    fn has_fingerprint(&self, fingerprint: &str) -> String {
+        let fp = &self.fp;
+        format!(
+            "simhash_catalog.distance(r.{fp}::pg_catalog.int8, {fingerprint}) OPERATOR(pg_catalog.<=) 0"
+        )
+    }
+}

@@ -1,0 +1,308 @@
+//! `simhash_maintain_clusters()`: the AFTER trigger of a kept table and of its table of decisions.
+//! It only notes which rows have changed: in the table of notes, or in [`super::pending`], which
+//! answers when the statement ends. A note without a key says that all rows may have changed.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_NULL_VALUE_NOT_ALLOWED};
+use pgrx::pg_sys::Oid;
+
+use super::answer::{AtOnce, KeyArrays, Noted, refuse_row_security};
+use super::claims::Claims;
+use super::cluster_table::ClusterTableCheck;
+use super::kept_table::{KeptTable, find_table};
+use super::missing_events::warn_of_missing;
+use super::pending::note_pending;
+use crate::citus::refuse_shard;
+use crate::trigger::call::{
+    Known, accepted, column, fingerprint_column, refuse_foreign, remembered, seen, wrong_timing,
+};
+use crate::trigger::scope::{Scope, image};
+use simhash_pg::catalog::invalidation::{Current, watch};
+use simhash_pg::catalog::lookup::equality_types;
+use simhash_pg::catalog::privilege::has_row_security;
+use simhash_pg::catalog::table::{self, Column, OpenTable};
+use simhash_pg::process::error::Error;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::key_type::no_order;
+use simhash_pg::sql::trigger::{Event, TriggerCall};
+use simhash_pg::sql::value::Value;
+use simhash_pg::table::append::append;
+use simhash_trigger::distribution::Distribution;
+use simhash_trigger::in_progress::Compared;
+use simhash_trigger::kept_options::{KeptOptions, parse};
+
+/// The trigger function.
+pub const NAME: &str = "simhash_maintain_clusters";
+
+/// State that a session keeps for a trigger.
+struct RowTrigger {
+    notes: Notes,
+    columns: NotedColumns,
+    key_name: String,
+}
+
+/// Where changes are noted.
+enum Notes {
+    /// In this table.
+    Stored(Oid),
+    /// In this session.
+    AtOnce(Rc<AtOnce>),
+}
+
+/// What is read of a row that has changed.
+enum NotedColumns {
+    OfRow {
+        key: Column,
+        fingerprint: Column,
+        /// The columns of the scope, and the text.
+        others: Vec<Column>,
+        /// Whether any other column may matter, since a function judges whole rows.
+        all_matter: bool,
+    },
+    /// The two keys of a decision.
+    OfDecision([Column; 2]),
+}
+
+thread_local! {
+    static KNOWN: Known<RowTrigger> = RefCell::default();
+}
+
+pg_function! {
+    /// `simhash_maintain_clusters() -> trigger`
+    fn simhash_maintain_clusters, pg_finfo_simhash_maintain_clusters(args) {
+        match TriggerCall::from_arguments(args) {
+            Some(call) if call.is_after_row() => {
+                remembered(&KNOWN, &call, || RowTrigger::new(&call)).note(&call);
+                call.unchanged()
+            }
+            Some(call) if call.is_after_statement() && call.event() == Event::Truncate => {
+                let trigger = remembered(&KNOWN, &call, || RowTrigger::new(&call));
+                match &trigger.notes {
+                    Notes::Stored(notes) => append(*notes, None),
+                    Notes::AtOnce(at_once) => {
+                        check_rights(&call, at_once);
+                        at_once.compute_all(args);
+                    }
+                }
+                call.skip()
+            }
+            call => wrong_timing(
+                call.as_ref(),
+                NAME,
+                "AFTER INSERT, UPDATE or DELETE FOR EACH ROW, or AFTER TRUNCATE",
+            ),
+        }
+    }
+}
+
+impl RowTrigger {
+    fn new(call: &TriggerCall<'_>) -> (Current, Self) {
+        let options = accepted(call, parse(&call.arguments()));
+        refuse_shard(call, Distribution::check_clusters);
+        refuse_foreign(call);
+        // A statement trigger (that of TRUNCATE) has no other trigger above it.
+        let fired = match call.is_after_row() {
+            true => call.origin().table,
+            false => table::topmost(call.relation().oid()),
+        };
+        let of_decisions = options.table.as_deref();
+        let relation = of_decisions.map_or(fired, |name| {
+            find_table(fired, "table", "table", name).unwrap_or_else(|error| call.raise(*error))
+        });
+        let columns = match of_decisions {
+            Some(_) => NotedColumns::OfDecision(
+                ["a", "b"].map(|name| column(call, name, "a key of a decision")),
+            ),
+            None => NotedColumns::of_row(call, &options),
+        };
+        let key_name = options.key.clone();
+        let (current, notes) = notes(call, options, relation);
+        let trigger = Self {
+            notes,
+            columns,
+            key_name,
+        };
+        (current, trigger)
+    }
+
+    /// Notes the keys of the old and of the new row. A row without a fingerprint is in no cluster.
+    fn note(&self, call: &TriggerCall<'_>) {
+        if let Notes::AtOnce(at_once) = &self.notes {
+            check_rights(call, at_once);
+        }
+        let had = call.event() != Event::Insert;
+        let has = call.event() != Event::Delete;
+        let (key, fingerprint) = match &self.columns {
+            NotedColumns::OfRow {
+                key, fingerprint, ..
+            } => (key, fingerprint),
+            NotedColumns::OfDecision(columns) => {
+                let old = columns.iter().filter(|_| had).map(|c| call.old_value(c));
+                let new = columns.iter().filter(|_| has).map(|c| call.new_value(c));
+                let keys = old.chain(new).flatten().map(|key| (key, None));
+                return self.add(call, keys.collect(), Vec::new());
+            }
+        };
+        let had = call.old_value(fingerprint).filter(|_| had);
+        let has = call.new_value(fingerprint).filter(|_| has);
+        let mut keeps_key = false;
+        if had.is_some() && has.is_some() {
+            keeps_key = image(call.old_value(key)) == image(call.new_value(key));
+            if keeps_key && self.columns.are_as_before(call) {
+                return;
+            }
+        }
+        let bits = |value: Option<Value<'_>>| value.map(|value| value.integer());
+        let mut keys = Vec::new();
+        if had.is_some()
+            && let Some(key) = call.old_value(key)
+        {
+            keys.push((key, bits(had)));
+        }
+        if has.is_some() && !keeps_key {
+            let key = call.new_value(key).unwrap_or_else(|| self.null_key(call));
+            keys.push((key, None));
+        }
+        let rows = match &self.notes {
+            Notes::Stored(_) => Vec::new(),
+            Notes::AtOnce(at_once) => at_once.claims.rows(call, bits(had), bits(has)).collect(),
+        };
+        self.add(call, keys, rows);
+    }
+
+    /// Notes keys, each with the fingerprint that its row had. `rows` are compared with those of
+    /// others in progress.
+    fn add(
+        &self,
+        call: &TriggerCall<'_>,
+        keys: Vec<(Value<'_>, Option<i64>)>,
+        rows: Vec<Compared>,
+    ) {
+        let at_once = match &self.notes {
+            Notes::Stored(notes) => {
+                keys.into_iter()
+                    .for_each(|(key, _)| append(*notes, Some(key)));
+                return;
+            }
+            Notes::AtOnce(at_once) => at_once,
+        };
+        let noted: Vec<Noted> = (keys.into_iter())
+            .map(|(key, left)| Noted {
+                key: key.keep(),
+                left,
+            })
+            .collect();
+        // A deferred trigger runs when there is no statement, and when its row may have changed again.
+        if call.is_deferrable() {
+            at_once.claims.enter(&rows);
+            return at_once.answer(call.args(), &noted, false);
+        }
+        note_pending(at_once, noted, rows);
+    }
+
+    fn null_key(&self, call: &TriggerCall<'_>) -> ! {
+        let (column, table) = (&self.key_name, call.relation().name());
+        let message = format!("column \"{column}\" of relation \"{table}\" contains null values");
+        call.raise(Error::new(ERRCODE_NULL_VALUE_NOT_ALLOWED, message));
+    }
+}
+
+impl NotedColumns {
+    fn of_row(call: &TriggerCall<'_>, options: &KeptOptions) -> Self {
+        let seen = |name: &String, column| seen(call, name, column);
+        let fp = &options.fingerprint;
+        let within = options
+            .within
+            .iter()
+            .map(|name| (name, "part of the scope"));
+        let others = within.chain(options.text.iter().map(|name| (name, "the text")));
+        Self::OfRow {
+            key: seen(&options.key, column(call, &options.key, "the key")),
+            fingerprint: seen(fp, fingerprint_column(call, fp, false)),
+            others: (others.map(|(name, what)| seen(name, column(call, name, what)))).collect(),
+            all_matter: options.checked_by.is_some(),
+        }
+    }
+
+    /// Returns whether an UPDATE has left everything as it was, beside the key.
+    fn are_as_before(&self, call: &TriggerCall<'_>) -> bool {
+        let is_as_before = |c: &Column| image(call.old_value(c)) == image(call.new_value(c));
+        match self {
+            Self::OfRow {
+                fingerprint,
+                others,
+                all_matter,
+                ..
+            } => !all_matter && is_as_before(fingerprint) && others.iter().all(is_as_before),
+            Self::OfDecision(_) => false,
+        }
+    }
+}
+
+/// Returns where the trigger notes changes of the rows of `relation`, and watches what this depends on.
+fn notes(call: &TriggerCall<'_>, options: KeptOptions, relation: Oid) -> (Current, Notes) {
+    let opened = OpenTable::new(relation);
+    let key_name = options.key.clone();
+    let key = table::column(opened.rel(), &key_name).unwrap_or_else(|| {
+        call.raise(table::no_column(opened.rel(), &key_name, "the key"));
+    });
+    let check = ClusterTableCheck {
+        call,
+        table: relation,
+        key_name: &key_name,
+        key: &key,
+    };
+    let clusters = check.find(&options.clusters);
+    let trigger = call.function_oid();
+    let kept = KeptTable::find(relation, clusters, trigger, options);
+    let kept = kept.unwrap_or_else(|error| call.raise(*error));
+    // Watch them before they are read, so that no change in between is missed.
+    let mut watched = kept.tables();
+    watched.push(call.relation().oid());
+    let current = watch(&watched);
+    if let Some(notes) = kept.notes {
+        return (current, Notes::Stored(notes));
+    }
+    current.watch_types(&equality_types(key.storage.type_id));
+    // A decision has no scope.
+    let within = match kept.options.table {
+        None => &kept.options.within[..],
+        Some(_) => &[],
+    };
+    let scope = Scope::new(call, within);
+    scope.watch(&current);
+    let arrays = KeyArrays::new(key.base_type()).unwrap_or_else(|| no_key_type(call, &key));
+    let cluster_table = check.check(clusters);
+    let tables = [relation, clusters];
+    let claims = Claims::new(call, &kept.options, &key, scope, tables);
+    if kept.options.table.is_none() {
+        warn_of_missing(call, &kept.options, tables);
+    }
+    let at_once = AtOnce::new(kept, cluster_table, claims, arrays, !call.has_condition());
+    (current, Notes::AtOnce(Rc::new(at_once)))
+}
+
+fn no_key_type(call: &TriggerCall<'_>, key: &Column) -> ! {
+    if simhash_pg::sql::key_type::KeyType::new(key.base_type()).is_none() {
+        call.raise(no_order(key.storage.type_id));
+    }
+    let name = table::type_name(key.storage.type_id);
+    let message = format!("{NAME} cannot look up keys of type {name}");
+    call.raise(Error::new(ERRCODE_FEATURE_NOT_SUPPORTED, message));
+}
+
+/// Raises an ERROR unless the current user may write clusters, and sees all rows that matter: with
+/// `within=` those of a scope.
+fn check_rights(call: &TriggerCall<'_>, at_once: &AtOnce) {
+    at_once.clusters.check_rights(call);
+    let kept = &at_once.kept;
+    let is_everything = kept.options.within.is_empty();
+    let tables = [(kept.decisions, true), (Some(kept.relation), is_everything)];
+    for (table, _) in tables.into_iter().filter(|(_, needs_all)| *needs_all) {
+        if let Some(table) = table.filter(|table| has_row_security(*table)) {
+            call.raise(refuse_row_security(table));
+        }
+    }
+}
