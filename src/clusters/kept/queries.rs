@@ -330,6 +330,7 @@ impl KeptQueries {
             true => String::new(),
             false => format!(" AND {}", equality.any_of("n.a", &format!("({keys})"))),
         };
+        let is_itself = equality.clause("n.a", "n.b");
         let [is_a, is_b] =
             ["a", "b"].map(|side| equality.clause(&format!("r.{key}"), &format!("n.{side}")));
         format!(
@@ -344,7 +345,7 @@ impl KeptQueries {
                     SELECT FROM {rows} AS r
                     WHERE {is_b} AND r.{fp}::pg_catalog.int8 IS NOT NULL{is_in_scope} LIMIT 1
                 ) AS other
-                WHERE n.same AND d.fp IS NOT NULL{is_given}
+                WHERE n.same AND NOT ({is_itself}) AND d.fp IS NOT NULL{is_given}
             ), fresh AS MATERIALIZED (
                 SELECT f.key{cast} AS key, f.cluster_id{cast} AS cluster_id FROM (
                     SELECT pg_catalog.array_agg(key) AS a, pg_catalog.array_agg(cluster_id) AS b FROM linked
