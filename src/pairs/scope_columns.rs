@@ -13,7 +13,8 @@ use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::process::temp_file::TempFile;
-use simhash_pg::spi::query::for_each_row;
+use simhash_pg::spi::query::{ResultSink, for_each_row};
+use simhash_pg::spi::saved_query::SavedQuery;
 use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::value::Value;
 
@@ -141,31 +142,33 @@ impl<'a> ScopeColumns<'a> {
                     .then(|| ScannableSource::new(source));
                 match scannable.flatten() {
                     Some(table) => table.read(side, rows, search),
-                    None => for_each_row(
-                        &source.query(),
-                        self.parameter.map(Some).as_slice(),
-                        &mut |row| {
-                            add(search, rows, side, row);
-                        },
-                    ),
+                    None => self.run(&source.query(), &mut |row| add(search, rows, side, row)),
                 }
             }
         } else {
-            for_each_row(
-                &self.query(sources),
-                self.parameter.map(Some).as_slice(),
-                &mut |[a, b, fp, side, number]| {
-                    if integer(number) == 1 {
-                        group(search, rows);
-                        rows.clear();
-                    }
-                    let is_second_side = integer(side) == 1;
-                    let key = if is_second_side { b } else { a };
-                    add(search, rows, usize::from(is_second_side), [key, fp]);
-                },
-            );
+            self.run(&self.query(sources), &mut |[a, b, fp, side, number]| {
+                if integer(number) == 1 {
+                    group(search, rows);
+                    rows.clear();
+                }
+                let is_second_side = integer(side) == 1;
+                let key = if is_second_side { b } else { a };
+                add(search, rows, usize::from(is_second_side), [key, fp]);
+            });
         }
         group(search, rows);
+    }
+
+    /// Runs a query. One of some keys is asked again and again, for a row each time: planning it would
+    /// take longer than reading them.
+    fn run<const M: usize>(&self, query: &str, sink: ResultSink<M>) {
+        match self.parameter {
+            Some(keys) => {
+                let saved = SavedQuery::of_session(query, &[keys.type_id()]);
+                saved.for_each_row(&[Some(keys)], sink);
+            }
+            None => for_each_row(query, &[], sink),
+        }
     }
 }
 

@@ -42,8 +42,9 @@ pub struct AtOnce {
     arrays: KeyArrays,
     /// Whether a trigger fires for every change of a row, whatever its values.
     sees_each_change: bool,
-    queries: OnceCell<AnswerQueries>,
-    short: OnceCell<ShortQueries>,
+    /// About a key, and about an array of keys.
+    questions: [OnceCell<Questions>; 2],
+    changes: OnceCell<Changes>,
 }
 
 /// Makes arrays of keys.
@@ -53,19 +54,28 @@ pub struct KeyArrays {
     array_type: pg_sys::Oid,
 }
 
-struct AnswerQueries {
+/// The queries that only read.
+struct Questions {
     matters: SavedQuery,
+    joining: SavedQuery,
     inside: SavedQuery,
-    write: SavedQuery,
-    hidden: SavedQuery,
 }
 
-/// The queries of the short ways.
-struct ShortQueries {
+/// The queries that write, and what they need of arrays of keys.
+struct Changes {
+    join: SavedQuery,
     leaving: SavedQuery,
     leave: SavedQuery,
-    joining: SavedQuery,
-    join: SavedQuery,
+    hidden: SavedQuery,
+    write: SavedQuery,
+}
+
+/// The keys that a question is about.
+#[derive(Clone, Copy)]
+enum Keys<'a> {
+    One(Value<'a>),
+    /// An array.
+    Many(Value<'a>),
 }
 
 /// Two arrays that a query has found.
@@ -85,8 +95,8 @@ impl AtOnce {
             claims,
             arrays,
             sees_each_change,
-            queries: OnceCell::new(),
-            short: OnceCell::new(),
+            questions: [OnceCell::new(), OnceCell::new()],
+            changes: OnceCell::new(),
         }
     }
 
@@ -107,16 +117,16 @@ impl AtOnce {
     }
 
     fn answer_some(&self, args: &Args, noted: &[Noted], leaves: bool) {
-        let all = self
-            .arrays
-            .of_keys(noted.iter().map(|noted| noted.key.value()));
-        let Some(mut keys) = self.what_matters(args, all) else {
+        let keys = match noted {
+            [one] if self.arrays.takes(one.key.value()) => Keys::One(one.key.value()),
+            _ => Keys::Many(self.arrays.of_noted(noted)),
+        };
+        let Some(mut keys) = self.what_matters(args, keys) else {
             return;
         };
-        let options = &self.kept.options;
         let is_judged = self.kept.checked_by.is_some() || self.kept.decisions.is_some();
         if noted.len() <= FEW && self.sees_each_change && !is_judged {
-            if leaves && !options.is_checked() && self.leave(args, all, noted) {
+            if leaves && !self.kept.options.is_checked() && self.leave(args, noted) {
                 let Some(left) = self.what_matters(args, keys) else {
                     return;
                 };
@@ -127,23 +137,30 @@ impl AtOnce {
             };
             keys = left;
         }
-        self.write(args, all, keys);
+        self.write(args, noted, keys);
     }
 
     /// Returns those of the keys that are in a cluster, or whose rows are near another one; None if
     /// there are none.
-    fn what_matters<'a>(&self, args: &'a Args, keys: Value<'a>) -> Option<Value<'a>> {
+    fn what_matters<'a>(&self, args: &'a Args, keys: Keys<'a>) -> Option<Keys<'a>> {
         // A transaction that has judged a pair of rows waits for those that change one of them, near
         // or not: so all keys are held.
         if self.kept.decisions.is_some() {
             return Some(keys);
         }
-        let found = (self.queries().matters).first_row(args, &[Some(keys)], Sees::Latest);
-        found.and_then(|[keys]| keys)
+        let (questions, parameter) = self.questions(keys);
+        let found = questions
+            .matters
+            .first_row(args, &[Some(parameter)], Sees::Latest);
+        let [found] = found?;
+        match keys {
+            Keys::One(_) => found.map(|_| keys),
+            Keys::Many(_) => found.map(Keys::Many),
+        }
     }
 
     /// Takes out rows that leave their clusters whole. Returns whether there were any.
-    fn leave(&self, args: &Args, all: Value<'_>, noted: &[Noted]) -> bool {
+    fn leave(&self, args: &Args, noted: &[Noted]) -> bool {
         let left: Vec<_> = (noted.iter())
             .filter_map(|noted| Some((noted.key.value(), noted.left?)))
             .collect();
@@ -152,52 +169,55 @@ impl AtOnce {
         }
         let fingerprints = KeyArrays::of_integers(left.iter().map(|(_, bits)| *bits));
         let keys = self.arrays.of_keys(left.iter().map(|(key, _)| *key));
+        let all = self.arrays.of_noted(noted);
         let parameters = [Some(keys), Some(fingerprints), Some(all)];
-        let short = self.short();
-        let leaving = self.hold(|| found(&short.leaving, args, &parameters));
+        let changes = self.changes();
+        let leaving = self.hold(|| found(&changes.leaving, args, &parameters));
         let Some((keys, _)) = leaving else {
             return false;
         };
-        (short.leave).first_row::<0>(args, &[Some(keys)], Sees::Latest);
+        (changes.leave).first_row::<0>(args, &[Some(keys)], Sees::Latest);
         true
     }
 
     /// Puts rows into the cluster of an equal one. Returns the other keys, None if there are none.
-    fn join<'a>(&self, args: &'a Args, keys: Value<'a>) -> Option<Value<'a>> {
-        let short = self.short();
-        let joining = self.hold(|| found(&short.joining, args, &[Some(keys)]));
+    fn join<'a>(&self, args: &'a Args, keys: Keys<'a>) -> Option<Keys<'a>> {
+        let (questions, parameter) = self.questions(keys);
+        let joining = self.hold(|| found(&questions.joining, args, &[Some(parameter)]));
         let Some((joined, ids)) = joining else {
             return Some(keys);
         };
-        (short.join).first_row::<0>(args, &[Some(joined), Some(ids)], Sees::Latest);
+        let both = [Some(joined), Some(ids)];
+        (self.changes().join).first_row::<0>(args, &both, Sees::Latest);
+        let Keys::Many(all) = keys else {
+            return None;
+        };
         let joined = joined.array().items;
         let has_joined = |key: &Value<'_>| {
-            (joined.iter().flatten())
-                .any(|joined| self.arrays.key_type.compare(*joined, *key).is_eq())
+            let order = &self.arrays.key_type;
+            (joined.iter().flatten()).any(|joined| order.compare(*joined, *key).is_eq())
         };
-        let mut others: Vec<Value<'a>> = keys.array().items.into_iter().flatten().collect();
+        let mut others: Vec<Value<'a>> = all.array().items.into_iter().flatten().collect();
         others.retain(|key| !has_joined(key));
-        (!others.is_empty()).then(|| self.arrays.of_keys(others.into_iter()))
+        (!others.is_empty()).then(|| Keys::Many(self.arrays.of_keys(others.into_iter())))
     }
 
     /// Computes the clusters of these keys again. `noted` are all keys of the statement.
-    fn write(&self, args: &Args, noted: Value<'_>, keys: Value<'_>) {
-        let queries = self.queries();
-        let inside = self.claims.hold(|| {
-            let (ids, keys) = found(&queries.inside, args, &[Some(keys)])?;
-            Some((ids, keys))
-        });
+    fn write(&self, args: &Args, noted: &[Noted], keys: Keys<'_>) {
+        let (questions, parameter) = self.questions(keys);
+        let inside = (self.claims).hold(|| found(&questions.inside, args, &[Some(parameter)]));
         let Some(inside) = inside else {
             return;
         };
+        let changes = self.changes();
         if has_row_security(self.kept.relation) {
-            let both = [Some(inside), Some(noted)];
-            let hidden = (queries.hidden).first_row::<0>(args, &both, Sees::Latest);
+            let both = [Some(inside), Some(self.arrays.of_noted(noted))];
+            let hidden = (changes.hidden).first_row::<0>(args, &both, Sees::Latest);
             if hidden.is_some() {
                 refuse_row_security(self.kept.relation).raise();
             }
         }
-        (queries.write).first_row::<0>(args, &[Some(inside)], Sees::Latest);
+        (changes.write).first_row::<0>(args, &[Some(inside)], Sees::Latest);
     }
 
     /// Holds the clusters whose ids are the second array.
@@ -208,47 +228,53 @@ impl AtOnce {
         })
     }
 
-    fn queries(&self) -> &AnswerQueries {
-        self.queries.get_or_init(|| {
+    /// Returns the queries about such keys, and their parameter.
+    fn questions<'a>(&self, keys: Keys<'a>) -> (&Questions, Value<'a>) {
+        let (place, parameter, of_type) = match keys {
+            Keys::One(key) => (0, key, self.arrays.key_type.storage.type_id),
+            Keys::Many(keys) => (1, keys, self.arrays.array_type),
+        };
+        let questions = self.questions[place].get_or_init(|| {
             let texts = KeptQueries::new(&self.kept);
-            let (one, two) = ([self.arrays.array_type], [self.arrays.array_type; 2]);
-            let [matters, inside, write, hidden] = SavedQuery::all(
-                [
-                    (&texts.find_what_matters(), &one[..]),
-                    (&texts.find_inside(), &one),
-                    (&texts.write(), &one),
-                    (&texts.find_hidden(), &two),
-                ],
-                true,
-            );
-            AnswerQueries {
+            let texts = if place == 0 { texts.of_one() } else { texts };
+            let texts = [
+                texts.find_what_matters(),
+                texts.find_joining(),
+                texts.find_inside(),
+            ];
+            let types = [of_type];
+            let queries = texts.each_ref().map(|text| (&**text, &types[..]));
+            let [matters, joining, inside] = SavedQuery::all(queries, true);
+            Questions {
                 matters,
+                joining,
                 inside,
-                write,
-                hidden,
             }
-        })
+        });
+        (questions, parameter)
     }
 
-    fn short(&self) -> &ShortQueries {
-        self.short.get_or_init(|| {
+    fn changes(&self) -> &Changes {
+        self.changes.get_or_init(|| {
             let texts = KeptQueries::new(&self.kept);
-            let (one, two) = ([self.arrays.array_type], [self.arrays.array_type; 2]);
-            let with_fingerprints = [one[0], pg_sys::INT8ARRAYOID, one[0]];
-            let [leaving, leave, joining, join] = SavedQuery::all(
+            let keys = self.arrays.array_type;
+            let with_fingerprints = [keys, pg_sys::INT8ARRAYOID, keys];
+            let [join, leaving, leave, hidden, write] = SavedQuery::all(
                 [
-                    (&texts.find_leaving(), &with_fingerprints[..]),
-                    (&texts.leave(), &one),
-                    (&texts.find_joining(), &one),
-                    (&texts.join(), &two),
+                    (&texts.join(), &[keys, keys][..]),
+                    (&texts.find_leaving(), &with_fingerprints),
+                    (&texts.leave(), &[keys]),
+                    (&texts.find_hidden(), &[keys, keys]),
+                    (&texts.write(), &[keys]),
                 ],
                 true,
             );
-            ShortQueries {
+            Changes {
+                join,
                 leaving,
                 leave,
-                joining,
-                join,
+                hidden,
+                write,
             }
         })
     }
@@ -263,6 +289,15 @@ impl KeyArrays {
             key_type,
             array_type,
         })
+    }
+
+    /// Returns whether the value is of the type of keys itself, not of a domain over it.
+    fn takes(&self, key: Value<'_>) -> bool {
+        key.type_id() == self.key_type.storage.type_id
+    }
+
+    fn of_noted<'a>(&self, noted: &'a [Noted]) -> Value<'a> {
+        self.of_keys(noted.iter().map(|noted| noted.key.value()))
     }
 
     fn of_keys<'a>(&self, keys: impl ExactSizeIterator<Item = Value<'a>>) -> Value<'a> {

@@ -9,8 +9,10 @@ use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::catalog::table_name::literal;
 use simhash_pg::sql::key_type::{Equality, KeyType, no_order};
 
-/// Parts of the queries, as SQL text. `$1` is an array of keys.
+/// Parts of the queries, as SQL text. `$1` is an array of keys, or a key.
 pub struct KeptQueries {
+    /// Whether `$1` is a key.
+    of_one: bool,
     pub(super) rows: String,
     pub(super) clusters: String,
     pub(super) notes: Option<String>,
@@ -68,6 +70,7 @@ impl KeptQueries {
             has_text = format!(" AND {text} OPERATOR(pg_catalog.=) d.simhash_text");
         }
         Self {
+            of_one: false,
             rows: named(kept.relation),
             clusters: named(kept.clusters),
             notes: kept.notes.map(named),
@@ -83,6 +86,14 @@ impl KeptQueries {
             arguments: arguments(kept, &key_type),
             key_type,
             equality,
+        }
+    }
+
+    /// The same, where `$1` is a key: most statements change one row.
+    pub fn of_one(self) -> Self {
+        Self {
+            of_one: true,
+            ..self
         }
     }
 
@@ -217,10 +228,21 @@ impl KeptQueries {
 
     /// The keys of `$1`, each once.
     pub(super) fn given(&self) -> String {
-        format!(
-            "SELECT DISTINCT n.key{} AS key FROM pg_catalog.unnest($1) AS n (key)",
-            self.cast
-        )
+        let cast = &self.cast;
+        match self.of_one {
+            true => format!("SELECT $1{cast} AS key"),
+            false => {
+                format!("SELECT DISTINCT n.key{cast} AS key FROM pg_catalog.unnest($1) AS n (key)")
+            }
+        }
+    }
+
+    /// The condition that a key is among those of `$1`.
+    pub(super) fn is_given(&self, key: &str) -> String {
+        match self.of_one {
+            true => self.equality.clause(key, "$1"),
+            false => self.equality.any_of(key, "$1"),
+        }
     }
 
     /// The condition that row `r` is near `d`, of the columns `fp` and `scope_columns`.

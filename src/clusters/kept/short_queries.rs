@@ -31,7 +31,7 @@ impl KeptQueries {
             equality.clause("c.cluster_id", "noted.key"),
         );
         let is_entry = equality.clause("c.key", &format!("equal.{key}"));
-        let is_other = format!("NOT ({})", equality.any_of(&format!("r.{key}"), "$1"));
+        let is_other = format!("NOT ({})", self.is_given(&format!("r.{key}")));
         let (is_equal, scope, text) = (
             self.has_fingerprint("d.fp"),
             &self.scope_columns,

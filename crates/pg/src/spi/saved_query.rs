@@ -36,8 +36,11 @@ thread_local! {
     /// The plans of dropped queries, which are freed before the next queries are saved.
     static DROPPED: RefCell<Vec<pg_sys::SPIPlanPtr>> = const { RefCell::new(Vec::new()) };
     /// The queries that are saved for the life of the session, by their texts.
-    static SESSION: RefCell<HashMap<&'static str, Rc<SavedQuery>>> = RefCell::default();
+    static SESSION: RefCell<HashMap<String, Rc<SavedQuery>>> = RefCell::default();
 }
+
+/// How many queries a session saves by their texts: tables come and go.
+const MOST: usize = 256;
 
 /// A query with parameters, planned without regard to their values.
 pub struct SavedQuery {
@@ -60,12 +63,17 @@ impl SavedQuery {
     }
 
     /// Returns the query of this text, which is saved for the life of the session.
-    pub fn of_session(sql: &'static str, parameters: &[pg_sys::Oid]) -> Rc<Self> {
+    pub fn of_session(sql: &str, parameters: &[pg_sys::Oid]) -> Rc<Self> {
         if let Some(query) = SESSION.with_borrow(|queries| queries.get(sql).cloned()) {
             return query;
         }
         let query = Rc::new(Self::new(sql, parameters, false));
-        SESSION.with_borrow_mut(|queries| queries.insert(sql, Rc::clone(&query)));
+        SESSION.with_borrow_mut(|queries| {
+            if queries.len() >= MOST {
+                queries.clear();
+            }
+            queries.insert(sql.to_owned(), Rc::clone(&query))
+        });
         query
     }
 
