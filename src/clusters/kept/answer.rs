@@ -11,6 +11,7 @@ use super::claims::Claims;
 use super::cluster_table::ClusterTable;
 use super::kept_table::KeptTable;
 use super::queries::KeptQueries;
+use super::short_queries::FEW;
 use simhash_pg::catalog::privilege::has_row_security;
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::backend::check_for_interrupts;
@@ -23,8 +24,6 @@ use simhash_pg::sql::value::Value;
 
 /// How many keys are answered together: more would take too much memory.
 const AT_ONCE: usize = 65_536;
-/// Up to this number of keys the short ways are tried: for many they cost what they save.
-const FEW: usize = 256;
 
 /// The key of a row that was changed.
 #[derive(Clone)]
@@ -32,6 +31,8 @@ pub struct Noted {
     pub key: KeptValue,
     /// The fingerprint that the row had, unless it was stored without one before.
     pub left: Option<i64>,
+    /// Whether the row has no new version with this key.
+    pub is_gone: bool,
 }
 
 /// A table whose clusters are kept at once.
@@ -57,7 +58,6 @@ pub struct KeyArrays {
 /// The queries that only read.
 struct Questions {
     matters: SavedQuery,
-    joining: SavedQuery,
     inside: SavedQuery,
 }
 
@@ -121,51 +121,57 @@ impl AtOnce {
             [one] if self.arrays.takes(one.key.value()) => Keys::One(one.key.value()),
             _ => Keys::Many(self.arrays.of_noted(noted)),
         };
-        let Some(mut keys) = self.what_matters(args, keys) else {
-            return;
-        };
-        let is_judged = self.kept.checked_by.is_some() || self.kept.decisions.is_some();
-        if noted.len() <= FEW && self.sees_each_change && !is_judged {
-            if leaves && !self.kept.options.is_checked() && self.leave(args, noted) {
-                let Some(left) = self.what_matters(args, keys) else {
-                    return;
-                };
-                keys = left;
-            }
-            let Some(left) = self.join(args, keys) else {
-                return;
-            };
-            keys = left;
-        }
-        self.write(args, noted, keys);
-    }
-
-    /// Returns those of the keys that are in a cluster, or whose rows are near another one; None if
-    /// there are none.
-    fn what_matters<'a>(&self, args: &'a Args, keys: Keys<'a>) -> Option<Keys<'a>> {
         // A transaction that has judged a pair of rows waits for those that change one of them, near
         // or not: so all keys are held.
         if self.kept.decisions.is_some() {
-            return Some(keys);
+            return self.write(args, noted, keys);
         }
-        let (questions, parameter) = self.questions(keys);
-        let found = questions
-            .matters
-            .first_row(args, &[Some(parameter)], Sees::Latest);
-        let [found] = found?;
-        match keys {
-            Keys::One(_) => found.map(|_| keys),
-            Keys::Many(_) => found.map(Keys::Many),
+        let Some(mut found) = self.what_matters(args, keys) else {
+            return;
+        };
+        let may_leave = leaves && noted.len() <= FEW && self.has_short_ways();
+        let left = if may_leave {
+            self.leave(args, noted)
+        } else {
+            0
+        };
+        if left > 0 {
+            if left == noted.len() && noted.iter().all(|noted| noted.is_gone) {
+                return;
+            }
+            let Some(again) = self.what_matters(args, keys) else {
+                return;
+            };
+            found = again;
+        }
+        let matters = match keys {
+            Keys::One(_) => keys,
+            Keys::Many(_) => Keys::Many(found.0),
+        };
+        if let Some(keys) = self.join(args, matters, found) {
+            self.write(args, noted, keys);
         }
     }
 
-    /// Takes out rows that leave their clusters whole. Returns whether there were any.
-    fn leave(&self, args: &Args, noted: &[Noted]) -> bool {
+    /// Returns whether a row is judged by its fingerprint and text alone, and each change is noted.
+    fn has_short_ways(&self) -> bool {
+        self.sees_each_change && self.kept.checked_by.is_none()
+    }
+
+    /// Returns those of the keys that are in a cluster, or whose rows are near another one, and for
+    /// each the id of the cluster that it only joins. Holds these clusters.
+    fn what_matters<'a>(&self, args: &'a Args, keys: Keys<'_>) -> Option<Found<'a>> {
+        let (questions, parameter) = self.questions(keys);
+        self.hold(|| found(&questions.matters, args, &[Some(parameter)]))
+    }
+
+    /// Takes out rows that leave their clusters whole. Returns how many there were.
+    fn leave(&self, args: &Args, noted: &[Noted]) -> usize {
         let left: Vec<_> = (noted.iter())
             .filter_map(|noted| Some((noted.key.value(), noted.left?)))
             .collect();
-        if left.is_empty() || !is_noted_once(noted) {
-            return false;
+        if self.kept.options.is_checked() || left.is_empty() || !is_noted_once(noted) {
+            return 0;
         }
         let fingerprints = KeyArrays::of_integers(left.iter().map(|(_, bits)| *bits));
         let keys = self.arrays.of_keys(left.iter().map(|(key, _)| *key));
@@ -174,31 +180,28 @@ impl AtOnce {
         let changes = self.changes();
         let leaving = self.hold(|| found(&changes.leaving, args, &parameters));
         let Some((keys, _)) = leaving else {
-            return false;
+            return 0;
         };
         (changes.leave).first_row::<0>(args, &[Some(keys)], Sees::Latest);
-        true
+        keys.array().items.len()
     }
 
-    /// Puts rows into the cluster of an equal one. Returns the other keys, None if there are none.
-    fn join<'a>(&self, args: &'a Args, keys: Keys<'a>) -> Option<Keys<'a>> {
-        let (questions, parameter) = self.questions(keys);
-        let joining = self.hold(|| found(&questions.joining, args, &[Some(parameter)]));
-        let Some((joined, ids)) = joining else {
+    /// Puts rows into the clusters that were found for them. Returns the other keys, None if there are
+    /// none.
+    fn join<'a>(&self, args: &Args, keys: Keys<'a>, (found, ids): Found<'a>) -> Option<Keys<'a>> {
+        let found = found.array().items.into_iter().flatten();
+        let ids = ids.array().items;
+        let (joining, others): (Vec<_>, Vec<_>) = found.zip(ids).partition(|(_, id)| id.is_some());
+        if joining.is_empty() {
             return Some(keys);
-        };
-        let both = [Some(joined), Some(ids)];
+        }
+        let ids = joining.iter().filter_map(|(_, id)| *id).collect::<Vec<_>>();
+        let both = [
+            Some(self.arrays.of_keys(joining.iter().map(|(key, _)| *key))),
+            Some(self.arrays.of_keys(ids.into_iter())),
+        ];
         (self.changes().join).first_row::<0>(args, &both, Sees::Latest);
-        let Keys::Many(all) = keys else {
-            return None;
-        };
-        let joined = joined.array().items;
-        let has_joined = |key: &Value<'_>| {
-            let order = &self.arrays.key_type;
-            (joined.iter().flatten()).any(|joined| order.compare(*joined, *key).is_eq())
-        };
-        let mut others: Vec<Value<'a>> = all.array().items.into_iter().flatten().collect();
-        others.retain(|key| !has_joined(key));
+        let others = others.into_iter().map(|(key, _)| key).collect::<Vec<_>>();
         (!others.is_empty()).then(|| Keys::Many(self.arrays.of_keys(others.into_iter())))
     }
 
@@ -238,18 +241,13 @@ impl AtOnce {
             let texts = KeptQueries::new(&self.kept);
             let texts = if place == 0 { texts.of_one() } else { texts };
             let texts = [
-                texts.find_what_matters(),
-                texts.find_joining(),
+                texts.find_what_matters(!self.has_short_ways()),
                 texts.find_inside(),
             ];
             let types = [of_type];
             let queries = texts.each_ref().map(|text| (&**text, &types[..]));
-            let [matters, joining, inside] = SavedQuery::all(queries, true);
-            Questions {
-                matters,
-                joining,
-                inside,
-            }
+            let [matters, inside] = SavedQuery::all(queries, true);
+            Questions { matters, inside }
         });
         (questions, parameter)
     }

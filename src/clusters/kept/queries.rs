@@ -12,7 +12,7 @@ use simhash_pg::sql::key_type::{Equality, KeyType, no_order};
 /// Parts of the queries, as SQL text. `$1` is an array of keys, or a key.
 pub struct KeptQueries {
     /// Whether `$1` is a key.
-    of_one: bool,
+    pub(super) of_one: bool,
     pub(super) rows: String,
     pub(super) clusters: String,
     pub(super) notes: Option<String>,
@@ -173,8 +173,8 @@ impl KeptQueries {
     }
 
     /// Finds which of the noted keys matter: those with an entry, and those of rows that another one
-    /// is near.
-    pub fn find_what_matters(&self) -> String {
+    /// is near. Finds for each the id that [`Self::joined`] says, unless function or person judges.
+    pub fn find_what_matters(&self, is_judged: bool) -> String {
         let Self {
             clusters,
             rows,
@@ -185,25 +185,22 @@ impl KeptQueries {
         } = self;
         let noted = self.given();
         let has_entry = equality.clause("c.key", "noted.key");
-        let is_noted = equality.clause(&format!("r.{key}"), "noted.key");
-        let is_other = format!(
-            "NOT ({})",
-            equality.clause(&format!("r.{key}"), "noted.key")
-        );
+        let has_key = equality.clause(&format!("r.{key}"), "noted.key");
         let (is_near, scope) = (self.is_near(), &self.scope_columns);
-        let is_decided = self.decisions.as_ref().map_or(String::new(), |decisions| {
-            let [a, b] = ["a", "b"].map(|side| equality.clause(&format!("n.{side}"), "noted.key"));
-            format!(" OR (SELECT true FROM {decisions} AS n WHERE n.same AND ({a} OR {b}) LIMIT 1)")
-        });
+        let joined = match is_judged {
+            true => format!("NULL::{}", self.key_type),
+            false => self.joined(),
+        };
         // With LIMIT, the server looks each up by its key, and reads no table as a whole.
         format!(
-            "SELECT pg_catalog.array_agg(noted.key) FROM ({noted}) AS noted
+            "SELECT pg_catalog.array_agg(noted.key), pg_catalog.array_agg({joined})
+            FROM ({noted}) AS noted
             WHERE (SELECT true FROM {clusters} AS c WHERE {has_entry} LIMIT 1)
             OR (SELECT true FROM (
-                SELECT r.{fp}::pg_catalog.int8 AS fp{scope} FROM {rows} AS r WHERE {is_noted} LIMIT 1
+                SELECT r.{fp}::pg_catalog.int8 AS fp{scope} FROM {rows} AS r WHERE {has_key} LIMIT 1
             ) AS d CROSS JOIN LATERAL (
-                SELECT true FROM {rows} AS r WHERE {is_near} AND {is_other} LIMIT 1
-            ) AS near LIMIT 1){is_decided}"
+                SELECT true FROM {rows} AS r WHERE {is_near} AND NOT ({has_key}) LIMIT 1
+            ) AS near LIMIT 1)"
         )
     }
 

@@ -1,18 +1,20 @@
 //! The queries of the two short ways, by which `answer` takes a row out of a cluster or puts it into one
-//! without looking at the members: [`super`] says when they suffice. Each way has a query that finds what
-//! is to be held, and one that writes it.
+//! without looking at the members: [`super`] says when they suffice. Each way finds what is to be held, then
+//! writes it.
 
 use super::queries::KeptQueries;
 
 /// How many of the rows with one fingerprint are looked at for one that is in a cluster. More may be
 /// of other scopes, or not answered yet.
 const LOOKED_AT: u32 = 32;
+/// Up to this number of keys the short ways are tried: for many they cost what they save.
+pub const FEW: usize = 256;
 
 impl KeptQueries {
-    /// Finds those of the noted keys whose rows only join the cluster of an equal row that is not
-    /// noted, and the ids of these clusters, as two arrays of one length. The rows near them are in that
-    /// cluster.
-    pub fn find_joining(&self) -> String {
+    /// The id of the cluster of a row that is equal to that of `noted.key` and is not noted itself, if
+    /// that row only joins it: the rows near it are in that cluster. Else NULL; also for more than a few
+    /// keys.
+    pub(super) fn joined(&self) -> String {
         let Self {
             clusters,
             rows,
@@ -20,39 +22,39 @@ impl KeptQueries {
             fp,
             is_in_scope,
             has_text,
+            scope_columns,
+            text_column,
             equality,
             cast,
             ..
         } = self;
-        let noted = self.given();
-        let is_noted = equality.clause(&format!("r.{key}"), "noted.key");
-        let (is_own, is_named) = (
-            equality.clause("c.key", "noted.key"),
-            equality.clause("c.cluster_id", "noted.key"),
-        );
+        let has_key = equality.clause(&format!("r.{key}"), "noted.key");
+        let is_own = equality.clause("c.key", "noted.key");
+        let is_named = equality.clause("c.cluster_id", "noted.key");
         let is_entry = equality.clause("c.key", &format!("equal.{key}"));
-        let is_other = format!("NOT ({})", self.is_given(&format!("r.{key}")));
-        let (is_equal, scope, text) = (
-            self.has_fingerprint("d.fp"),
-            &self.scope_columns,
-            &self.text_column,
-        );
-        let keeps_name = equality.clause("LEAST(noted.key, joined.id)", "joined.id");
-        format!(
-            "SELECT pg_catalog.array_agg(noted.key), pg_catalog.array_agg(joined.id)
-            FROM ({noted}) AS noted CROSS JOIN LATERAL (
-                SELECT r.{fp}::pg_catalog.int8 AS fp{scope}{text} FROM {rows} AS r WHERE {is_noted} LIMIT 1
+        let is_noted = self.is_given(&format!("r.{key}"));
+        let is_equal = self.has_fingerprint("d.fp");
+        let keeps_name = equality.clause("LEAST(noted.key, entry.id)", "entry.id");
+        let id = format!(
+            "(SELECT entry.id FROM (
+                SELECT r.{fp}::pg_catalog.int8 AS fp{scope_columns}{text_column}
+                FROM {rows} AS r WHERE {has_key} LIMIT 1
             ) AS d CROSS JOIN LATERAL (
-                SELECT entry.id FROM (
-                    SELECT r.{key} FROM {rows} AS r
-                    WHERE {is_equal}{is_in_scope}{has_text} AND {is_other} LIMIT {LOOKED_AT}
-                ) AS equal CROSS JOIN LATERAL (
-                    SELECT c.cluster_id{cast} AS id FROM {clusters} AS c WHERE {is_entry} LIMIT 1
-                ) AS entry LIMIT 1
-            ) AS joined
+                SELECT r.{key} FROM {rows} AS r
+                WHERE {is_equal}{is_in_scope}{has_text} AND NOT ({is_noted}) LIMIT {LOOKED_AT}
+            ) AS equal CROSS JOIN LATERAL (
+                SELECT c.cluster_id{cast} AS id FROM {clusters} AS c WHERE {is_entry} LIMIT 1
+            ) AS entry
             WHERE (SELECT true FROM {clusters} AS c WHERE {is_own} LIMIT 1) IS NULL
-            AND (SELECT true FROM {clusters} AS c WHERE {is_named} LIMIT 1) IS NULL AND {keeps_name}"
-        )
+            AND (SELECT true FROM {clusters} AS c WHERE {is_named} LIMIT 1) IS NULL AND {keeps_name}
+            LIMIT 1)"
+        );
+        match self.of_one {
+            true => id,
+            false => format!(
+                "CASE WHEN pg_catalog.cardinality($1) OPERATOR(pg_catalog.<=) {FEW} THEN {id} END"
+            ),
+        }
     }
 
     /// Adds the entries that two arrays of keys and ids give.

@@ -141,8 +141,9 @@ impl RowTrigger {
             NotedColumns::OfDecision(columns) => {
                 let old = columns.iter().filter(|_| had).map(|c| call.old_value(c));
                 let new = columns.iter().filter(|_| has).map(|c| call.new_value(c));
-                let keys = old.chain(new).flatten().map(|key| (key, None));
-                return self.add(call, keys.collect(), Vec::new());
+                let keys = old.chain(new).flatten();
+                let noted = keys.map(|key| (key, None, false)).collect();
+                return self.add(call, noted, Vec::new());
             }
         };
         let had = call.old_value(fingerprint).filter(|_| had);
@@ -159,11 +160,11 @@ impl RowTrigger {
         if had.is_some()
             && let Some(key) = call.old_value(key)
         {
-            keys.push((key, bits(had)));
+            keys.push((key, bits(had), has.is_none() || !keeps_key));
         }
         if has.is_some() && !keeps_key {
             let key = call.new_value(key).unwrap_or_else(|| self.null_key(call));
-            keys.push((key, None));
+            keys.push((key, None, false));
         }
         let rows = match &self.notes {
             Notes::Stored(_) => Vec::new(),
@@ -172,26 +173,27 @@ impl RowTrigger {
         self.add(call, keys, rows);
     }
 
-    /// Notes keys, each with the fingerprint that its row had. `rows` are compared with those of
-    /// others in progress.
+    /// Notes keys, each with the fingerprint that its row had, and whether no row has the key any more.
+    /// `rows` are compared with those of others in progress.
     fn add(
         &self,
         call: &TriggerCall<'_>,
-        keys: Vec<(Value<'_>, Option<i64>)>,
+        keys: Vec<(Value<'_>, Option<i64>, bool)>,
         rows: Vec<Compared>,
     ) {
         let at_once = match &self.notes {
             Notes::Stored(notes) => {
                 keys.into_iter()
-                    .for_each(|(key, _)| append(*notes, Some(key)));
+                    .for_each(|(key, ..)| append(*notes, Some(key)));
                 return;
             }
             Notes::AtOnce(at_once) => at_once,
         };
         let noted: Vec<Noted> = (keys.into_iter())
-            .map(|(key, left)| Noted {
+            .map(|(key, left, is_gone)| Noted {
                 key: key.keep(),
                 left,
+                is_gone,
             })
             .collect();
         // A deferred trigger runs when there is no statement, and when its row may have changed again.
