@@ -695,6 +695,7 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	missing text;
 	computed text;
+	key_type text;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
 	SELECT a.name INTO missing
@@ -713,7 +714,8 @@ BEGIN
 	PERFORM simhash_catalog.check_column($1, $2);
 	IF (SELECT c.relkind NOT IN ('r', 'p') FROM pg_class AS c WHERE c.oid = $1::oid) THEN
 		RAISE EXCEPTION '"%" is not a table', $1 USING ERRCODE = 'wrong_object_type';
-	ELSIF (SELECT c.relkind = 'r' AND c.relhassubclass FROM pg_class AS c WHERE c.oid = $1::oid) THEN
+	ELSIF (SELECT c.relkind = 'r' FROM pg_class AS c WHERE c.oid = $1::oid)
+		AND EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhparent = $1::oid) THEN
 		RAISE EXCEPTION 'tables inherit from "%"', $1 USING ERRCODE = 'feature_not_supported',
 			DETAIL = 'Triggers of a table do not fire for rows of tables that inherit from it.';
 	END IF;
@@ -723,15 +725,24 @@ BEGIN
 		RAISE EXCEPTION 'column "%" is a generated column: triggers do not see its value', computed
 			USING ERRCODE = 'invalid_column_reference', HINT = 'Make it a stored one: GENERATED ALWAYS AS (...) STORED.';
 	END IF;
-	IF $10 IS NOT NULL AND (SELECT count(*) FROM pg_attribute AS a WHERE a.attrelid = $10::oid AND NOT a.attisdropped
-		AND (a.attname IN ('a', 'b') OR a.attname = 'same' AND a.atttypid = 'boolean'::regtype)) <> 3 THEN
+	key_type := simhash_catalog.key_type($1, $2);
+	IF (SELECT t.typtype = 'c' OR t.typcategory = 'A' FROM pg_type AS t WHERE t.oid = key_type::regtype) THEN
+		RAISE EXCEPTION 'keys of type % cannot be kept', key_type USING ERRCODE = 'feature_not_supported';
+	END IF;
+	IF $10 IS NOT NULL AND ((SELECT count(*) FROM pg_attribute AS a WHERE a.attrelid = $10::oid AND NOT a.attisdropped
+		AND a.attname = 'same' AND a.atttypid = 'boolean'::regtype) <> 1
+		OR simhash_catalog.key_type($10, 'a')::regtype IS DISTINCT FROM key_type::regtype
+		OR simhash_catalog.key_type($10, 'b')::regtype IS DISTINCT FROM key_type::regtype) THEN
 		RAISE EXCEPTION 'table "%" is not one of decisions', $10 USING ERRCODE = 'undefined_column',
 			HINT = format('A table that would do: CREATE TABLE decision (a %1$s, b %1$s, same boolean NOT NULL, PRIMARY KEY (a, b));',
-				simhash_catalog.key_type($1, $2));
+				key_type);
+	ELSIF NOT pg_has_role((SELECT c.relowner FROM pg_class AS c WHERE c.oid = $10::oid),
+		(SELECT c.relowner FROM pg_class AS c WHERE c.oid = $1::oid), 'USAGE') THEN
+		RAISE EXCEPTION 'table "%" does not belong to the owner of table "%"', $10, $1 USING ERRCODE = 'insufficient_privilege';
 	END IF;
 	-- All else is checked as by simhash_clusters.
 	EXECUTE format('SELECT FROM simhash_catalog.clusters_among(NULL::%1$s, $1, $2, $3, $4, ''components'', $5, $6, $7, '
-		'$8, $9, ARRAY[]::%1$s[])', simhash_catalog.key_type($1, $2))
+		'$8, $9, ARRAY[]::%1$s[])', key_type)
 	USING $1, $2, $3, $4, $7, $8, $5, $9, $10;
 END $$;
 COMMENT ON FUNCTION simhash_catalog.check_kept(
@@ -744,6 +755,10 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM simhash_catalog.hide_context();
 	IF to_regclass($2) IS NOT NULL THEN
+		IF (SELECT c.relowner <> $4 FROM pg_class AS c WHERE c.oid = to_regclass($2)::oid) THEN
+			RAISE EXCEPTION 'table "%" belongs to another owner', $2 USING ERRCODE = 'insufficient_privilege',
+				HINT = 'Name another table with clusters => ''...''.';
+		END IF;
 		RETURN false;
 	END IF;
 	EXECUTE format('CREATE %sTABLE %s (%s) USING heap', $1, $2, $3);
@@ -843,7 +858,9 @@ BEGIN
 			(parts[2] || '_undecide', $11, 'TRUNCATE ON %s FOR EACH STATEMENT', 32, judged)) AS e (name, on_table, event, type, arguments)
 		WHERE e.on_table IS NOT NULL AND NOT EXISTS (SELECT FROM simhash_catalog.kept_by(of) AS k JOIN pg_trigger AS t
 			ON t.tgrelid = k.relation AND t.tgname = k.name
-			WHERE t.tgrelid = e.on_table AND t.tgtype = e.type AND t.tgenabled <> 'D')
+			WHERE t.tgrelid = e.on_table AND t.tgtype = e.type AND t.tgenabled <> 'D'
+			AND NOT EXISTS (SELECT FROM pg_partition_tree(e.on_table) AS p JOIN pg_trigger AS c ON c.tgrelid = p.relid
+				WHERE c.tgname = t.tgname AND c.tgparentid <> 0 AND c.tgenabled = 'D'))
 		ORDER BY e.on_table <> $1, e.type LOOP
 		-- CREATE TRIGGER locks out writers until this transaction ends, so the search below sees all rows.
 		EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER ' || one.event || ' EXECUTE FUNCTION %s.simhash_maintain_clusters(%s)',
@@ -886,7 +903,9 @@ BEGIN
 	PERFORM simhash_catalog.hide_context();
 	FOR one IN SELECT k.relation, k.name, k.notes FROM simhash_catalog.kept_by(kept) AS k LOOP
 		EXECUTE format('DROP TRIGGER %I ON %s', one.name, one.relation);
-		note := coalesce(one.notes, note);
+		-- Only notes of the same owner: anybody may write any name into a trigger.
+		note := coalesce((SELECT one.notes FROM pg_class AS n JOIN pg_class AS c ON c.relowner = n.relowner
+			WHERE n.oid = to_regclass(one.notes)::oid AND c.oid = kept::oid), note);
 	END LOOP;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'no trigger keeps the clusters of table "%"', made USING ERRCODE = 'undefined_object';

@@ -5,13 +5,13 @@
 
 use super::judge::{Content, Judge};
 use super::paired_rows::PairedRows;
+use crate::pairs::source::SourceTable;
 use pgrx::pg_sys::Oid;
 use simhash_pg::catalog::table;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::kept_value::KeptValue;
-use simhash_pg::sql::key_type::KeyType;
 use simhash_pg::sql::value::Value;
 use std::collections::HashSet;
 
@@ -19,28 +19,36 @@ use std::collections::HashSet;
 pub struct DifferentKeys(Vec<[KeptValue; 2]>);
 
 impl DifferentKeys {
-    /// Reads them from a table `(a, b, same)`; with `keys`, an array, those of rows with these keys.
-    /// None if there are none.
-    pub fn read(decisions: Oid, order: &KeyType, keys: Option<Value<'_>>) -> Option<Self> {
-        let table = table::qualified_name(decisions)?;
-        let key_type = table::qualified_type_name(order.storage.type_id);
-        let are_given = match (keys, order.equality()) {
-            (Some(_), Some(equality)) => format!(" AND {}", equality.any_of("n.a", "$1")),
-            _ => String::new(),
+    /// Reads them from a table `(a, b, same)`; with `keys`, an array, those of rows with these keys. A
+    /// decision names the row whose key its own is equal to, however it is written. None if there are
+    /// none.
+    pub fn read(decisions: Oid, source: &SourceTable, keys: Option<Value<'_>>) -> Option<Self> {
+        let decisions = table::qualified_name(decisions)?;
+        let (rows, key, order) = (&source.table_name, &source.key, source.order());
+        let equality = order.equality()?;
+        let row = |side: &str| {
+            let has_key = equality.clause(key, &format!("n.{side}"));
+            let key = source.key_expression();
+            format!(
+                "CROSS JOIN LATERAL (SELECT {key} AS key FROM {rows} WHERE {has_key} LIMIT 1) AS {side}"
+            )
         };
-        let mut pairs = Vec::new();
-        for_each_row(
-            &format!(
-                "SELECT n.a::{key_type}, n.b::{key_type} FROM {table} AS n WHERE NOT n.same{are_given}"
-            ),
-            keys.map(Some).as_slice(),
-            &mut |[a, b]| {
-                if let (Some(a), Some(b)) = (a, b) {
-                    or_out_of_memory(pairs.try_reserve(1));
-                    pairs.push([a, b].map(|key| order.storage.keep(key)));
-                }
-            },
+        let are_given = match keys {
+            Some(_) => format!(" AND {}", equality.any_of("n.a", "$1")),
+            None => String::new(),
+        };
+        let query = format!(
+            "SELECT a.key, b.key FROM {decisions} AS n {} {} WHERE NOT n.same{are_given}",
+            row("a"),
+            row("b")
         );
+        let mut pairs = Vec::new();
+        for_each_row(&query, keys.map(Some).as_slice(), &mut |[a, b]| {
+            if let (Some(a), Some(b)) = (a, b) {
+                or_out_of_memory(pairs.try_reserve(1));
+                pairs.push([a, b].map(|key| order.storage.keep(key)));
+            }
+        });
         (!pairs.is_empty()).then_some(Self(pairs))
     }
 

@@ -79,6 +79,8 @@ fn clusters(
     let rows = RowsOut::begin(args);
     let mut sources: [SourceTable; 1] = SourceTable::from_arguments(args, name, keyed);
     let order = sources[0].order();
+    let different =
+        (kept.decisions).and_then(|table| DifferentKeys::read(table, &sources[0], kept.keys));
     let keys = kept.keys.map(|keys| {
         sources[0].restrict_to_keys(&order);
         let items: Vec<_> = keys.array().items.into_iter().flatten().collect();
@@ -99,7 +101,6 @@ fn clusters(
         min_jaccard: args.get::<f64>(radius_at + 3),
         checked_by: args.get::<pg_sys::Oid>(radius_at + 5),
     };
-    let different = (kept.decisions).and_then(|table| DifferentKeys::read(table, &order, keys));
     let check = Check::new(checked, &sources).or_else(|| different.as_ref().map(|_| no_check()));
     let method = method(args, radius_at + 1, &sources[0], check.is_some());
     let mut activity = Activity::new(name);

@@ -2,7 +2,7 @@
 //! when a statement ends, `trigger` for a deferred trigger and for TRUNCATE. It holds each cluster
 //! before it changes one, and writes what a refresh would write.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use pgrx::PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE;
 use pgrx::pg_sys;
@@ -13,9 +13,13 @@ use super::kept_table::KeptTable;
 use super::queries::KeptQueries;
 use super::short_queries::FEW;
 use simhash_pg::catalog::privilege::has_row_security;
+use simhash_pg::catalog::table::OpenTable;
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::compat::local_transaction;
 use simhash_pg::process::error::Error;
+use simhash_pg::process::snapshot::commands;
+use simhash_pg::process::user::AsUser;
 use simhash_pg::spi::saved_query::{SavedQuery, Sees};
 use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::kept_value::KeptValue;
@@ -29,7 +33,7 @@ const AT_ONCE: usize = 65_536;
 #[derive(Clone)]
 pub struct Noted {
     pub key: KeptValue,
-    /// The fingerprint that the row had, unless it was stored without one before.
+    /// The fingerprint that the row had when this transaction began, if it had one.
     pub left: Option<i64>,
     /// Whether the row has no new version with this key.
     pub is_gone: bool,
@@ -46,6 +50,11 @@ pub struct AtOnce {
     /// About a key, and about an array of keys.
     questions: [OnceCell<Questions>; 2],
     changes: OnceCell<Changes>,
+}
+
+thread_local! {
+    /// The transaction that has last answered rows, and its command then.
+    static LAST_ANSWER: Cell<(u32, pg_sys::CommandId)> = const { Cell::new((0, 0)) };
 }
 
 /// Makes arrays of keys.
@@ -66,7 +75,8 @@ struct Changes {
     join: SavedQuery,
     leaving: SavedQuery,
     leave: SavedQuery,
-    hidden: SavedQuery,
+    unseen: SavedQuery,
+    stored: SavedQuery,
     write: SavedQuery,
 }
 
@@ -107,6 +117,15 @@ impl AtOnce {
             check_for_interrupts();
             self.answer_some(args, noted, leaves);
         }
+        LAST_ANSWER.set((local_transaction(), commands().0));
+    }
+
+    /// Returns whether rows were answered while the running statement was changing rows, by a
+    /// statement inside of it.
+    pub fn has_answered_meanwhile() -> bool {
+        let (transaction, command) = LAST_ANSWER.get();
+        let began = commands().1;
+        transaction == local_transaction() && began.is_none_or(|began| command > began)
     }
 
     /// Computes all clusters again, given that nobody else changes one.
@@ -124,7 +143,7 @@ impl AtOnce {
         // A transaction that has judged a pair of rows waits for those that change one of them, near
         // or not: so all keys are held.
         if self.kept.decisions.is_some() {
-            return self.write(args, noted, keys);
+            return self.write(args, keys);
         }
         let Some(mut found) = self.what_matters(args, keys) else {
             return;
@@ -149,7 +168,7 @@ impl AtOnce {
             Keys::Many(_) => Keys::Many(found.0),
         };
         if let Some(keys) = self.join(args, matters, found) {
-            self.write(args, noted, keys);
+            self.write(args, keys);
         }
     }
 
@@ -205,8 +224,8 @@ impl AtOnce {
         (!others.is_empty()).then(|| Keys::Many(self.arrays.of_keys(others.into_iter())))
     }
 
-    /// Computes the clusters of these keys again. `noted` are all keys of the statement.
-    fn write(&self, args: &Args, noted: &[Noted], keys: Keys<'_>) {
+    /// Computes the clusters of these keys again.
+    fn write(&self, args: &Args, keys: Keys<'_>) {
         let (questions, parameter) = self.questions(keys);
         let inside = (self.claims).hold(|| found(&questions.inside, args, &[Some(parameter)]));
         let Some(inside) = inside else {
@@ -214,13 +233,28 @@ impl AtOnce {
         };
         let changes = self.changes();
         if has_row_security(self.kept.relation) {
-            let both = [Some(inside), Some(self.arrays.of_noted(noted))];
-            let hidden = (changes.hidden).first_row::<0>(args, &both, Sees::Latest);
-            if hidden.is_some() {
-                refuse_row_security(self.kept.relation).raise();
-            }
+            self.refuse_hidden(args, inside);
         }
         (changes.write).first_row::<0>(args, &[Some(inside)], Sees::Latest);
+    }
+
+    /// Raises an ERROR if one of the keys has an entry and a row that is hidden from the current user.
+    fn refuse_hidden(&self, args: &Args, keys: Value<'_>) {
+        let changes = self.changes();
+        let unseen = (changes.unseen).first_row(args, &[Some(keys)], Sees::Latest);
+        let Some([Some(unseen)]) = unseen else {
+            return;
+        };
+        // The owner sees whether there are such rows.
+        let relation = self.kept.relation;
+        let owner = OpenTable::new(relation).rel().owner();
+        let stored = {
+            let _owner = AsUser::switch(owner);
+            (changes.stored).first_row::<0>(args, &[Some(unseen)], Sees::Latest)
+        };
+        if stored.is_some() {
+            refuse_row_security(relation).raise();
+        }
     }
 
     /// Holds the clusters whose ids are the second array.
@@ -257,12 +291,13 @@ impl AtOnce {
             let texts = KeptQueries::new(&self.kept);
             let keys = self.arrays.array_type;
             let with_fingerprints = [keys, pg_sys::INT8ARRAYOID, keys];
-            let [join, leaving, leave, hidden, write] = SavedQuery::all(
+            let [join, leaving, leave, unseen, stored, write] = SavedQuery::all(
                 [
                     (&texts.join(), &[keys, keys][..]),
                     (&texts.find_leaving(), &with_fingerprints),
                     (&texts.leave(), &[keys]),
-                    (&texts.find_hidden(), &[keys, keys]),
+                    (&texts.find_unseen(), &[keys]),
+                    (&texts.find_stored(), &[keys]),
                     (&texts.write(), &[keys]),
                 ],
                 true,
@@ -271,7 +306,8 @@ impl AtOnce {
                 join,
                 leaving,
                 leave,
-                hidden,
+                unseen,
+                stored,
                 write,
             }
         })

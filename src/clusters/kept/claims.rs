@@ -8,9 +8,10 @@
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys::Oid;
 
+use super::kept_table::KeptTable;
 use crate::trigger::in_progress::{Claim, claim, ended, enter_all, place_number, table_number};
 use crate::trigger::scope::Scope;
-use simhash_pg::catalog::table::{self, Column};
+use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::catalog::table_name::{self, TableName};
 use simhash_pg::process::advisory_lock::{lock_until_commit, share_until_commit};
 use simhash_pg::process::error::Error;
@@ -31,6 +32,8 @@ pub struct Claims {
     pub scope: Scope,
     /// The table whose rows are clustered, and the table of clusters.
     tables: [Oid; 2],
+    /// The table of decisions.
+    decisions: Option<Oid>,
     /// Bits.
     radius: u32,
     /// None for a type of keys without a hash function: all clusters count as one.
@@ -38,17 +41,13 @@ pub struct Claims {
 }
 
 impl Claims {
-    pub fn new(
-        call: &TriggerCall<'_>,
-        options: &KeptOptions,
-        key: &Column,
-        scope: Scope,
-        tables: [Oid; 2],
-    ) -> Self {
-        refuse_others(call, options, tables[1]);
+    pub fn new(call: &TriggerCall<'_>, kept: &KeptTable, key: &Column, scope: Scope) -> Self {
+        let options = &kept.options;
+        refuse_others(call, options, kept.clusters);
         Self {
             scope,
-            tables,
+            tables: [kept.relation, kept.clusters],
+            decisions: kept.decisions,
             radius: options.radius,
             hash: TypeHash::for_column(key),
         }
@@ -108,8 +107,10 @@ impl Claims {
         }
     }
 
-    /// Keeps out those that write the whole table of clusters.
+    /// Keeps out those that write the whole table of clusters. A TRUNCATE of the decisions locks
+    /// these first, so they are locked first here too.
     fn share(&self) {
+        self.decisions.into_iter().for_each(OpenTable::lock);
         share_until_commit(self.tables[1], CLUSTERS);
     }
 

@@ -81,7 +81,8 @@ fn updates(
         return Some("UPDATE".to_owned());
     }
     let named = [&options.key, &options.fingerprint];
-    let unanswered: Vec<String> = (named.into_iter().chain(&options.within))
+    let columns = (named.into_iter().chain(&options.within)).chain(&options.text);
+    let unanswered: Vec<String> = columns
         .filter(|name| {
             table::column(call.relation(), name).is_some_and(|column| {
                 !triggers

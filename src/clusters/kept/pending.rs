@@ -132,7 +132,7 @@ pg_function! {
             let ended: Vec<_> = pending.extract_if(.., |of| of.depth >= depth).collect();
             (ended, pending.is_empty())
         });
-        let leaves = is_outermost && ended.len() == 1;
+        let leaves = is_outermost && ended.len() == 1 && !AtOnce::has_answered_meanwhile();
         let mut tables: Vec<PendingRows> = ended.into_iter().flat_map(|of| of.tables).collect();
         // All rows are entered before a cluster is held: a statement waits for others before that,
         // whatever the order of its rows.

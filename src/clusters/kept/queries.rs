@@ -204,9 +204,8 @@ impl KeptQueries {
         )
     }
 
-    /// Finds one of the keys `$1` that has an entry and no row that the current user sees, and is not
-    /// one of the noted keys `$2`.
-    pub fn find_hidden(&self) -> String {
+    /// Finds those of the keys `$1` that have an entry, and no row that the current user sees.
+    pub fn find_unseen(&self) -> String {
         let Self {
             clusters,
             rows,
@@ -215,12 +214,18 @@ impl KeptQueries {
             ..
         } = self;
         let is_given = equality.any_of("c.key", "$1");
-        let is_noted = equality.any_of("c.key", "$2");
         let has_key = equality.clause(&format!("r.{key}"), "c.key");
+        let cast = &self.cast;
         format!(
-            "SELECT FROM {clusters} AS c WHERE {is_given} AND NOT ({is_noted})
-            AND (SELECT true FROM {rows} AS r WHERE {has_key} LIMIT 1) IS NULL LIMIT 1"
+            "SELECT pg_catalog.array_agg(c.key{cast}) FROM {clusters} AS c WHERE {is_given}
+            AND (SELECT true FROM {rows} AS r WHERE {has_key} LIMIT 1) IS NULL"
         )
+    }
+
+    /// Tests whether a row has one of the keys `$1`.
+    pub fn find_stored(&self) -> String {
+        let has_key = self.equality.any_of(&format!("r.{}", self.key), "$1");
+        format!("SELECT FROM {} AS r WHERE {has_key} LIMIT 1", self.rows)
     }
 
     /// The keys of `$1`, each once.
@@ -243,7 +248,7 @@ impl KeptQueries {
     }
 
     /// The condition that row `r` is near `d`, of the columns `fp` and `scope_columns`.
-    fn is_near(&self) -> String {
+    pub(super) fn is_near(&self) -> String {
         let Self {
             fp,
             radius,
@@ -274,10 +279,18 @@ impl KeptQueries {
         let of_near = format!("FROM {clusters} AS c WHERE {is_near_key}");
         let is_old = equality.among("c.cluster_id", "c.cluster_id", &of_near);
         let decided = self.decisions.as_ref().map_or(String::new(), |decisions| {
-            ["a", "b"].into_iter().zip(["b", "a"]).map(|(side, other)| {
-                let is_noted = equality.among(&format!("n.{side}"), "key", "FROM noted");
-                format!(" UNION SELECT n.{other}{cast} FROM {decisions} AS n WHERE {is_noted} AND n.same")
-            }).collect()
+            let sides = ["a", "b"].into_iter().zip(["b", "a"]);
+            sides
+                .map(|(side, other)| {
+                    let is_noted = equality.among(&format!("n.{side}"), "key", "FROM noted");
+                    let is_other = equality.clause(&format!("r.{key}"), &format!("n.{other}"));
+                    format!(
+                        " UNION SELECT other.key FROM {decisions} AS n CROSS JOIN LATERAL (
+                            SELECT r.{key}{cast} AS key FROM {rows} AS r WHERE {is_other} LIMIT 1
+                        ) AS other WHERE {is_noted} AND n.same"
+                    )
+                })
+                .collect()
         });
         format!(
             "noted AS ({noted}), changed AS MATERIALIZED (
@@ -356,12 +369,13 @@ impl KeptQueries {
             "computed AS MATERIALIZED ({computed}), linked AS MATERIALIZED (
                 SELECT key, cluster_id FROM computed
                 UNION ALL
-                SELECT n.a{cast}, n.b{cast} FROM {decisions} AS n
+                SELECT d.simhash_key, other.key FROM {decisions} AS n
                 CROSS JOIN LATERAL (
-                    SELECT r.{fp}::pg_catalog.int8 AS fp{scope_columns} FROM {rows} AS r WHERE {is_a} LIMIT 1
+                    SELECT r.{key}{cast} AS simhash_key, r.{fp}::pg_catalog.int8 AS fp{scope_columns}
+                    FROM {rows} AS r WHERE {is_a} LIMIT 1
                 ) AS d
                 CROSS JOIN LATERAL (
-                    SELECT FROM {rows} AS r
+                    SELECT r.{key}{cast} AS key FROM {rows} AS r
                     WHERE {is_b} AND r.{fp}::pg_catalog.int8 IS NOT NULL{is_in_scope} LIMIT 1
                 ) AS other
                 WHERE n.same AND NOT ({is_itself}) AND d.fp IS NOT NULL{is_given}

@@ -7,6 +7,8 @@ use super::queries::KeptQueries;
 /// How many of the rows with one fingerprint are looked at for one that is in a cluster. More may be
 /// of other scopes, or not answered yet.
 const LOOKED_AT: u32 = 32;
+/// How many rows near a new version are looked at for clusters that it may join.
+const NEAR: u32 = 8;
 /// Up to this number of keys the short ways are tried: for many they cost what they save.
 pub const FEW: usize = 256;
 
@@ -69,12 +71,15 @@ impl KeptQueries {
 
     /// Finds those of the keys whose rows had the fingerprints of the array `$2` and have left their
     /// cluster whole: two equal rows are left in it, which connect what the row connected. `$3` are all
-    /// noted keys, and do not count. Finds the ids of these clusters too.
+    /// noted keys, and do not count. Finds the ids of these clusters too, and those of a few rows that are
+    /// near the rows now: what a row joins next is held together with what it leaves.
     pub fn find_leaving(&self) -> String {
         let Self {
             clusters,
             rows,
             key,
+            fp,
+            scope_columns,
             equality,
             cast,
             ..
@@ -86,6 +91,9 @@ impl KeptQueries {
         let is_place = equality.clause("place.id", "leaving.id");
         let is_other = format!("NOT ({})", equality.any_of(&format!("r.{key}"), "$3"));
         let is_equal = self.has_fingerprint("place.fp");
+        let has_key = equality.clause(&format!("r.{key}"), "gone.key");
+        let is_near_entry = equality.clause("c.key", "near.key");
+        let is_near = self.is_near();
         format!(
             "WITH leaving AS MATERIALIZED (
                 SELECT n.key{cast} AS key, n.fp, entry.id
@@ -103,9 +111,20 @@ impl KeptQueries {
                         ) AS entry LIMIT 2
                     ) AS two
                 ) AS counted WHERE counted.left_in_it OPERATOR(pg_catalog.=) 2
+            ), gone AS MATERIALIZED (
+                SELECT leaving.key, leaving.id FROM leaving
+                JOIN whole AS place ON {is_place} AND place.fp OPERATOR(pg_catalog.=) leaving.fp
             )
-            SELECT pg_catalog.array_agg(leaving.key), pg_catalog.array_agg(leaving.id)
-            FROM leaving JOIN whole AS place ON {is_place} AND place.fp OPERATOR(pg_catalog.=) leaving.fp"
+            SELECT pg_catalog.array_agg(gone.key), (SELECT pg_catalog.array_agg(held.id) FROM (
+                SELECT gone.id FROM gone
+                UNION SELECT COALESCE(entry.id, near.key) FROM gone CROSS JOIN LATERAL (
+                    SELECT r.{fp}::pg_catalog.int8 AS fp{scope_columns} FROM {rows} AS r WHERE {has_key} LIMIT 1
+                ) AS d CROSS JOIN LATERAL (
+                    SELECT r.{key}{cast} AS key FROM {rows} AS r WHERE {is_near} LIMIT {NEAR}
+                ) AS near LEFT JOIN LATERAL (
+                    SELECT c.cluster_id{cast} AS id FROM {clusters} AS c WHERE {is_near_entry} LIMIT 1
+                ) AS entry ON true
+            ) AS held) FROM gone"
         )
     }
 

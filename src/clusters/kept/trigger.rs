@@ -160,7 +160,8 @@ impl RowTrigger {
         if had.is_some()
             && let Some(key) = call.old_value(key)
         {
-            keys.push((key, bits(had), has.is_none() || !keeps_key));
+            let left = bits(had).filter(|_| call.old_version_is_of_others());
+            keys.push((key, left, has.is_none() || !keeps_key));
         }
         if has.is_some() && !keeps_key {
             let key = call.new_value(key).unwrap_or_else(|| self.null_key(call));
@@ -173,7 +174,8 @@ impl RowTrigger {
         self.add(call, keys, rows);
     }
 
-    /// Notes keys, each with the fingerprint that its row had, and whether no row has the key any more.
+    /// Notes keys, each with the fingerprint that its row had before this transaction, and whether no row
+    /// has the key any more.
     /// `rows` are compared with those of others in progress.
     fn add(
         &self,
@@ -268,6 +270,9 @@ fn notes(call: &TriggerCall<'_>, options: KeptOptions, relation: Oid) -> (Curren
         return (current, Notes::Stored(notes));
     }
     current.watch_types(&equality_types(key.storage.type_id));
+    kept.checked_by
+        .into_iter()
+        .for_each(|function| current.watch_function(function));
     // A decision has no scope.
     let within = match kept.options.table {
         None => &kept.options.within[..],
@@ -277,10 +282,9 @@ fn notes(call: &TriggerCall<'_>, options: KeptOptions, relation: Oid) -> (Curren
     scope.watch(&current);
     let arrays = KeyArrays::new(key.base_type()).unwrap_or_else(|| no_key_type(call, &key));
     let cluster_table = check.check(clusters);
-    let tables = [relation, clusters];
-    let claims = Claims::new(call, &kept.options, &key, scope, tables);
+    let claims = Claims::new(call, &kept, &key, scope);
     if kept.options.table.is_none() {
-        warn_of_missing(call, &kept.options, tables);
+        warn_of_missing(call, &kept.options, [relation, clusters]);
     }
     let at_once = AtOnce::new(kept, cluster_table, claims, arrays, !call.has_condition());
     (current, Notes::AtOnce(Rc::new(at_once)))
@@ -300,11 +304,14 @@ fn no_key_type(call: &TriggerCall<'_>, key: &Column) -> ! {
 fn check_rights(call: &TriggerCall<'_>, at_once: &AtOnce) {
     at_once.clusters.check_rights(call);
     let kept = &at_once.kept;
-    let is_everything = kept.options.within.is_empty();
-    let tables = [(kept.decisions, true), (Some(kept.relation), is_everything)];
-    for (table, _) in tables.into_iter().filter(|(_, needs_all)| *needs_all) {
-        if let Some(table) = table.filter(|table| has_row_security(*table)) {
-            call.raise(refuse_row_security(table));
-        }
+    if let Some(decisions) = kept.decisions.filter(|table| has_row_security(*table)) {
+        call.raise(refuse_row_security(decisions));
+    }
+    // Where not even the owner sees all rows, nobody can tell a hidden row from one that is gone.
+    if has_row_security(kept.relation)
+        && (kept.options.within.is_empty()
+            || OpenTable::new(kept.relation).rel().forces_row_security())
+    {
+        call.raise(refuse_row_security(kept.relation));
     }
 }

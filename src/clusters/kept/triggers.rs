@@ -12,14 +12,16 @@ use simhash_trigger::kept_options::{KeptOptions, parse};
 
 /// Finds the triggers of the extension that name a table of clusters; on a partitioned table only
 /// those that CREATE TRIGGER made, without their copies. Anybody may name any table, so a trigger
-/// does not count if the owner of its table may not write to the table of clusters.
+/// does not count if the owner of its table has not the rights of that of the table of clusters.
 const TRIGGERS: &str = "SELECT t.tgrelid::pg_catalog.oid, t.tgname::pg_catalog.text, t.tgargs, t.tgfoid::pg_catalog.oid
      FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p ON p.oid OPERATOR(pg_catalog.=) t.tgfoid
      JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) t.tgrelid
      JOIN pg_catalog.pg_depend AS d ON d.objid OPERATOR(pg_catalog.=) p.oid
      JOIN pg_catalog.pg_extension AS e ON e.oid OPERATOR(pg_catalog.=) d.refobjid
      WHERE t.tgparentid OPERATOR(pg_catalog.=) 0::pg_catalog.oid
-     AND pg_catalog.has_table_privilege(c.relowner, $1, 'INSERT')
+     AND pg_catalog.pg_has_role(c.relowner, (
+         SELECT k.relowner FROM pg_catalog.pg_class AS k WHERE k.oid OPERATOR(pg_catalog.=) $1
+     ), 'USAGE') AND d.deptype OPERATOR(pg_catalog.=) 'e'
      AND p.proname OPERATOR(pg_catalog.=) 'simhash_maintain_clusters'
      AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
      AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass::pg_catalog.oid

@@ -18,14 +18,25 @@ impl Current {
 
     /// Starts to watch some types too.
     pub fn watch_types(&self, types: &[pg_sys::Oid]) {
+        self.watch_rows(TYPES, types);
+    }
+
+    /// Starts to watch a function too.
+    pub fn watch_function(&self, function: pg_sys::Oid) {
+        self.watch_rows(FUNCTIONS, &[function]);
+    }
+
+    fn watch_rows(&self, cache: Cache, oids: &[pg_sys::Oid]) {
         let none = pg_sys::Datum::null();
-        let hash = |&type_id: &pg_sys::Oid| {
+        let row = |&oid: &pg_sys::Oid| {
             // SAFETY: the cache has one key.
-            unsafe { pg_sys::GetSysCacheHashValue(TYPES as i32, type_id.into(), none, none, none) }
+            let hash =
+                unsafe { pg_sys::GetSysCacheHashValue(cache as i32, oid.into(), none, none, none) };
+            (cache as i32, hash)
         };
         let entry = Watched {
             tables: Vec::new(),
-            types: types.iter().map(hash).collect(),
+            rows: oids.iter().map(row).collect(),
             current: Rc::downgrade(&self.0),
         };
         WATCHED.with_borrow_mut(|watched| {
@@ -39,12 +50,14 @@ impl Current {
 
 struct Watched {
     tables: Vec<pg_sys::Oid>,
-    /// The hash values of their rows in the system cache.
-    types: Vec<u32>,
+    /// Rows of system caches, as a cache and a hash value.
+    rows: Vec<(i32, u32)>,
     current: Weak<Cell<bool>>,
 }
 
-const TYPES: pg_sys::SysCacheIdentifier::Type = pg_sys::SysCacheIdentifier::TYPEOID;
+type Cache = pg_sys::SysCacheIdentifier::Type;
+const TYPES: Cache = pg_sys::SysCacheIdentifier::TYPEOID;
+const FUNCTIONS: Cache = pg_sys::SysCacheIdentifier::PROCOID;
 
 thread_local! {
     /// None before the first watch: the callback is not registered yet.
@@ -68,14 +81,16 @@ pub fn watch(tables: &[pg_sys::Oid]) -> Current {
                 ] {
                     pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(on_rename), none);
                 }
-                pg_sys::CacheRegisterSyscacheCallback(TYPES as i32, Some(on_type), none);
+                for cache in [TYPES, FUNCTIONS] {
+                    pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(on_row), none);
+                }
             }
             Vec::new()
         });
         list.retain(|w| w.current.strong_count() > 0);
         list.push(Watched {
             tables: tables.to_vec(),
-            types: Vec::new(),
+            rows: Vec::new(),
             current: Rc::downgrade(&current),
         });
     });
@@ -88,11 +103,11 @@ unsafe extern "C-unwind" fn on_change(_argument: pg_sys::Datum, table: pg_sys::O
     mark_outdated(|entry| table == pg_sys::Oid::INVALID || entry.tables.contains(&table));
 }
 
-/// Called by the server when a type was altered; zero means that any may have been. Every CREATE
-/// TABLE makes types, so only those that are named anywhere count.
+/// Called by the server when a type or a function was altered; zero means that any may have been.
+/// Every CREATE TABLE makes types, so only those that are named anywhere count.
 #[pg_guard]
-unsafe extern "C-unwind" fn on_type(_argument: pg_sys::Datum, _cache: i32, hash: u32) {
-    mark_outdated(|entry| hash == 0 || entry.types.contains(&hash));
+unsafe extern "C-unwind" fn on_row(_argument: pg_sys::Datum, cache: i32, hash: u32) {
+    mark_outdated(|entry| hash == 0 || entry.rows.contains(&(cache, hash)));
 }
 
 /// Called by the server when a schema, an operator or a collation was renamed, moved or dropped.

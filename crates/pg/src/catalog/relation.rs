@@ -45,6 +45,18 @@ impl<'a> Rel<'a> {
     }
 
     /// The type of its rows; INVALID of a relation without any, such as an index.
+    /// The owner.
+    pub fn owner(self) -> pg_sys::Oid {
+        // SAFETY: open, with its row of pg_class.
+        unsafe { (*(*self.raw()).rd_rel).relowner }
+    }
+
+    /// Returns whether row security applies to the owner too.
+    pub fn forces_row_security(self) -> bool {
+        // SAFETY: as above.
+        unsafe { (*(*self.raw()).rd_rel).relforcerowsecurity }
+    }
+
     pub fn row_type(self) -> pg_sys::Oid {
         self.class().reltype
     }

@@ -272,6 +272,12 @@ impl OpenTable {
         Self(unsafe { pg_sys::table_open(table, pg_sys::AccessShareLock as i32) })
     }
 
+    /// Keeps its lock until the transaction ends.
+    pub fn lock(table: Oid) {
+        // SAFETY: the server takes any OID, of a table that is gone too.
+        unsafe { pg_sys::LockRelationOid(table, pg_sys::AccessShareLock as i32) }
+    }
+
     pub fn rel(&self) -> Rel<'_> {
         // SAFETY: open until `drop`.
         unsafe { Rel::from_raw(self.0) }
