@@ -167,7 +167,7 @@ impl FlagState {
     fn was_compared(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) -> bool {
         let (table, memory) = (&self.table, self.memory);
         let updates = call.event() == Event::Update;
-        if table.searched != call.relation().oid() {
+        if table.rows_move {
             let content = || {
                 let text = table.columns.text.as_ref();
                 let text = text.and_then(|text| call.new_value(text));
