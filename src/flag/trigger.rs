@@ -128,6 +128,7 @@ impl FlagState {
         }
         let lost = self.has_lost_its_original(call);
         if self.was_compared(call, fingerprint) && !lost {
+            self.enter_renamed(call, fingerprint);
             return call.with(&changes);
         }
         let found = fingerprint.and_then(|fingerprint| {
