@@ -105,6 +105,20 @@ INSERT INTO pg_dist_shard VALUES ('doc', 102012, 't');
 CREATE TRIGGER keep AFTER INSERT ON doc_102012 FOR EACH ROW
 	EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp');
 SELECT store('doc_102012');
+-- The row that is there, within the distribution column; a function of two rows finds none of the shard's type.
+CREATE TABLE doc_102013 (LIKE doc INCLUDING GENERATED, PRIMARY KEY (tenant, id));
+CREATE INDEX ON doc_102013 USING simhash (tenant, fp);
+INSERT INTO pg_dist_shard VALUES ('doc', 102013, 't');
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON doc_102013 FOR EACH ROW
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=conflict', 'key=id', 'within=tenant');
+INSERT INTO doc_102013 (tenant, id, fp) VALUES (1, 1, 7), (2, 2, 7), (1, 3, 6) ON CONFLICT (tenant, id) DO NOTHING RETURNING tenant, id;
+INSERT INTO doc_102013 (tenant, id, fp) VALUES (2, 4, 6) ON CONFLICT (tenant, id) DO UPDATE SET dup = 0 RETURNING tenant, id, fp, dup;
+CREATE FUNCTION same_kind(a doc, b doc) RETURNS boolean RETURN true;
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT OR UPDATE ON doc_102013 FOR EACH ROW
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=conflict', 'key=id', 'within=tenant', 'checked_by=same_kind');
+INSERT INTO doc_102013 (tenant, id, fp) VALUES (1, 5, 7);
+DROP TABLE doc_102013;
+DELETE FROM pg_dist_shard WHERE shardid = 102013;
 
 -- The index of the distributed table is refused, that of a shard is not.
 SELECT rows FROM simhash_index_stats('doc_fp');

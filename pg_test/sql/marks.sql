@@ -71,6 +71,17 @@ SELECT id, duplicate_of FROM photo ORDER BY id;
 DELETE FROM photo WHERE id = 1;
 UPDATE photo SET duplicate_of = NULL WHERE duplicate_of = 1;
 SELECT id, duplicate_of FROM photo ORDER BY id;
+-- Where the changes of another server are applied, it has decided which row takes the place.
+ALTER TABLE photo ENABLE ALWAYS TRIGGER photo_duplicates;
+TRUNCATE photo;
+INSERT INTO photo VALUES (1, 0), (2, 0), (3, 0), (4, 0);
+UPDATE photo SET duplicate_of = NULL WHERE id = 4;
+SET session_replication_role = replica;
+DELETE FROM photo WHERE id = 1;
+UPDATE photo SET duplicate_of = NULL WHERE id = 2;
+UPDATE photo SET duplicate_of = 2 WHERE id = 3;
+RESET session_replication_role;
+SELECT id, duplicate_of FROM photo ORDER BY id;
 -- An original that is deleted and inserted stays one, near whatever it is.
 TRUNCATE photo;
 INSERT INTO photo VALUES (1, 0), (2, 3), (5, 0);

@@ -321,6 +321,13 @@ ok(starts_waiting($second, 'INSERT INTO race (id, fp) VALUES (2, 1) ON CONFLICT 
 $first->query_safe('COMMIT');
 finish_statement($second);
 is($node->safe_psql('postgres', 'SELECT id, fp, part FROM race ORDER BY id'), "1|-1|0\n2|1|0", 'mode=conflict: then the row is new');
+# One that gets another key is waited for, since the new row would be stored beside it, with its old key.
+$first->query_safe('BEGIN; UPDATE race SET id = 100 WHERE id = 2;');
+ok(starts_waiting($second, 'INSERT INTO race (id, fp) VALUES (3, 0) ON CONFLICT (id) DO UPDATE SET part = race.part + 1;'),
+	'mode=conflict: another key of the row that is near is waited for');
+$first->query_safe('COMMIT');
+finish_statement($second);
+is($node->safe_psql('postgres', 'SELECT id, fp, part FROM race ORDER BY id'), "1|-1|0\n100|1|1", 'mode=conflict: then its new key is taken');
 # In a transaction that keeps its snapshot a mark that is not true any more is an error to retry.
 fresh_table("$marks 'radius=3'");
 $first->query_safe(insert(1, 0) . insert(2, -1) . 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM race;');

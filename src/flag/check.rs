@@ -10,7 +10,7 @@ use pgrx::pg_sys::Oid;
 
 use simhash_pg::catalog::lookup::{function_result_type, function_schema, is_plain_function};
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
-use simhash_pg::catalog::table_name::TableName;
+use simhash_pg::catalog::written_name::WrittenName;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::flag_options::{Check, FlagOptions};
@@ -65,7 +65,7 @@ impl Checked {
 /// Returns the function of that name over two values of a type, as SQL text. A name without a schema is
 /// looked up in that of the extension, where `simhash_same` is, then in that of the table.
 fn found(call: &TriggerCall<'_>, searched: Oid, name: &str, operand: Oid) -> String {
-    let parsed = TableName::parse(name).unwrap_or_else(|| {
+    let parsed = WrittenName::parse(name).unwrap_or_else(|| {
         let message =
             format!("trigger argument \"checked_by\" must name a function, not \"{name}\"");
         call.raise(

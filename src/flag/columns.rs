@@ -1,7 +1,7 @@
 //! The columns that the arguments of a flagging trigger name. `flagged_table` and `search_query`
 //! read them. Each column exists in the table and has the type of its role.
 
-use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_PARAMETER_VALUE};
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
@@ -12,7 +12,7 @@ use simhash_fingerprint::options::json;
 use simhash_fingerprint::options::plan::{self, Field};
 use simhash_fingerprint::options::presets;
 use simhash_pg::catalog::indexes;
-use simhash_pg::catalog::table::{self, Column};
+use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::expression::jsonb_text;
@@ -58,6 +58,9 @@ impl Columns {
                 (name, column)
             })
             .collect();
+        if options.mode == Mode::Conflict {
+            check_conflict(call, searched, &key, &options.within);
+        }
         let typed = |name: &str, what: &str, types: &[Oid]| {
             seen(call, name, typed_column(call, name, what, types))
         };
@@ -202,12 +205,44 @@ fn key_names(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Ve
         );
     }
     if names.is_empty() && options.mode == Mode::Conflict {
-        refuse(
-            "\"mode=conflict\" needs a key",
-            "Add 'key=...' with the columns of ON CONFLICT: the table has no primary key.",
+        let hint = format!(
+            "Add 'key=...' with the columns of ON CONFLICT: the table has no primary key of up to \
+             {MOST_KEY} columns."
         );
+        refuse("\"mode=conflict\" needs a key", &hint);
     }
     names
+}
+
+/// Refuses a key in which two rows may be equal: a row that takes the key of a stored one would be stored
+/// beside it, and its own key would be lost.
+fn check_conflict(
+    call: &TriggerCall<'_>,
+    searched: Oid,
+    key: &[(String, Column)],
+    within: &[String],
+) {
+    let opened = OpenTable::new(searched);
+    let table = opened.rel();
+    if opened.has_inheritors() {
+        let message = format!("tables inherit from \"{}\"", table.name());
+        let hint = "\"mode=conflict\" needs keys that are unique in all of them. Partition the table, or \
+                    take another mode.";
+        call.raise(Error::new(ERRCODE_FEATURE_NOT_SUPPORTED, message).hint(hint));
+    }
+    // The stored row is equal to the new one in the columns of `within=`.
+    let names = key.iter().map(|(name, _)| name);
+    if !opened.are_unique(names.clone().chain(within)) {
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        let message = format!(
+            "\"mode=conflict\" needs a unique index on ({}) of \"{}\"",
+            names.join(", "),
+            table.name()
+        );
+        let hint = "An index counts if all its columns are in the key or in 'within=', and it has no WHERE \
+                    and is not deferrable.";
+        call.raise(Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message).hint(hint));
+    }
 }
 
 /// Returns the columns that the fingerprint is computed from, by their places in `columns`.

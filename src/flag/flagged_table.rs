@@ -34,6 +34,8 @@ pub struct FlaggedTable {
     pub origin: Oid,
     /// The table that is searched: the one on which `origin` was created.
     pub searched: Oid,
+    /// Whether an UPDATE can move a row from this table to another one that is searched, or back.
+    pub rows_move: bool,
     /// The name of the table that is searched, without its schema.
     pub name: String,
     pub columns: Columns,
@@ -115,6 +117,7 @@ impl FlaggedTable {
             options,
             origin,
             searched,
+            rows_move: searched != fired.oid() && table::is_partition(fired.oid()),
             name,
             columns,
         };

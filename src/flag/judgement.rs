@@ -7,6 +7,7 @@ use super::search_query::Among;
 use super::trigger::FlagState;
 use crate::trigger::call::missed_near_duplicate;
 use crate::trigger::in_progress::{Added, leave_out};
+use crate::trigger::scope::image;
 use simhash_pg::process::advisory_lock::keeps_its_snapshot;
 use simhash_pg::process::user::in_foreign_key;
 use simhash_pg::spi::saved_query::Sees;
@@ -25,11 +26,10 @@ impl FlagState {
         scope: &[Option<Value<'a>>],
         has_lost_its_original: bool,
     ) -> Option<NearDuplicate<'a>> {
-        let (table, columns) = (&self.table, &self.table.columns);
+        let table = &self.table;
         let updates = call.event() == Event::Update;
-        // Another transaction may take this row, as it was, for the original or for the stored row.
-        let may_be_named = columns.duplicate_of.is_some() || table.options.mode == Mode::Conflict;
-        let old = (updates && may_be_named).then(|| call.old_value(&columns.fingerprint));
+        let old =
+            (updates && self.may_be_named()).then(|| call.old_value(&table.columns.fingerprint));
         let added = self.enter(call, fingerprint, old.flatten());
         // An edit is never lost.
         if updates && table.options.mode == Mode::Skip {
@@ -90,6 +90,28 @@ impl FlagState {
         }
     }
 
+    /// Returns whether another transaction may take a stored row, as it was, for the original or for the
+    /// row that is there.
+    fn may_be_named(&self) -> bool {
+        self.table.columns.duplicate_of.is_some() || self.table.options.mode == Mode::Conflict
+    }
+
+    /// Enters a row that is not judged, but gets another key: another transaction may be about to name it
+    /// by the old one.
+    pub fn enter_renamed(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) {
+        let is_renamed = || {
+            (self.table.columns.key.iter())
+                .any(|(_, key)| image(call.old_value(key)) != image(call.new_value(key)))
+        };
+        if let Some(fingerprint) = fingerprint
+            && call.event() == Event::Update
+            && self.may_be_named()
+            && is_renamed()
+        {
+            self.enter(call, fingerprint, None);
+        }
+    }
+
     /// Enters a fingerprint in the scope of the new row, and the old one if it is given, among the rows in
     /// progress, and waits for those that are near.
     fn enter(
@@ -144,9 +166,7 @@ impl FlagState {
             .collect();
         matches!(self.table.options.mode, Mode::Skip | Mode::Conflict)
             && call.event() == Event::Insert
-            && key.is_some_and(|key| {
-                !key.is_empty() && (search.by_key(&key).is_some() || search.was_stored(&key))
-            })
+            && key.is_some_and(|key| !key.is_empty() && search.is_stored(&key))
     }
 
     /// Returns the key of the new row, for messages.

@@ -102,10 +102,11 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         self.first(SearchTarget::ByKey, key, Sees::Usual)
     }
 
-    /// Returns whether there was a row with a key when the statement began, which may have deleted it
-    /// since.
-    pub fn was_stored(&self, key: &[Value<'_>]) -> bool {
-        (self.first(SearchTarget::ByKey, key, Sees::Before)).is_some()
+    /// Returns whether the row with a key is stored, or was when the statement began, which may have
+    /// deleted it since.
+    pub fn is_stored(&self, key: &[Value<'_>]) -> bool {
+        let sees = |sees| self.first(SearchTarget::Stored, key, sees).is_some();
+        sees(Sees::Usual) || sees(Sees::Before)
     }
 
     /// Returns whether a row is marked as a duplicate of the new one, whatever the snapshot shows.

@@ -31,13 +31,16 @@ pub enum SearchTarget {
     /// The row with the key that the last parameters give, whatever else it is: the planner should
     /// look up the key, and not read the copies of a text.
     ByKey,
-    /// The same row, if it is in the scope of the new one and passes a function that checks rows.
+    /// The row that the new one would be an edit of: the row with the key that the last parameters give, in
+    /// the scope of the new one unless the key is unique by itself.
+    Stored,
+    /// The row with that key, if it is in the scope of the new one and passes a function that checks rows.
     ByKeyChecked,
     /// A row that is marked as a duplicate of the one with the new row's key.
     MarkedAsItsDuplicate,
 }
 
-const TARGETS: usize = 6;
+const TARGETS: usize = 7;
 
 /// Which columns a query reads. Queries for an updated row, which is not a duplicate of its own old
 /// version, read system columns, which privileges on the named columns do not cover. Marks are read
@@ -145,6 +148,8 @@ pub struct QueryBuilder {
     fingerprint: String,
     radius: u32,
     key: Vec<KeyColumn>,
+    /// Whether no two rows have one key.
+    unique_key: bool,
     /// The conditions of every query but those on keys, each after AND.
     conditions: String,
     /// The conditions of the scope, and of a function that checks rows, each after AND.
@@ -206,17 +211,20 @@ impl QueryBuilder {
             .collect();
         let mut types = vec![pg_sys::INT8OID];
         types.extend(key.iter().map(|key| key.type_id));
+        let opened = OpenTable::new(searched);
         let mut search = Self {
             searched,
             table: format!("{} AS t", table::qualified_name(searched)?),
             fingerprint: format!("t.{}::pg_catalog.int8", quoted(&options.fingerprint)),
             radius: options.radius,
             key,
+            unique_key: !opened.has_inheritors()
+                && opened.are_unique(columns.key.iter().map(|(name, _)| name)),
             conditions: String::new(),
             scope: String::new(),
             check: String::new(),
             types,
-            marks: marks(searched, options, columns),
+            marks: marks(&opened, options, columns),
             least_key_first: has_copies,
         };
         // The row with the key of the new one is the row itself, as INSERT ... ON CONFLICT proposes
@@ -294,10 +302,14 @@ impl QueryBuilder {
                 }
                 found
             }
-            SearchTarget::ByKey | SearchTarget::ByKeyChecked if self.key.is_empty() => {
+            SearchTarget::ByKey | SearchTarget::Stored | SearchTarget::ByKeyChecked
+                if self.key.is_empty() =>
+            {
                 "false".to_owned()
             }
             SearchTarget::ByKey => self.has_key(last),
+            SearchTarget::Stored if self.unique_key => self.has_key(last),
+            SearchTarget::Stored => self.has_key(last) + &self.scope,
             SearchTarget::ByKeyChecked => self.has_key(last) + &self.scope + &self.check,
             SearchTarget::MarkedAsItsDuplicate => {
                 (self.is_marked_as_its_duplicate()).unwrap_or_else(|| "false".to_owned())
@@ -306,7 +318,7 @@ impl QueryBuilder {
         match target {
             SearchTarget::Any | SearchTarget::MarkedAsItsDuplicate => {}
             SearchTarget::Within | SearchTarget::WithinNotNull => types.push(pg_sys::INT4OID),
-            SearchTarget::ByKey | SearchTarget::ByKeyChecked => {
+            SearchTarget::ByKey | SearchTarget::Stored | SearchTarget::ByKeyChecked => {
                 types.extend(self.key.iter().map(|key| key.type_id))
             }
         }
@@ -330,8 +342,7 @@ impl QueryBuilder {
 /// The row that a mark names cannot be looked up where the key is not unique, since it does not
 /// identify the row; and where no index serves, or only that of a parent, since that would read
 /// whole tables.
-fn marks(searched: Oid, options: &FlagOptions, columns: &Columns) -> Marks {
-    let opened = OpenTable::new(searched);
+fn marks(opened: &OpenTable, options: &FlagOptions, columns: &Columns) -> Marks {
     // A partition has the columns at other positions.
     let number = |name: &String| Some(table::column(opened.rel(), name)?.number());
     let named = [&options.duplicate_of, &options.flag];

@@ -33,7 +33,7 @@ use simhash_pg::catalog::table::{self, Column};
 use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::MemoryContext;
-use simhash_pg::process::user::in_foreign_key;
+use simhash_pg::process::user::{in_foreign_key, is_replica};
 use simhash_pg::sql::call_site;
 use simhash_pg::sql::expression::RowExpression;
 use simhash_pg::sql::fmgr::{Args, pg_function};
@@ -128,6 +128,7 @@ impl FlagState {
         }
         let lost = self.has_lost_its_original(call);
         if self.was_compared(call, fingerprint) && !lost {
+            self.enter_renamed(call, fingerprint);
             return call.with(&changes);
         }
         let found = fingerprint.and_then(|fingerprint| {
@@ -167,7 +168,7 @@ impl FlagState {
     fn was_compared(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) -> bool {
         let (table, memory) = (&self.table, self.memory);
         let updates = call.event() == Event::Update;
-        if table.searched != call.relation().oid() {
+        if table.rows_move {
             let content = || {
                 let text = table.columns.text.as_ref();
                 let text = text.and_then(|text| call.new_value(text));
@@ -191,12 +192,12 @@ impl FlagState {
     }
 
     /// Returns whether an UPDATE clears a mark since the row that it named is gone, or a foreign key
-    /// says so with ON DELETE SET NULL.
+    /// says so with ON DELETE SET NULL. Where changes of another server are applied, that one has decided.
     fn has_lost_its_original(&self, call: &TriggerCall<'_>) -> bool {
         let Some(duplicate_of) = &self.table.columns.duplicate_of else {
             return false;
         };
-        if call.event() != Event::Update {
+        if call.event() != Event::Update || is_replica() {
             return false;
         }
         let mark = call.old_value(duplicate_of);

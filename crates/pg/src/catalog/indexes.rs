@@ -113,6 +113,17 @@ impl OpenTable {
             .map(|index| index.immediate)
             .reduce(|all, immediate| all && immediate)
     }
+
+    /// Returns whether no two rows can have the same values in the columns of these names: an index of
+    /// them, or of some of them, checks each row when it is stored, as ON CONFLICT requires.
+    pub fn are_unique<'n>(&self, names: impl Iterator<Item = &'n String>) -> bool {
+        let number = |name: &String| Some(column(self.rel(), name)?.number());
+        let columns: Vec<i16> = names.filter_map(number).collect();
+        self.indexes().any(|index| {
+            let is_within = || index.keys.iter().all(|key| columns.contains(key));
+            index.unique && index.immediate && !index.partial && is_within()
+        })
+    }
 }
 
 impl OpenTable {

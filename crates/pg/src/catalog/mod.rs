@@ -1,6 +1,6 @@
 //! What the catalogs say of an open [`relation`], of a [`table`] and its columns, of its
-//! [`indexes`], of a [`table_name`] that a user wrote, of functions, operators and types
-//! ([`lookup`]) and of what the user may do ([`privilege`]); [`invalidation`] tells when that
+//! [`indexes`], of a name that a user wrote ([`written_name`], [`table_name`]), of functions, operators
+//! and types ([`lookup`]) and of what the user may do ([`privilege`]); [`invalidation`] tells when that
 //! changed. [`citus`] reads the catalogs of that extension. What must not live here: queries.
 
 pub mod citus;
@@ -11,3 +11,4 @@ pub mod privilege;
 pub mod relation;
 pub mod table;
 pub mod table_name;
+pub mod written_name;

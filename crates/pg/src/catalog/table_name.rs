@@ -1,89 +1,49 @@
-//! The name of a table or a function as users write it in SQL. The search_path does not matter when it
-//! is looked up.
+//! The name of a table as users write it in SQL, and names as messages and SQL text have them. The
+//! search_path does not matter when it is looked up.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::lookup::function_in;
 use super::table::{name, schema_name};
+use super::written_name::WrittenName;
 use crate::process::encoding::{name_from_utf8, name_to_utf8};
 
-/// `name` or `schema.name`, quoted where SQL quotes.
-pub struct TableName {
-    schema: Option<CString>,
-    table: CString,
-}
+/// `table` or `schema.table`, quoted where SQL quotes.
+pub struct TableName(WrittenName);
 
 impl TableName {
     /// Reads a name; None when the text is not such a name.
     pub fn parse(text: &str) -> Option<Self> {
-        let text = CString::new(name_from_utf8(text).into_owned()).ok()?;
-        // SAFETY: the copy is the server's to write to; on success the list has pointers to the
-        // parts, zero-terminated strings inside of the copy.
-        let mut parts: Vec<CString> = unsafe {
-            let mut list = std::ptr::null_mut();
-            let copy = pg_sys::pstrdup(text.as_ptr());
-            if !pg_sys::SplitIdentifierString(copy, b'.' as c_char, &mut list) {
-                return None;
-            }
-            let count = list.as_ref().map_or(0, |list| list.length);
-            (0..count)
-                .map(|i| CStr::from_ptr(pg_sys::list_nth(list, i).cast()).to_owned())
-                .collect()
-        };
-        let table = parts.pop()?;
-        let schema = parts.pop();
-        parts.is_empty().then_some(Self { schema, table })
+        WrittenName::parse(text).map(Self)
     }
 
     /// Looks the table up; a name without a schema in the schema of `neighbour`. None when it does
     /// not exist. An ERROR when the current user lacks USAGE on the schema that is named.
     pub fn find(&self, neighbour: Oid) -> Option<Oid> {
-        // SAFETY: catalog look-ups with zero-terminated names; no schema has an invalid OID.
+        // SAFETY: catalog look-ups with a zero-terminated name; no schema has an invalid OID.
         let found = unsafe {
-            let schema = match &self.schema {
-                Some(schema) => pg_sys::LookupExplicitNamespace(schema.as_ptr(), true),
-                None => pg_sys::get_rel_namespace(neighbour),
-            };
-            pg_sys::get_relname_relid(self.table.as_ptr(), schema)
+            let schema =
+                (self.0.named_schema()).unwrap_or_else(|| pg_sys::get_rel_namespace(neighbour));
+            pg_sys::get_relname_relid(self.0.name.as_ptr(), schema)
         };
         (found != Oid::INVALID).then_some(found)
     }
 
-    /// Looks up a function of these argument types, and returns it with its name as SQL text; a name
-    /// without a schema in these schemas, one after the other. None when it does not exist. An ERROR when
-    /// the current user lacks USAGE on the schema that is named.
-    pub fn find_function(&self, schemas: &[Oid], arguments: &[Oid]) -> Option<(Oid, String)> {
-        let named = self.schema.as_ref().map(|schema| {
-            // SAFETY: a catalog look-up with a zero-terminated name.
-            unsafe { pg_sys::LookupExplicitNamespace(schema.as_ptr(), true) }
-        });
-        let schemas = named.as_ref().map_or(schemas, std::slice::from_ref);
-        schemas.iter().find_map(|&schema| {
-            let function = function_in(schema, &self.table, arguments)?;
-            let schema = identifier(&schema_name(schema)?);
-            Some((
-                function,
-                format!("{schema}.{}", identifier(&text(&self.table))),
-            ))
-        })
-    }
-
     /// The name with its schema, for messages.
     pub fn shown(&self, neighbour: Oid) -> String {
-        format!("{}.{}", self.schema_name(neighbour), text(&self.table))
+        format!("{}.{}", self.schema_name(neighbour), text(&self.0.name))
     }
 
     /// The name with its schema, as SQL text.
     pub fn sql(&self, neighbour: Oid) -> String {
         let schema = identifier(&self.schema_name(neighbour));
-        format!("{schema}.{}", identifier(&text(&self.table)))
+        format!("{schema}.{}", identifier(&text(&self.0.name)))
     }
 
     fn schema_name(&self, neighbour: Oid) -> String {
-        match &self.schema {
+        match &self.0.schema {
             Some(schema) => text(schema),
             None => schema_of(neighbour),
         }
@@ -124,6 +84,6 @@ fn schema_of(table: Oid) -> String {
     schema_name(unsafe { pg_sys::get_rel_namespace(table) }).unwrap_or_default()
 }
 
-fn text(name: &CStr) -> String {
+pub(super) fn text(name: &CStr) -> String {
     name_to_utf8(name.to_bytes()).into_owned()
 }

@@ -1,4 +1,5 @@
-//! The current user, whose rights count, and a switch to another one for a while.
+//! The current user, whose rights count, a switch to another one for a while, and whether the server itself
+//! changes rows.
 
 use pgrx::pg_sys;
 
@@ -48,4 +49,11 @@ impl Drop for AsUser {
 pub fn in_foreign_key() -> bool {
     // SAFETY: reads a variable of the backend. Only the queries of foreign keys set it.
     unsafe { pg_sys::InNoForceRLSOperation() }
+}
+
+/// Returns whether the session applies what was done elsewhere, as the worker of a subscription: no foreign
+/// key changes rows then.
+pub fn is_replica() -> bool {
+    // SAFETY: reads a variable of the backend.
+    unsafe { pg_sys::SessionReplicationRole == pg_sys::SESSION_REPLICATION_ROLE_REPLICA as i32 }
 }

@@ -1,0 +1,64 @@
+//! A name as users write it in SQL, with or without its schema: of a table ([`super::table_name`]) or of
+//! a function. The search_path does not matter when it is looked up.
+
+use std::ffi::{CStr, CString, c_char};
+
+use pgrx::pg_sys;
+use pgrx::pg_sys::Oid;
+
+use super::lookup::function_in;
+use super::table::schema_name;
+use super::table_name::{identifier, text};
+use crate::process::encoding::name_from_utf8;
+
+/// `name` or `schema.name`, quoted where SQL quotes.
+pub struct WrittenName {
+    pub(super) schema: Option<CString>,
+    pub(super) name: CString,
+}
+
+impl WrittenName {
+    /// Reads a name; None when the text is not such a name.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = CString::new(name_from_utf8(text).into_owned()).ok()?;
+        // SAFETY: the copy is the server's to write to; on success the list has pointers to the
+        // parts, zero-terminated strings inside of the copy.
+        let mut parts: Vec<CString> = unsafe {
+            let mut list = std::ptr::null_mut();
+            let copy = pg_sys::pstrdup(text.as_ptr());
+            if !pg_sys::SplitIdentifierString(copy, b'.' as c_char, &mut list) {
+                return None;
+            }
+            let count = list.as_ref().map_or(0, |list| list.length);
+            (0..count)
+                .map(|i| CStr::from_ptr(pg_sys::list_nth(list, i).cast()).to_owned())
+                .collect()
+        };
+        let name = parts.pop()?;
+        let schema = parts.pop();
+        parts.is_empty().then_some(Self { schema, name })
+    }
+
+    /// The schema that it names; None when it names none, an invalid OID when there is no such schema. An
+    /// ERROR when the current user lacks USAGE on it.
+    pub(super) fn named_schema(&self) -> Option<Oid> {
+        self.schema.as_ref().map(|schema| {
+            // SAFETY: a catalog look-up with a zero-terminated name.
+            unsafe { pg_sys::LookupExplicitNamespace(schema.as_ptr(), true) }
+        })
+    }
+
+    /// Looks up a function of these argument types, and returns it with its name as SQL text; a name
+    /// without a schema in these schemas, one after the other. None when it does not exist. An ERROR when
+    /// the current user lacks USAGE on the schema that is named.
+    pub fn find_function(&self, schemas: &[Oid], arguments: &[Oid]) -> Option<(Oid, String)> {
+        let named = self.named_schema();
+        let schemas = named.as_ref().map_or(schemas, std::slice::from_ref);
+        schemas.iter().find_map(|&schema| {
+            let function = function_in(schema, &self.name, arguments)?;
+            let schema = identifier(&schema_name(schema)?);
+            let name = identifier(&text(&self.name));
+            Some((function, format!("{schema}.{name}")))
+        })
+    }
+}
