@@ -9,7 +9,7 @@ use pgrx::pg_sys::Oid;
 
 use simhash_pg::catalog::lookup::function_schema;
 use simhash_pg::catalog::table::{self, OpenTable};
-use simhash_pg::catalog::table_name::TableName;
+use simhash_pg::catalog::table_name::{TableName, WrittenName};
 use simhash_pg::process::error::Error;
 use simhash_trigger::kept_options::KeptOptions;
 
@@ -97,7 +97,8 @@ fn find_function(
         true => pg_sys::TEXTOID,
         false => OpenTable::new(relation).rel().row_type(),
     };
-    let found = TableName::parse(name).and_then(|name| name.find_function(schemas, &[operand; 2]));
+    let found =
+        WrittenName::parse(name).and_then(|name| name.find_function(schemas, &[operand; 2]));
     found.map(|(function, _)| function).ok_or_else(|| {
         let operand = table::type_name(operand);
         let message = format!("function {name}({operand}, {operand}) does not exist");
