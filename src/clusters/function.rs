@@ -79,18 +79,18 @@ fn clusters(
     let rows = RowsOut::begin(args);
     let mut sources: [SourceTable; 1] = SourceTable::from_arguments(args, name, keyed);
     let order = sources[0].order();
-    let different =
-        (kept.decisions).and_then(|table| DifferentKeys::read(table, &sources[0], kept.keys));
-    let keys = kept.keys.map(|keys| {
-        sources[0].restrict_to_keys(&order);
+    let keys = kept.keys.and_then(|keys| {
         let items: Vec<_> = keys.array().items.into_iter().flatten().collect();
         order.array(items.into_iter())
     });
+    let different = kept.decisions.and_then(|table| DifferentKeys::read(table, &sources[0], keys));
+    if keys.is_some() {
+        sources[0].restrict_to_keys(&order);
+    }
     // Position of the radius, which method, text, min_jaccard, within and checked_by follow.
     let radius_at = first_argument_after::<1>(keyed);
     let radius = radius(args.get::<i32>(radius_at), name);
     let within = ScopeColumns::from_arguments(args, radius_at + 4, name, &sources);
-    let keys = keys.flatten();
     let within = match keys {
         Some(keys) => within.with_parameter(keys),
         None => within,

@@ -47,13 +47,17 @@
 //! **Two short ways** ([`answer`]), so that one more copy costs the same beside a million. A row that
 //! arrives beside an equal row which is in a cluster and not noted joins that cluster: the rows near it
 //! are the same. A row that leaves two equal rows behind, which are in its cluster and not noted, takes
-//! nothing apart: they connect what it connected. No short way is taken where a function or a person
+//! nothing apart: they connect what it connected. That is true of the fingerprint by which its entry was
+//! made: of a row that another transaction has stored, in a statement inside of which no other has
+//! answered rows. No short way is taken where a function or a person
 //! judges, nor where a trigger has a condition, since rows without a note may not be answered then.
 //!
 //! **Deadlocks.** A transaction enters the rows of a statement at once, and waits for a cluster without
 //! holding any that it wants beside it. What it has entered in earlier statements it keeps. So two
 //! transactions deadlock if they change near rows, or the same clusters, in opposite order, by several
-//! statements. Unlike rows are in no cluster, and never wait.
+//! statements. A row that leaves by the short way holds what it leaves and what a few rows near it are
+//! in; one that joins still others, and a statement of more than 65,536 rows or of several kept tables,
+//! can deadlock too. Unlike rows are in no cluster, and never wait.
 //!
 //! **Changes of everything.** A refresh and a TRUNCATE change entries of clusters that they do not hold.
 //! They take an advisory lock of the table of clusters alone, which each transaction of a trigger shares
