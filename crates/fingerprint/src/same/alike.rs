@@ -9,6 +9,8 @@ use unicode_normalization::UnicodeNormalization;
 pub enum Likeness {
     /// Another spelling, an abbreviation.
     Spelling,
+    /// An abbreviation without a point.
+    Short,
     /// What a scan makes of a word.
     Scan,
     Typing,
@@ -26,22 +28,33 @@ pub struct Word<'t> {
     /// No part of it is a digit or a sign.
     is_plain: bool,
     spelling: String,
+    /// A bit for each letter that forms of the word begin with: those that are alike share one.
+    begins: u64,
 }
 
 impl<'t> Word<'t> {
     pub fn new(text: &'t str, token: &'t Token) -> Self {
         let is_sign = |c: char| c.is_ascii_digit() || c == '+' || c == '#';
         let is_plain = token.kind == Kind::Word && !text.contains(is_sign);
+        let spelling = match is_plain {
+            true => spelling(text),
+            false => String::new(),
+        };
+        // The first two letters may change places.
+        let letters = text.chars().take(2).chain(spelling.chars().take(2));
+        let begins = match text.starts_with(is_syllable) {
+            true => u64::MAX,
+            false => letters
+                .chain(strokes(text).take(1))
+                .fold(0, |bits, c| bits | 1 << (c as u32 % u64::BITS)),
+        };
         Self {
             text,
             token,
             entry: lists().entry(text),
             is_plain,
-            spelling: if is_plain {
-                spelling(text)
-            } else {
-                String::new()
-            },
+            spelling,
+            begins,
         }
     }
 
@@ -60,7 +73,7 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
         return Likeness::Spelling;
     }
     let kinds = [a.token.kind, b.token.kind];
-    if kinds.contains(&Kind::Symbol) || kinds.contains(&Kind::Character) {
+    if a.begins & b.begins == 0 || kinds.contains(&Kind::Symbol) || kinds.contains(&Kind::Character) {
         return Likeness::Unlike;
     }
     if kinds == [Kind::Number; 2] && is_padded(a.text, b.text) {
@@ -84,7 +97,10 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
         false => (b, a),
     };
     let likeness = if is_abbreviation((short.text, short.token, long.text)) {
-        Likeness::Spelling
+        match short.token.dot {
+            true => Likeness::Spelling,
+            false => Likeness::Short,
+        }
     } else if is_typing_error(a.text, b.text) || is_typing_error(&a.spelling, &b.spelling) {
         Likeness::Typing
     } else {
@@ -246,6 +262,11 @@ fn is_abbreviation((short, of_short, long): (&str, &Token, &str)) -> bool {
     short.chars().all(|c| rest.any(|other| other == c))
 }
 
+/// Whether a character is a syllable of Korean.
+fn is_syllable(c: char) -> bool {
+    ('가'..='힣').contains(&c)
+}
+
 /// Whether a word of four letters and more is another with an error, or of eight and more with two.
 fn is_typing_error(a: &str, b: &str) -> bool {
     let begin = |word: &str| {
@@ -254,7 +275,7 @@ fn is_typing_error(a: &str, b: &str) -> bool {
     };
     let ([a0, a1], [b0, b1]) = (begin(a), begin(b));
     // Jamo of a syllable take part one by one.
-    let is_hangul = a0.is_some_and(|c| ('가'..='힣').contains(&c));
+    let is_hangul = a0.is_some_and(is_syllable);
     if !is_hangul && (a0 != b0 && a0 != b1 && a1 != b0 || a.len().abs_diff(b.len()) > 2 * 4) {
         return false;
     }

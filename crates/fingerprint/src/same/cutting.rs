@@ -277,6 +277,9 @@ impl<'t> Reader<'t> {
                     self.end_sentence();
                 }
             }
+            ':' if behind == ':' || self.in_front == ':' => {
+                self.joins |= self.in_front.is_ascii_alphanumeric()
+            }
             ':' => {
                 self.tokens.marks.colons += 1;
                 self.end_clause();

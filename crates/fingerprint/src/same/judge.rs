@@ -3,6 +3,7 @@
 use super::alike::Likeness;
 use super::hunks::{Hunk, hunks, middle, numbered, passages};
 use super::lists::{Classes, lists};
+use super::nature::describes_itself;
 use super::order::is_rotated;
 use super::pairing::{Pairing, pair};
 use super::shape::{Shape, VERY_LONG};
@@ -118,8 +119,9 @@ pub fn judge(
             .try_reserve(4)
             .map_err(|_| Error::OutOfMemory)?;
         judge.hunk(hunk);
-        if judge.is_decided && wanted == Wanted::Verdict {
-            return Ok(judge.findings);
+        let is_decided = judge.is_decided || judge.tally.exceeded(shape).next().is_some();
+        if is_decided && wanted == Wanted::Verdict {
+            break;
         }
     }
     judge.tally.settle(a, b, shape, &mut judge.findings);
@@ -151,6 +153,8 @@ pub struct Judge<'t> {
     pub is_only: bool,
     /// Equal words in front of the stretch that is judged, and behind it.
     pub around: [usize; 2],
+    /// The last words that one text alone has, and whether it is the first one.
+    pub last_added: Option<(Hunk, bool, &'t str)>,
     /// Names that stand for each other in the salutations.
     pub addressed: Vec<(String, String)>,
     findings: Vec<Finding>,
@@ -169,6 +173,7 @@ impl<'t> Judge<'t> {
             has_fewer_fields: shape.is_record && (only_in_a || only_in_b),
             is_only: hunks.len() == 1,
             around: [0; 2],
+            last_added: None,
             addressed: Vec::new(),
             findings: Vec::new(),
             is_decided: false,
@@ -242,9 +247,18 @@ impl<'t> Judge<'t> {
                 _ => Kind::Spelling,
             };
             self.tally.likeness(likeness);
-            self.found(kind, i..i + 1, j..j + 1, false);
+            self.found(kind, i..i + 1, j..j + 1, self.is_other_name(i, j, likeness));
         }
         (rest_a, rest_b)
+    }
+
+    /// Whether words that are nearly one name two things, as in the entries of a catalogue.
+    fn is_other_name(&self, i: usize, j: usize, likeness: Likeness) -> bool {
+        let is_listed = |word| lists().entry(word).is_some();
+        matches!(likeness, Likeness::Typing | Likeness::Short)
+            && !is_listed(self.a.word(i))
+            && !is_listed(self.b.word(j))
+            && (describes_itself(self.a, &(i..i + 1)) || describes_itself(self.b, &(j..j + 1)))
     }
 
     /// Without articles and the like.

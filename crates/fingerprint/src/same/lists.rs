@@ -62,6 +62,7 @@ pub struct Lists {
     pub negation_not: Phrases,
     pub greeting_parts: Phrases,
     pub addressee_parts: Phrases,
+    pub heading_parts: Phrases,
     pub item_parts: Phrases,
     pub decisions: Phrases,
     pub numerals_han_not: Vec<String>,
@@ -72,8 +73,9 @@ pub struct Lists {
     pub abbreviations: Vec<(String, String)>,
     place_endings: HashSet<char>,
     rating_symbols: HashSet<char>,
-    deciding_characters: HashSet<char>,
-    surnames: HashSet<char>,
+    /// A bit for each group in which a character is. One for another of the same group makes another
+    /// thing.
+    deciding_characters: HashMap<char, u128>,
     numerals_han: HashSet<char>,
     page_words: HashSet<String>,
 }
@@ -120,6 +122,13 @@ impl Lists {
                 words.entry(word).or_default().opposites.push(line as u16);
             }
         }
+        let mut deciding_characters: HashMap<char, u128> = HashMap::new();
+        let others = [list!("surnames"), list!("numerals_han")].map(fold);
+        for (n, group) in folded(list!("deciding_characters")).chain(others).enumerate() {
+            for c in group.chars() {
+                *deciding_characters.entry(c).or_default() |= 1 << n;
+            }
+        }
         let by_hash = |(word, entry): (String, Entry)| (city64(word.as_bytes()), (word, entry));
         Self {
             words: words.into_iter().map(by_hash).collect(),
@@ -128,6 +137,7 @@ impl Lists {
             greeting_parts: Phrases::new(list!("greeting_parts")),
             addressee_parts: Phrases::new(list!("addressee_parts")),
             decisions: Phrases::new(list!("decisions")),
+            heading_parts: Phrases::new(list!("heading_parts")),
             item_parts: Phrases::new(list!("item_parts")),
             numerals_han_not: folded(list!("numerals_han_not")).collect(),
             negating_prefixes: folded(list!("negating_prefixes")).collect(),
@@ -139,8 +149,7 @@ impl Lists {
                 .collect(),
             place_endings: characters(list!("place_endings")),
             rating_symbols: characters(list!("rating_symbols")),
-            deciding_characters: characters(list!("deciding_characters")),
-            surnames: characters(list!("surnames")),
+            deciding_characters,
             numerals_han: characters(list!("numerals_han")),
             page_words: folded(list!("page_words")).collect(),
         }
@@ -167,15 +176,10 @@ impl Lists {
         matches!((self.entry(a), self.entry(b)), (Some(a), Some(b)) if a.is_opposite(b))
     }
 
-    /// Whether one character for another makes another thing, not an error: both are of a list.
+    /// Whether one character for another makes another thing, not an error: both are of a group.
     pub fn characters_decide(&self, a: char, b: char) -> bool {
-        [
-            &self.deciding_characters,
-            &self.surnames,
-            &self.numerals_han,
-        ]
-        .iter()
-        .any(|list| list.contains(&a) && list.contains(&b))
+        let groups = |c| self.deciding_characters.get(&c).copied().unwrap_or_default();
+        groups(a) & groups(b) != 0
     }
 
     pub fn is_numeral_han(&self, c: char) -> bool {

@@ -31,6 +31,7 @@ mod replaced;
 mod sentences;
 mod shape;
 mod spelling;
+mod subsequence;
 mod tally;
 #[cfg(test)]
 mod tests;

@@ -46,7 +46,8 @@ impl Judge<'_> {
 
     /// Judges a passage that is too long for its words to be paired.
     pub fn rewritten(&mut self, hunk: &Hunk) {
-        let is_tolerated = self.shape.words >= VERY_LONG
+        let is_tolerated = self.shape.is_long
+            && self.shape.words >= VERY_LONG
             && !describes_itself(self.a, &hunk.a)
             && !describes_itself(self.b, &hunk.b);
         if is_tolerated {

@@ -1,11 +1,16 @@
-//! Two texts with the sentences that both have taken out: their order does not decide.
+//! Two texts with the sentences that both have taken out, and those that are much alike in one order:
+//! the order of sentences does not decide. [`super`] asks where something else does.
 
+use super::hunks::reserved;
 use super::judge::{Finding, Kind, Wanted, judge};
 use super::shape::Shape;
 use super::tokens::Tokens;
 use crate::error::Error;
 use std::collections::HashMap;
 use std::ops::Range;
+
+/// Which share of the pairs of words of a sentence another one has that is much alike.
+const ALIKE_SHARE: f64 = 0.5;
 
 /// What differs between the sentences that only one text has; None when none of those that differ
 /// stands elsewhere in the other text.
@@ -27,7 +32,7 @@ pub fn in_any_order(
     for sentence in &in_a {
         *left.entry(a.joined(sentence)).or_default() += 1;
     }
-    let rest_of_b: Vec<_> = in_b
+    let mut rest_of_b: Vec<_> = in_b
         .iter()
         .filter(|sentence| !take(&mut left, b.joined(sentence)))
         .cloned()
@@ -40,7 +45,8 @@ pub fn in_any_order(
         .cloned()
         .collect();
     rest_of_a.reverse();
-    if rest_of_a.len() == in_a.len() {
+    let is_turned = shape.is_long && put_in_order(a, &rest_of_a, b, &mut rest_of_b)?;
+    if rest_of_a.len() == in_a.len() && !is_turned {
         return Ok(None);
     }
     let (words_of_a, words_of_b) = (words(&rest_of_a), words(&rest_of_b));
@@ -106,6 +112,67 @@ fn sentences(text: &Tokens, words: Range<usize>) -> Result<Vec<Range<usize>>, Er
         }
     }
     Ok(sentences)
+}
+
+/// Puts the sentences of the second text in the order of those of the first one that are much alike; one
+/// that is like none stays behind the one in front of it. Returns whether any has moved.
+fn put_in_order(
+    a: &Tokens,
+    of_a: &[Range<usize>],
+    b: &Tokens,
+    of_b: &mut [Range<usize>],
+) -> Result<bool, Error> {
+    if of_a.len() < 2 || of_b.len() < 2 {
+        return Ok(false);
+    }
+    let owners = owners(a, of_a)?;
+    let mut votes = reserved(of_a.len())?;
+    votes.resize(of_a.len(), 0);
+    let mut places = reserved(of_b.len())?;
+    for sentence in &*of_b {
+        let voters = || pairs(b, sentence).filter_map(|pair| owners.get(pair).copied().flatten());
+        let mut best = (0, 0);
+        for n in voters() {
+            votes[n as usize] += 1;
+            best = best.max((votes[n as usize], n));
+        }
+        voters().for_each(|n| votes[n as usize] = 0);
+        let is_alike = f64::from(best.0) >= ALIKE_SHARE * sentence.len() as f64;
+        places.push(match is_alike {
+            true => best.1,
+            false => places.last().copied().unwrap_or_default(),
+        });
+    }
+    let is_turned = !places.is_sorted();
+    let mut order: Vec<(u32, Range<usize>)> = places.into_iter().zip(of_b.to_vec()).collect();
+    order.sort_by_key(|(place, _)| *place);
+    for (sentence, (_, other)) in of_b.iter_mut().zip(order) {
+        *sentence = other;
+    }
+    Ok(is_turned)
+}
+
+/// The sentence that has two words in a row, if it is the only one.
+fn owners<'t>(
+    text: &'t Tokens,
+    sentences: &[Range<usize>],
+) -> Result<HashMap<&'t str, Option<u32>>, Error> {
+    let mut owners = HashMap::new();
+    for (n, sentence) in sentences.iter().enumerate() {
+        owners
+            .try_reserve(sentence.len())
+            .map_err(|_| Error::OutOfMemory)?;
+        for pair in pairs(text, sentence) {
+            let owner = owners.entry(pair).or_insert(Some(n as u32));
+            *owner = owner.filter(|other| *other == n as u32);
+        }
+    }
+    Ok(owners)
+}
+
+/// Two words in a row, each time.
+fn pairs<'t>(text: &'t Tokens, sentence: &Range<usize>) -> impl Iterator<Item = &'t str> {
+    (sentence.start + 1..sentence.end).map(|i| text.joined(&(i - 1..i + 1)))
 }
 
 /// Takes one of the sentences that are left.
