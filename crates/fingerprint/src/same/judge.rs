@@ -84,6 +84,18 @@ pub enum Wanted {
     All,
 }
 
+/// What differs, and how many words both texts have in different orders.
+pub struct Judged {
+    pub findings: Vec<Finding>,
+    pub moved: usize,
+}
+
+impl Judged {
+    pub fn decides(&self) -> bool {
+        self.findings.iter().any(|finding| finding.decides)
+    }
+}
+
 /// Judges all words that differ.
 pub fn judge(
     a: &Tokens,
@@ -91,19 +103,25 @@ pub fn judge(
     shape: &Shape,
     wanted: Wanted,
     pause: &mut dyn FnMut(),
-) -> Result<Vec<Finding>, Error> {
+) -> Result<Judged, Error> {
     let middle = middle(a, b);
     let numbered = numbered(a, b, &middle, pause)?;
     let whole = finding(Kind::Word, middle.a.clone(), middle.b.clone(), true);
     let others = middle.a.len().min(middle.b.len()) - numbered.common;
     let is_unlike = others > FEW_OTHERS && shape.weight(others) > UNLIKE_SHARE * shape.words;
     if is_unlike && wanted == Wanted::Verdict {
-        return Ok(vec![whole]);
+        return Ok(Judged {
+            findings: vec![whole],
+            moved: numbered.common,
+        });
     }
     let mut hunks = hunks(&middle, &numbered, pause)?;
+    let differ: usize = hunks.iter().map(|hunk| hunk.a.len()).sum();
+    let moved = numbered.common + differ - middle.a.len();
     if !shape.by_characters && is_rotated(a, b, &middle) {
         let order = |hunk: &Hunk| finding(Kind::Order, hunk.a.clone(), hunk.b.clone(), false);
-        return Ok(hunks.iter().map(order).collect());
+        let findings = hunks.iter().map(order).collect();
+        return Ok(Judged { findings, moved });
     }
     if shape.by_characters && shape.words >= VERY_LONG {
         hunks = passages(hunks);
@@ -128,7 +146,10 @@ pub fn judge(
     if is_unlike && !judge.findings.iter().any(|finding| finding.decides) {
         judge.findings.push(whole);
     }
-    Ok(judge.findings)
+    Ok(Judged {
+        findings: judge.findings,
+        moved,
+    })
 }
 
 pub fn finding(kind: Kind, a: Range<usize>, b: Range<usize>, decides: bool) -> Finding {

@@ -151,13 +151,13 @@ fn verdict(
     pause: &mut dyn FnMut(),
 ) -> Result<Vec<Finding>, Error> {
     let shape = Shape::of(a, b);
-    let findings = judge(a, b, &shape, wanted, pause)?;
-    if !findings.iter().any(|finding| finding.decides) {
-        return Ok(findings);
+    let judged = judge(a, b, &shape, wanted, pause)?;
+    if !judged.decides() {
+        return Ok(judged.findings);
     }
-    match sentences::in_any_order(a, b, &shape, wanted, pause)? {
-        Some(findings) if !findings.iter().any(|finding| finding.decides) => Ok(findings),
-        _ => Ok(findings),
+    match sentences::in_any_order(a, b, &shape, judged.moved, wanted, pause)? {
+        Some(findings) => Ok(findings),
+        None => Ok(judged.findings),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::lists::{Classes, lists};
 use super::tokens::{Kind as Sort, Tokens};
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// Words by which a stretch is moved at most, of a heading and of a sentence up to a difference.
@@ -136,7 +137,8 @@ pub fn repeats(text: &Tokens, words: &[usize], other: &Tokens) -> bool {
         return false;
     }
     let most = other.len().min(MOST_REPEATED);
-    let is_repeated = |i: &usize| (0..most).any(|j| other.word(j) == text.word(*i));
+    let others: HashSet<&str> = (0..most).map(|j| other.word(j)).collect();
+    let is_repeated = |i: &usize| others.contains(text.word(*i));
     let (repeated, new): (Vec<usize>, Vec<usize>) = words.iter().partition(|i| is_repeated(i));
     let begin = lists().heading_parts.at_begin(text.joined(&cover(words)));
     let share = match begin {

@@ -6,24 +6,26 @@ use super::judge::{Finding, Kind, Wanted, judge};
 use super::shape::Shape;
 use super::tokens::Tokens;
 use crate::error::Error;
+use crate::hash::city64;
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// Which share of the pairs of words of a sentence another one has that is much alike.
 const ALIKE_SHARE: f64 = 0.5;
 
-/// What differs between the sentences that only one text has; None when none of those that differ
-/// stands elsewhere in the other text.
+/// What differs between the sentences that only one text has, if nothing of it decides. `moved` words
+/// stand elsewhere in the other text: fewer than half of a sentence are by chance.
 pub fn in_any_order(
     a: &Tokens,
     b: &Tokens,
     shape: &Shape,
+    moved: usize,
     wanted: Wanted,
     pause: &mut dyn FnMut(),
 ) -> Result<Option<Vec<Finding>>, Error> {
     let (middle_of_a, middle_of_b) = middles(a, b);
     let (in_a, in_b) = (sentences(a, middle_of_a)?, sentences(b, middle_of_b)?);
-    if in_a.len() < 2 || in_b.len() < 2 {
+    if in_a.len() < 2 || in_b.len() < 2 || !may_be_moved(moved, &in_a) {
         return Ok(None);
     }
     let mut left: HashMap<&str, usize> = HashMap::new();
@@ -45,7 +47,9 @@ pub fn in_any_order(
         .cloned()
         .collect();
     rest_of_a.reverse();
-    let is_turned = shape.is_long && put_in_order(a, &rest_of_a, b, &mut rest_of_b)?;
+    let is_turned = shape.is_long
+        && may_be_moved(moved, &rest_of_a)
+        && put_in_order(a, &rest_of_a, b, &mut rest_of_b)?;
     if rest_of_a.len() == in_a.len() && !is_turned {
         return Ok(None);
     }
@@ -54,8 +58,12 @@ pub fn in_any_order(
         a.picked(words_of_a.iter().copied()),
         b.picked(words_of_b.iter().copied()),
     );
+    let judged = judge(&only_a, &only_b, shape, wanted, pause)?;
+    if judged.decides() {
+        return Ok(None);
+    }
     let mut findings = Vec::new();
-    for finding in judge(&only_a, &only_b, shape, wanted, pause)? {
+    for finding in judged.findings {
         // Places in the sentences that are left, back to places in the texts.
         findings.push(Finding {
             a: back(&finding.a, &words_of_a),
@@ -114,6 +122,12 @@ fn sentences(text: &Tokens, words: Range<usize>) -> Result<Vec<Range<usize>>, Er
     Ok(sentences)
 }
 
+/// Whether so many words may be those of a sentence.
+fn may_be_moved(moved: usize, sentences: &[Range<usize>]) -> bool {
+    let shortest = sentences.iter().map(Range::len).min();
+    shortest.is_some_and(|words| 2 * moved >= words)
+}
+
 /// Puts the sentences of the second text in the order of those of the first one that are much alike; one
 /// that is like none stays behind the one in front of it. Returns whether any has moved.
 fn put_in_order(
@@ -125,18 +139,17 @@ fn put_in_order(
     if of_a.len() < 2 || of_b.len() < 2 {
         return Ok(false);
     }
-    let owners = owners(a, of_a)?;
+    let owners = Owners::new(a, of_a)?;
     let mut votes = reserved(of_a.len())?;
     votes.resize(of_a.len(), 0);
     let mut places = reserved(of_b.len())?;
     for sentence in &*of_b {
-        let voters = || pairs(b, sentence).filter_map(|pair| owners.get(pair).copied().flatten());
         let mut best = (0, 0);
-        for n in voters() {
+        for n in owners.of(b, sentence) {
             votes[n as usize] += 1;
             best = best.max((votes[n as usize], n));
         }
-        voters().for_each(|n| votes[n as usize] = 0);
+        owners.of(b, sentence).for_each(|n| votes[n as usize] = 0);
         let is_alike = f64::from(best.0) >= ALIKE_SHARE * sentence.len() as f64;
         places.push(match is_alike {
             true => best.1,
@@ -152,27 +165,48 @@ fn put_in_order(
     Ok(is_turned)
 }
 
-/// The sentence that has two words in a row, if it is the only one.
-fn owners<'t>(
-    text: &'t Tokens,
-    sentences: &[Range<usize>],
-) -> Result<HashMap<&'t str, Option<u32>>, Error> {
-    let mut owners = HashMap::new();
-    for (n, sentence) in sentences.iter().enumerate() {
-        owners
-            .try_reserve(sentence.len())
-            .map_err(|_| Error::OutOfMemory)?;
-        for pair in pairs(text, sentence) {
-            let owner = owners.entry(pair).or_insert(Some(n as u32));
-            *owner = owner.filter(|other| *other == n as u32);
-        }
-    }
-    Ok(owners)
-}
+/// Which sentence has two words in a row, if it is the only one. Pairs of words may share a place, which
+/// costs a vote: so no text makes it slow.
+struct Owners(Vec<u32>);
 
-/// Two words in a row, each time.
-fn pairs<'t>(text: &'t Tokens, sentence: &Range<usize>) -> impl Iterator<Item = &'t str> {
-    (sentence.start + 1..sentence.end).map(|i| text.joined(&(i - 1..i + 1)))
+const NOBODY: u32 = u32::MAX;
+const SEVERAL: u32 = NOBODY - 1;
+
+/// Places for each word.
+const PLACES: usize = 8;
+
+impl Owners {
+    fn new(text: &Tokens, sentences: &[Range<usize>]) -> Result<Self, Error> {
+        let words: usize = sentences.iter().map(Range::len).sum();
+        let places = (PLACES * words).next_power_of_two();
+        let mut owners = Self(reserved(places)?);
+        owners.0.resize(places, NOBODY);
+        for (n, sentence) in sentences.iter().enumerate() {
+            for i in sentence.start + 1..sentence.end {
+                let place = owners.place(text, i);
+                let owner = &mut owners.0[place];
+                *owner = match *owner {
+                    NOBODY => n as u32,
+                    other if other == n as u32 => other,
+                    _ => SEVERAL,
+                };
+            }
+        }
+        Ok(owners)
+    }
+
+    /// The owners of the pairs of words of a sentence.
+    fn of(&self, text: &Tokens, sentence: &Range<usize>) -> impl Iterator<Item = u32> {
+        let owner = move |i| self.0[self.place(text, i)];
+        (sentence.start + 1..sentence.end)
+            .map(owner)
+            .filter(|owner| *owner < SEVERAL)
+    }
+
+    /// The place of a word with the one in front of it.
+    fn place(&self, text: &Tokens, i: usize) -> usize {
+        city64(text.joined(&(i - 1..i + 1)).as_bytes()) as usize & (self.0.len() - 1)
+    }
 }
 
 /// Takes one of the sentences that are left.
