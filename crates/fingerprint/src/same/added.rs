@@ -119,6 +119,9 @@ impl<'t> Judge<'t> {
             self.tally.symbols[usize::from(addition.in_a)] = true;
             return (Kind::Symbol, rates && !self.has_fewer_fields);
         }
+        if self.is_only && self.weight(rest.len()) >= SENTENCE && addition.is_quoted() {
+            return (Kind::Doubled, false);
+        }
         if describes_itself(text, words) || !self.has_fewer_fields && is_item(text, rest) {
             return (Kind::Added, true);
         }
@@ -153,11 +156,10 @@ impl<'t> Judge<'t> {
         {
             return Some(Kind::Greeting);
         }
-        let may_be_heading = words.start == 0
-            && (self.shape.is_long || self.is_only || is_bounded(text, words));
         if self.weight(rest.len()) >= SENTENCE
-            && (may_be_heading && repeats(text, rest, addition.other)
-                || self.is_only && addition.is_quoted())
+            && words.start == 0
+            && (self.shape.is_long || self.is_only || is_bounded(text, words))
+            && repeats(text, rest, addition.other)
         {
             return Some(Kind::Doubled);
         }

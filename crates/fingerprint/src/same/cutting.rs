@@ -289,7 +289,7 @@ impl<'t> Reader<'t> {
                 self.tokens.marks.commas += 1;
                 self.end_clause();
             }
-            '-' | '_' => self.joins = self.in_front.is_ascii_alphanumeric(),
+            '-' | '_' | '/' => self.joins = self.in_front.is_ascii_alphanumeric(),
             '\n' => {
                 if behind == '\n' {
                     self.end_sentence();

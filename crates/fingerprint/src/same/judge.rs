@@ -3,7 +3,7 @@
 use super::alike::Likeness;
 use super::hunks::{Hunk, hunks, middle, numbered, passages};
 use super::lists::{Classes, lists};
-use super::nature::describes_itself;
+use super::nature::{NAME, describes_itself};
 use super::order::is_rotated;
 use super::pairing::{Pairing, pair};
 use super::shape::{Shape, VERY_LONG};
@@ -76,6 +76,8 @@ const UNLIKE_SHARE: f64 = 0.6;
 /// Words around a difference that may be part of a negation with it.
 const AROUND: usize = 6;
 
+const VOWELS: [char; 5] = ['a', 'e', 'i', 'o', 'u'];
+
 /// What the caller needs.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Wanted {
@@ -118,7 +120,7 @@ pub fn judge(
     let mut hunks = hunks(&middle, &numbered, pause)?;
     let differ: usize = hunks.iter().map(|hunk| hunk.a.len()).sum();
     let moved = numbered.common + differ - middle.a.len();
-    if !shape.by_characters && is_rotated(a, b, &middle) {
+    if !shape.by_characters && others == 0 && is_rotated(a, b, &middle) {
         let order = |hunk: &Hunk| finding(Kind::Order, hunk.a.clone(), hunk.b.clone(), false);
         let findings = hunks.iter().map(order).collect();
         return Ok(Judged { findings, moved });
@@ -273,12 +275,18 @@ impl<'t> Judge<'t> {
         (rest_a, rest_b)
     }
 
-    /// Whether words that are nearly one name two things, as in the entries of a catalogue.
+    /// Whether words that are nearly one name two things where the entry of a catalogue says what it is:
+    /// with other ends, without a vowel, or with the name of the thing in them.
     fn is_other_name(&self, i: usize, j: usize, likeness: Likeness) -> bool {
+        let (x, y, thing) = (self.a.word(i), self.b.word(j), self.a.word(0));
+        let is_name = |word: &str| {
+            word.is_ascii() && !word.contains(VOWELS) || thing.len() >= NAME && word.contains(thing)
+        };
         let is_listed = |word| lists().entry(word).is_some();
         matches!(likeness, Likeness::Typing | Likeness::Short)
-            && !is_listed(self.a.word(i))
-            && !is_listed(self.b.word(j))
+            && (x.chars().last() != y.chars().last() || is_name(x) || is_name(y))
+            && !is_listed(x)
+            && !is_listed(y)
             && (describes_itself(self.a, &(i..i + 1)) || describes_itself(self.b, &(j..j + 1)))
     }
 

@@ -54,12 +54,18 @@ impl Entry {
     }
 }
 
+const OUTLINES: usize = 1 << 15;
+
 /// All lists, in folded form.
 pub struct Lists {
     /// By CityHash64, of which no two words have one.
     words: HashMap<u64, (String, Entry), BuildHasherDefault<Hashed>>,
+    /// A bit for each of them, which says of most others that they are not there.
+    outlines: Vec<u64>,
     pub negation_parts: Phrases,
     pub negation_not: Phrases,
+    /// Characters of which one is written for another by mistake, and one negates.
+    negation_errors: Vec<String>,
     pub greeting_parts: Phrases,
     pub addressee_parts: Phrases,
     pub heading_parts: Phrases,
@@ -129,11 +135,18 @@ impl Lists {
                 *deciding_characters.entry(c).or_default() |= 1 << n;
             }
         }
+        let mut outlines = vec![0; OUTLINES / u64::BITS as usize];
+        for word in words.keys() {
+            let outline = outline(word);
+            outlines[outline / 64] |= 1 << (outline % 64);
+        }
         let by_hash = |(word, entry): (String, Entry)| (city64(word.as_bytes()), (word, entry));
         Self {
             words: words.into_iter().map(by_hash).collect(),
+            outlines,
             negation_parts: Phrases::new(list!("negation_parts")),
             negation_not: Phrases::new(list!("negation_not")),
+            negation_errors: folded(list!("negation_errors")).collect(),
             greeting_parts: Phrases::new(list!("greeting_parts")),
             addressee_parts: Phrases::new(list!("addressee_parts")),
             decisions: Phrases::new(list!("decisions")),
@@ -161,6 +174,10 @@ impl Lists {
     }
 
     pub fn entry(&self, word: &str) -> Option<&Entry> {
+        let outline = outline(word);
+        if self.outlines[outline / 64] >> (outline % 64) & 1 == 0 {
+            return None;
+        }
         let found = self.words.get(&city64(word.as_bytes()));
         found
             .filter(|(known, _)| known == word)
@@ -180,6 +197,12 @@ impl Lists {
     pub fn characters_decide(&self, a: char, b: char) -> bool {
         let groups = |c| self.deciding_characters.get(&c).copied().unwrap_or_default();
         groups(a) & groups(b) != 0
+    }
+
+    /// Whether one character is written for another that negates, by mistake.
+    pub fn is_negation_error(&self, a: &str, b: &str) -> bool {
+        let mut groups = self.negation_errors.iter();
+        groups.any(|group| group.contains(a) && group.contains(b))
     }
 
     pub fn is_numeral_han(&self, c: char) -> bool {
@@ -211,6 +234,15 @@ impl Lists {
                 None => parameter == name,
             })
     }
+}
+
+/// A number that few words share: of the length and three bytes.
+fn outline(word: &str) -> usize {
+    let bytes = word.as_bytes();
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or_default();
+    let last = bytes.len().saturating_sub(1);
+    let parts = [byte(0), byte(last / 2), byte(last), bytes.len() as u8];
+    (u32::from_le_bytes(parts).wrapping_mul(0x9e37_79b1) >> (u32::BITS - OUTLINES.ilog2())) as usize
 }
 
 fn folded(list: &'static str) -> impl Iterator<Item = String> {

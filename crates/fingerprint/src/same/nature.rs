@@ -16,7 +16,7 @@ const NAMED_HEADING_SHARE: f64 = 0.4;
 const MOST_REPEATED: usize = 4096;
 
 /// Letters of a name that a catalogue begins with, and words of a sentence at its end.
-const NAME: usize = 5;
+pub const NAME: usize = 5;
 
 /// What numerals of Chinese count, as far as it decides.
 const UNITS: [char; 12] = [

@@ -143,14 +143,18 @@ fn put_in_order(
     let mut votes = reserved(of_a.len())?;
     votes.resize(of_a.len(), 0);
     let mut places = reserved(of_b.len())?;
+    let mut voters: Vec<u32> = Vec::new();
     for sentence in &*of_b {
+        voters.clear();
+        voters.extend(owners.of(b, sentence));
         let mut best = (0, 0);
-        for n in owners.of(b, sentence) {
-            votes[n as usize] += 1;
-            best = best.max((votes[n as usize], n));
+        for n in &voters {
+            votes[*n as usize] += 1;
+            best = best.max((votes[*n as usize], *n));
         }
-        owners.of(b, sentence).for_each(|n| votes[n as usize] = 0);
-        let is_alike = f64::from(best.0) >= ALIKE_SHARE * sentence.len() as f64;
+        voters.iter().for_each(|n| votes[*n as usize] = 0);
+        let shorter = sentence.len().min(of_a[best.1 as usize].len());
+        let is_alike = f64::from(best.0) >= ALIKE_SHARE * shorter as f64;
         places.push(match is_alike {
             true => best.1,
             false => places.last().copied().unwrap_or_default(),
