@@ -227,9 +227,13 @@ impl Addition<'_> {
         self.rest.iter().all(|i| is(self.text.at(*i)))
     }
 
-    /// Whether the words are whole clauses; where the other text begins, one begins.
+    /// Whether the words are a clause more, or the end of one and the begin of the next; where the other
+    /// text begins, one begins.
     fn is_bounded(&self) -> bool {
-        is_bounded(self.text, &self.words) || self.words.start == 0 && self.gap.end == 0
+        let mut inner = self.words.start..self.words.end.saturating_sub(1);
+        is_bounded(self.text, &self.words)
+            || self.words.start == 0 && self.gap.end == 0
+            || inner.any(|i| self.text.at(i).ends_clause)
     }
 
     /// Whether the words are whole clauses that the other text has too.

@@ -284,7 +284,10 @@ impl<'t> Judge<'t> {
         };
         let is_listed = |word| lists().entry(word).is_some();
         matches!(likeness, Likeness::Typing | Likeness::Short)
-            && (x.chars().last() != y.chars().last() || is_name(x) || is_name(y))
+            && (likeness == Likeness::Short
+                || x.chars().last() != y.chars().last()
+                || is_name(x)
+                || is_name(y))
             && !is_listed(x)
             && !is_listed(y)
             && (describes_itself(self.a, &(i..i + 1)) || describes_itself(self.b, &(j..j + 1)))
