@@ -57,6 +57,11 @@ impl<'t> Reader<'t> {
             self.in_front = 'x';
             return;
         }
+        if is_han(c) && !self.may_begin_item {
+            self.push(begin..begin + c.len_utf8(), Kind::Character);
+            (self.at, self.in_front) = (begin + c.len_utf8(), '中');
+            return;
+        }
         let behind = self.text[self.at + c.len_utf8()..]
             .chars()
             .next()

@@ -4,7 +4,6 @@
 use super::subsequence::between_common;
 use super::tokens::Tokens;
 use crate::error::Error;
-use crate::hash::city64;
 use crate::similarity::diff::alignment::align_numbers;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -184,7 +183,7 @@ impl<'t> Numbers<'t> {
 
     fn among_few(&mut self, word: &'t str) -> u32 {
         let last = self.slots.len() - 1;
-        let mut at = city64(word.as_bytes()) as usize & last;
+        let mut at = quick_hash(word) & last;
         loop {
             match self.slots[at].checked_sub(1) {
                 None => {
@@ -197,6 +196,15 @@ impl<'t> Numbers<'t> {
             }
         }
     }
+}
+
+fn quick_hash(word: &str) -> usize {
+    let of_bytes = |hash: u64, bytes: &[u8]| {
+        let mut eight = [0; 8];
+        eight[..bytes.len()].copy_from_slice(bytes);
+        (hash.rotate_left(5) ^ u64::from_le_bytes(eight)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    };
+    (word.as_bytes().chunks(8).fold(0, of_bytes) >> 32) as usize
 }
 
 /// Room for numbers.

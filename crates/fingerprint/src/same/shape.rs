@@ -60,10 +60,12 @@ impl Shape {
 
 /// Whether a text says somewhere what thing it is about: this package, the library contains.
 fn is_entry(text: &Tokens) -> bool {
-    let has = |i: usize, class| lists().classes(text.word(i)).has(class);
-    (1..text.len()).any(|i| {
-        has(i, Classes::ITEM) && has(i - 1, Classes::THIS)
-            || has(i, Classes::HOLDS) && has(i - 1, Classes::ITEM)
+    let mut last = Classes::default();
+    (0..text.len()).any(|i| {
+        let classes = lists().classes(text.word(i));
+        let in_front = std::mem::replace(&mut last, classes);
+        classes.has(Classes::ITEM) && in_front.has(Classes::THIS)
+            || classes.has(Classes::HOLDS) && in_front.has(Classes::ITEM)
     })
 }
 
