@@ -101,7 +101,10 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
             true => Likeness::Spelling,
             false => Likeness::Short,
         }
-    } else if is_typing_error(a.text, b.text) || is_typing_error(&a.spelling, &b.spelling) {
+    } else if is_typing_error(a.text, b.text)
+        || (a.text, b.text) != (&*a.spelling, &*b.spelling)
+            && is_typing_error(&a.spelling, &b.spelling)
+    {
         Likeness::Typing
     } else {
         return Likeness::Unlike;
@@ -249,13 +252,16 @@ fn is_negated(a: &str, b: &str) -> bool {
 /// Whether a word is short for another: its letters are in it in order, and a point or its length
 /// says that it is.
 fn is_abbreviation((short, of_short, long): (&str, &Token, &str)) -> bool {
+    if short.chars().next() != long.chars().next() {
+        return false;
+    }
     let letters = short.chars().count();
     let all = long.chars().count();
     let has_ends = (2..=4).contains(&letters)
         && all >= 2 * letters
         && short.chars().next_back() == long.chars().next_back();
     let may_be = of_short.dot && (letters <= 6 || long.starts_with(short)) || has_ends;
-    if !may_be || all <= letters || short.chars().next() != long.chars().next() {
+    if !may_be || all <= letters {
         return false;
     }
     let mut rest = long.chars();
@@ -276,7 +282,11 @@ fn is_typing_error(a: &str, b: &str) -> bool {
     let ([a0, a1], [b0, b1]) = (begin(a), begin(b));
     // Jamo of a syllable take part one by one.
     let is_hangul = a0.is_some_and(is_syllable);
-    if !is_hangul && (a0 != b0 && a0 != b1 && a1 != b0 || a.len().abs_diff(b.len()) > 2 * 4) {
+    let most_more = if a.is_ascii() && b.is_ascii() { 2 } else { 2 * 4 };
+    let may_be = a.len().min(b.len()) >= 3
+        && a.len().abs_diff(b.len()) <= most_more
+        && (a0 == b0 || a0 == b1 || a1 == b0);
+    if !is_hangul && !may_be {
         return false;
     }
     let count = |word: &str| word.chars().take(MOST_LETTERS).count();

@@ -150,7 +150,7 @@ impl<'t> Numbers<'t> {
         }
         Ok(Self {
             slots,
-            words: Vec::new(),
+            words: Vec::with_capacity(words.min(FEW)),
             many: HashMap::new(),
             count: 0,
         })
@@ -198,11 +198,13 @@ impl<'t> Numbers<'t> {
     }
 }
 
-fn quick_hash(word: &str) -> usize {
+/// A hash for which texts can be made.
+pub fn quick_hash(word: &str) -> usize {
     let of_bytes = |hash: u64, bytes: &[u8]| {
-        let mut eight = [0; 8];
-        eight[..bytes.len()].copy_from_slice(bytes);
-        (hash.rotate_left(5) ^ u64::from_le_bytes(eight)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        let eight = bytes.iter().fold(hash.rotate_left(5), |eight, byte| {
+            eight.rotate_left(8) ^ u64::from(*byte)
+        });
+        eight.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     };
     (word.as_bytes().chunks(8).fold(0, of_bytes) >> 32) as usize
 }

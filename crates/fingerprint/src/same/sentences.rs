@@ -1,12 +1,11 @@
 //! Two texts with the sentences that both have taken out, and those that are much alike in one order:
 //! the order of sentences does not decide. [`super`] asks where something else does.
 
-use super::hunks::reserved;
+use super::hunks::{quick_hash, reserved};
 use super::judge::{Finding, Kind, Wanted, judge};
 use super::shape::Shape;
 use super::tokens::Tokens;
 use crate::error::Error;
-use crate::hash::city64;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -209,7 +208,7 @@ impl Owners {
 
     /// The place of a word with the one in front of it.
     fn place(&self, text: &Tokens, i: usize) -> usize {
-        city64(text.joined(&(i - 1..i + 1)).as_bytes()) as usize & (self.0.len() - 1)
+        quick_hash(text.joined(&(i - 1..i + 1))) & (self.0.len() - 1)
     }
 }
 
