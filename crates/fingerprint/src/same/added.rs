@@ -203,10 +203,12 @@ impl<'t> Judge<'t> {
         let is_unit = rest.len() == 1 && behind_number && text.at(rest[0]).kind == Sort::Word;
         let is_part = text.at(words.start).is_joined
             || words.end < text.len() && text.at(words.end).is_joined;
+        let joins = |i: usize| lists().classes(text.word(i)).has(Classes::CONJUNCTION);
+        let is_item =
+            rest.len() > 1 && !self.shape.is_long && (joins(words.start) || joins(words.end - 1));
         let is_whole = is_sentence(text, words) || self.shape.is_entry && is_bounded(text, words);
-        let is_statement =
-            !self.shape.is_long && self.weight(rest.len()) >= SENTENCE && is_whole;
-        is_unit || is_part || is_statement
+        let is_statement = !self.shape.is_long && self.weight(rest.len()) >= SENTENCE && is_whole;
+        is_unit || is_part || is_item || is_statement
     }
 
     /// Whether a word is a number. In a long text one with letters counts as a word: it names something.

@@ -73,7 +73,8 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
         return Likeness::Spelling;
     }
     let kinds = [a.token.kind, b.token.kind];
-    if a.begins & b.begins == 0 || kinds.contains(&Kind::Symbol) || kinds.contains(&Kind::Character) {
+    if a.begins & b.begins == 0 || kinds.contains(&Kind::Symbol) || kinds.contains(&Kind::Character)
+    {
         return Likeness::Unlike;
     }
     if kinds == [Kind::Number; 2] && is_padded(a.text, b.text) {
@@ -282,7 +283,11 @@ fn is_typing_error(a: &str, b: &str) -> bool {
     let ([a0, a1], [b0, b1]) = (begin(a), begin(b));
     // Jamo of a syllable take part one by one.
     let is_hangul = a0.is_some_and(is_syllable);
-    let most_more = if a.is_ascii() && b.is_ascii() { 2 } else { 2 * 4 };
+    let most_more = if a.is_ascii() && b.is_ascii() {
+        2
+    } else {
+        2 * 4
+    };
     let may_be = a.len().min(b.len()) >= 3
         && a.len().abs_diff(b.len()) <= most_more
         && (a0 == b0 || a0 == b1 || a1 == b0);

@@ -26,6 +26,7 @@ impl Classes {
     pub const THIS: Self = Self(64);
     pub const HOLDS: Self = Self(128);
     pub const CURRENCY: Self = Self(256);
+    pub const CONJUNCTION: Self = Self(512);
 
     pub fn has(self, class: Self) -> bool {
         self.0 & class.0 != 0
@@ -113,6 +114,7 @@ impl Lists {
             (Classes::THIS, list!("this")),
             (Classes::HOLDS, list!("holds")),
             (Classes::CURRENCY, list!("currencies")),
+            (Classes::CONJUNCTION, list!("conjunctions")),
         ] {
             for word in folded(list) {
                 words.entry(word).or_default().classes.0 |= class.0;
@@ -130,7 +132,10 @@ impl Lists {
         }
         let mut deciding_characters: HashMap<char, u128> = HashMap::new();
         let others = [list!("surnames"), list!("numerals_han")].map(fold);
-        for (n, group) in folded(list!("deciding_characters")).chain(others).enumerate() {
+        for (n, group) in folded(list!("deciding_characters"))
+            .chain(others)
+            .enumerate()
+        {
             for c in group.chars() {
                 *deciding_characters.entry(c).or_default() |= 1 << n;
             }
@@ -195,7 +200,12 @@ impl Lists {
 
     /// Whether one character for another makes another thing, not an error: both are of a group.
     pub fn characters_decide(&self, a: char, b: char) -> bool {
-        let groups = |c| self.deciding_characters.get(&c).copied().unwrap_or_default();
+        let groups = |c| {
+            self.deciding_characters
+                .get(&c)
+                .copied()
+                .unwrap_or_default()
+        };
         groups(a) & groups(b) != 0
     }
 
