@@ -345,3 +345,23 @@ fn is_within(a: &[char], b: &[char], most: usize) -> bool {
     }
     rows[a.len() % 3][b.len()] <= most
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::same::tokens::Tokens;
+    use proptest::prelude::*;
+
+    const WORDS: &str = "([a-e]{1,3}|[mnrluidwvcebh1680q95ost]{1,4}|phone|fone|zest|sest|[가-갸]{1,4}|[א-ה]{2,4}|0?[1-9]) ([a-e]{1,3}|[mnrluidwvcebh1680q95ost]{1,4}|fhone|[가-갸]{1,4}|[א-ה]{2,4}|0?[1-9])";
+
+    proptest! {
+        #[test]
+        fn words_that_are_alike_begin_alike(words in WORDS) {
+            let tokens = Tokens::cut(&words, &mut || {}).unwrap().unwrap();
+            prop_assume!(tokens.len() == 2);
+            let word = |i: usize| Word::new(tokens.word(i), tokens.at(i));
+            let of_any_begin = |i: usize| Word { begins: u64::MAX, ..word(i) };
+            prop_assert_eq!(likeness(&word(0), &word(1)), likeness(&of_any_begin(0), &of_any_begin(1)));
+        }
+    }
+}

@@ -121,7 +121,7 @@ fn sentences(text: &Tokens, words: Range<usize>) -> Result<Vec<Range<usize>>, Er
     Ok(sentences)
 }
 
-/// Whether so many words may be those of a sentence.
+/// Whether that many words may be those of a sentence.
 fn may_be_moved(moved: usize, sentences: &[Range<usize>]) -> bool {
     let shortest = sentences.iter().map(Range::len).min();
     shortest.is_some_and(|words| 2 * moved >= words)
