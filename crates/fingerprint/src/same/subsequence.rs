@@ -7,6 +7,8 @@ use crate::error::Error;
 
 const BITS: usize = 64;
 
+const NOT_SHARED: usize = usize::MAX;
+
 /// Finds the words that are in no longest common subsequence; equal words have equal numbers, which are
 /// the least ones in the first text.
 pub fn between_common(a: &[u32], b: &[u32]) -> Result<Vec<Hunk>, Error> {
@@ -51,17 +53,26 @@ impl Growth {
     fn new(a: &[u32], b: &[u32]) -> Result<Self, Error> {
         let row = a.len().div_ceil(BITS);
         let numbers = a.iter().max().map_or(0, |most| *most as usize + 1);
-        let mut places = filled(0, numbers * row)?;
+        // Which of the words of the second text each one of the first is.
+        let mut shared = filled(NOT_SHARED, numbers)?;
+        let mut count = 0;
+        for number in b {
+            if let Some(slot @ &mut NOT_SHARED) = shared.get_mut(*number as usize) {
+                (*slot, count) = (count, count + 1);
+            }
+        }
+        let mut places = filled(0, count * row)?;
         for (at, number) in a.iter().rev().enumerate() {
-            places[*number as usize * row + at / BITS] |= 1 << (at % BITS);
+            if let Some(places) = places.get_mut(shared[*number as usize].saturating_mul(row)..) {
+                places[at / BITS] |= 1 << (at % BITS);
+            }
         }
         let mut rows = filled(u64::MAX, (b.len() + 1) * row)?;
         for (j, number) in b.iter().enumerate().rev() {
             let (before, behind) = rows.split_at_mut((j + 1) * row);
             let (now, next) = (&mut before[j * row..], &behind[..row]);
-            let from = *number as usize * row;
-            match places.get(from..from + row) {
-                Some(equal) => step(now, next, equal),
+            match shared.get(*number as usize) {
+                Some(slot) => step(now, next, &places[slot * row..]),
                 None => now.copy_from_slice(next),
             }
         }
@@ -89,7 +100,7 @@ fn step(now: &mut [u64], next: &[u64], equal: &[u64]) {
     }
 }
 
-fn filled(with: u64, integers: usize) -> Result<Vec<u64>, Error> {
+fn filled<T: Clone>(with: T, integers: usize) -> Result<Vec<T>, Error> {
     let mut filled = Vec::new();
     let full = filled.try_reserve_exact(integers);
     full.map_err(|_| Error::OutOfMemory)?;
