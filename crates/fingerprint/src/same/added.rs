@@ -62,16 +62,14 @@ impl<'t> Judge<'t> {
             in_a,
         };
         let is_clause = self.is_clause(&addition);
-        let (mut kind, mut decides) = self.kind_of_added(&addition, is_clause);
+        let (kind, mut decides) = self.kind_of_added(&addition, is_clause);
         if kind != Kind::Greeting {
             if !is_clause {
                 self.count_negations(hunk);
             }
             let counts = !self.has_fewer_fields && !addition.has_all(|token| token.in_query);
             let word = text.joined(&cover(rest));
-            if kind == Kind::Added && counts && self.is_other_word(hunk, word, in_a) {
-                (kind, decides) = (Kind::Word, true);
-            }
+            decides |= kind == Kind::Added && counts && self.is_other_word(hunk, word, in_a);
             if kind == Kind::Added && !decides && counts {
                 let word = rest.iter().map(|i| text.word(*i));
                 self.tally
