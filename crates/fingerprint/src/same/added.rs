@@ -24,6 +24,9 @@ const BOUNDED_CLAUSE: f64 = 3.0;
 /// Words of a heading, or of a sentence that makes a short text another one.
 const SENTENCE: f64 = 3.0;
 
+/// Equal words between two of which each text has one.
+const MOST_BETWEEN: usize = 2;
+
 /// Words of a greeting or a closing.
 const MOST_OF_GREETING: usize = 14;
 
@@ -39,7 +42,7 @@ struct Addition<'t> {
     in_a: bool,
 }
 
-impl Judge<'_> {
+impl<'t> Judge<'t> {
     /// Judges words that only one text has.
     pub fn added(&mut self, hunk: &Hunk, rest: &[usize], in_a: bool) {
         let (text, other, words, gap) = match in_a {
@@ -59,12 +62,14 @@ impl Judge<'_> {
             in_a,
         };
         let is_clause = self.is_clause(&addition);
-        let (kind, decides) = self.kind_of_added(&addition, is_clause);
+        let (kind, mut decides) = self.kind_of_added(&addition, is_clause);
         if kind != Kind::Greeting {
             if !is_clause {
                 self.count_negations(hunk);
             }
             let counts = !self.has_fewer_fields && !addition.has_all(|token| token.in_query);
+            let word = text.joined(&cover(rest));
+            decides |= kind == Kind::Added && counts && self.is_other_word(hunk, word, in_a);
             if kind == Kind::Added && !decides && counts {
                 let word = rest.iter().map(|i| text.word(*i));
                 self.tally
@@ -78,15 +83,28 @@ impl Judge<'_> {
         }
     }
 
+    /// Whether each text has a word that the other lacks, with hardly an equal one between them: importing
+    /// spreadsheet data, importing data from logs.
+    fn is_other_word(&mut self, hunk: &Hunk, word: &'t str, in_a: bool) -> bool {
+        let last = self.last_added.replace((hunk.clone(), in_a, word));
+        !self.shape.by_characters
+            && last.is_some_and(|(last, was_in_a, other)| {
+                let mut between = last.a.end..hunk.a.start;
+                was_in_a != in_a
+                    && word != other
+                    && between.len() <= MOST_BETWEEN
+                    && !between.any(|i| self.a.at(i).ends_clause)
+            })
+    }
+
     /// A clause more in a long text.
     fn is_clause(&self, addition: &Addition) -> bool {
         let weight = self.weight(addition.rest.len());
-        let is_bounded = is_bounded(addition.text, &addition.words);
         let is_passage = self.shape.by_characters && weight >= CLAUSE
             || self.shape.words >= VERY_LONG && weight >= BOUNDED_CLAUSE;
         self.shape.is_long
             && weight <= CLAUSE_SHARE * self.shape.words
-            && (is_passage || is_bounded && weight >= BOUNDED_CLAUSE)
+            && (is_passage || addition.is_bounded() && weight >= BOUNDED_CLAUSE)
     }
 
     fn kind_of_added(&mut self, addition: &Addition, is_clause: bool) -> (Kind, bool) {
@@ -98,6 +116,9 @@ impl Judge<'_> {
         if let Some(rates) = addition.rating() {
             self.tally.symbols[usize::from(addition.in_a)] = true;
             return (Kind::Symbol, rates && !self.has_fewer_fields);
+        }
+        if self.is_only && self.weight(rest.len()) >= SENTENCE && addition.is_quoted() {
+            return (Kind::Doubled, false);
         }
         if describes_itself(text, words) || !self.has_fewer_fields && is_item(text, rest) {
             return (Kind::Added, true);
@@ -152,7 +173,7 @@ impl Judge<'_> {
                 Kind::Symbol
             });
         }
-        let is_whole = || self.shape.words >= VERY_LONG || is_bounded(text, words);
+        let is_whole = || self.shape.words >= VERY_LONG || addition.is_bounded();
         let is_address = || self.shape.is_long && addition.has_all(|token| token.in_address);
         let is_harmless =
             self.has_fewer_fields || is_clause && (!has_number || is_whole()) || is_address();
@@ -180,9 +201,12 @@ impl Judge<'_> {
         let is_unit = rest.len() == 1 && behind_number && text.at(rest[0]).kind == Sort::Word;
         let is_part = text.at(words.start).is_joined
             || words.end < text.len() && text.at(words.end).is_joined;
-        let is_statement =
-            !self.shape.is_long && self.weight(rest.len()) >= SENTENCE && is_sentence(text, words);
-        is_unit || is_part || is_statement
+        let joins = |i: usize| lists().classes(text.word(i)).has(Classes::CONJUNCTION);
+        let is_item =
+            rest.len() > 1 && !self.shape.is_long && (joins(words.start) || joins(words.end - 1));
+        let is_whole = is_sentence(text, words) || self.shape.is_entry && is_bounded(text, words);
+        let is_statement = !self.shape.is_long && self.weight(rest.len()) >= SENTENCE && is_whole;
+        is_unit || is_part || is_item || is_statement
     }
 
     /// Whether a word is a number. In a long text one with letters counts as a word: it names something.
@@ -201,6 +225,21 @@ impl Judge<'_> {
 impl Addition<'_> {
     fn has_all(&self, is: fn(&Token) -> bool) -> bool {
         self.rest.iter().all(|i| is(self.text.at(*i)))
+    }
+
+    /// Whether the words are a clause more, or the end of one and the begin of the next; where the other
+    /// text begins, one begins.
+    fn is_bounded(&self) -> bool {
+        let mut inner = self.words.start..self.words.end.saturating_sub(1);
+        is_bounded(self.text, &self.words)
+            || self.words.start == 0 && self.gap.end == 0
+            || inner.any(|i| self.text.at(i).ends_clause)
+    }
+
+    /// Whether the words are whole clauses that the other text has too.
+    fn is_quoted(&self) -> bool {
+        let quoted = self.text.joined(&self.words);
+        is_bounded(self.text, &self.words) && self.other.text.contains(quoted)
     }
 
     /// Whether the words are signs alone that measure nothing, and if so, whether they rate something

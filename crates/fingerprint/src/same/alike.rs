@@ -9,6 +9,8 @@ use unicode_normalization::UnicodeNormalization;
 pub enum Likeness {
     /// Another spelling, an abbreviation.
     Spelling,
+    /// An abbreviation without a point.
+    Short,
     /// What a scan makes of a word.
     Scan,
     Typing,
@@ -26,22 +28,33 @@ pub struct Word<'t> {
     /// No part of it is a digit or a sign.
     is_plain: bool,
     spelling: String,
+    /// A bit for each letter that forms of the word begin with: those that are alike share one.
+    begins: u64,
 }
 
 impl<'t> Word<'t> {
     pub fn new(text: &'t str, token: &'t Token) -> Self {
         let is_sign = |c: char| c.is_ascii_digit() || c == '+' || c == '#';
         let is_plain = token.kind == Kind::Word && !text.contains(is_sign);
+        let spelling = match is_plain {
+            true => spelling(text),
+            false => String::new(),
+        };
+        // The first two letters may change places.
+        let letters = text.chars().take(2).chain(spelling.chars().take(2));
+        let begins = match text.starts_with(is_syllable) {
+            true => u64::MAX,
+            false => letters
+                .chain(strokes(text).take(1))
+                .fold(0, |bits, c| bits | 1 << (c as u32 % u64::BITS)),
+        };
         Self {
             text,
             token,
             entry: lists().entry(text),
             is_plain,
-            spelling: if is_plain {
-                spelling(text)
-            } else {
-                String::new()
-            },
+            spelling,
+            begins,
         }
     }
 
@@ -60,7 +73,8 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
         return Likeness::Spelling;
     }
     let kinds = [a.token.kind, b.token.kind];
-    if kinds.contains(&Kind::Symbol) || kinds.contains(&Kind::Character) {
+    if a.begins & b.begins == 0 || kinds.contains(&Kind::Symbol) || kinds.contains(&Kind::Character)
+    {
         return Likeness::Unlike;
     }
     if kinds == [Kind::Number; 2] && is_padded(a.text, b.text) {
@@ -84,8 +98,14 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
         false => (b, a),
     };
     let likeness = if is_abbreviation((short.text, short.token, long.text)) {
-        Likeness::Spelling
-    } else if is_typing_error(a.text, b.text) || is_typing_error(&a.spelling, &b.spelling) {
+        match short.token.dot {
+            true => Likeness::Spelling,
+            false => Likeness::Short,
+        }
+    } else if is_typing_error(a.text, b.text)
+        || (a.text, b.text) != (&*a.spelling, &*b.spelling)
+            && is_typing_error(&a.spelling, &b.spelling)
+    {
         Likeness::Typing
     } else {
         return Likeness::Unlike;
@@ -233,17 +253,25 @@ fn is_negated(a: &str, b: &str) -> bool {
 /// Whether a word is short for another: its letters are in it in order, and a point or its length
 /// says that it is.
 fn is_abbreviation((short, of_short, long): (&str, &Token, &str)) -> bool {
+    if short.chars().next() != long.chars().next() {
+        return false;
+    }
     let letters = short.chars().count();
     let all = long.chars().count();
     let has_ends = (2..=4).contains(&letters)
         && all >= 2 * letters
         && short.chars().next_back() == long.chars().next_back();
     let may_be = of_short.dot && (letters <= 6 || long.starts_with(short)) || has_ends;
-    if !may_be || all <= letters || short.chars().next() != long.chars().next() {
+    if !may_be || all <= letters {
         return false;
     }
     let mut rest = long.chars();
     short.chars().all(|c| rest.any(|other| other == c))
+}
+
+/// Whether a character is a syllable of Korean.
+fn is_syllable(c: char) -> bool {
+    ('가'..='힣').contains(&c)
 }
 
 /// Whether a word of four letters and more is another with an error, or of eight and more with two.
@@ -254,8 +282,16 @@ fn is_typing_error(a: &str, b: &str) -> bool {
     };
     let ([a0, a1], [b0, b1]) = (begin(a), begin(b));
     // Jamo of a syllable take part one by one.
-    let is_hangul = a0.is_some_and(|c| ('가'..='힣').contains(&c));
-    if !is_hangul && (a0 != b0 && a0 != b1 && a1 != b0 || a.len().abs_diff(b.len()) > 2 * 4) {
+    let is_hangul = a0.is_some_and(is_syllable);
+    let most_more = if a.is_ascii() && b.is_ascii() {
+        2
+    } else {
+        2 * 4
+    };
+    let may_be = a.len().min(b.len()) >= 3
+        && a.len().abs_diff(b.len()) <= most_more
+        && (a0 == b0 || a0 == b1 || a1 == b0);
+    if !is_hangul && !may_be {
         return false;
     }
     let count = |word: &str| word.chars().take(MOST_LETTERS).count();
@@ -308,4 +344,24 @@ fn is_within(a: &[char], b: &[char], most: usize) -> bool {
         }
     }
     rows[a.len() % 3][b.len()] <= most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::same::tokens::Tokens;
+    use proptest::prelude::*;
+
+    const WORDS: &str = "([a-e]{1,3}|[mnrluidwvcebh1680q95ost]{1,4}|phone|fone|zest|sest|[가-갸]{1,4}|[א-ה]{2,4}|0?[1-9]) ([a-e]{1,3}|[mnrluidwvcebh1680q95ost]{1,4}|fhone|[가-갸]{1,4}|[א-ה]{2,4}|0?[1-9])";
+
+    proptest! {
+        #[test]
+        fn words_that_are_alike_begin_alike(words in WORDS) {
+            let tokens = Tokens::cut(&words, &mut || {}).unwrap().unwrap();
+            prop_assume!(tokens.len() == 2);
+            let word = |i: usize| Word::new(tokens.word(i), tokens.at(i));
+            let of_any_begin = |i: usize| Word { begins: u64::MAX, ..word(i) };
+            prop_assert_eq!(likeness(&word(0), &word(1)), likeness(&of_any_begin(0), &of_any_begin(1)));
+        }
+    }
 }

@@ -57,6 +57,11 @@ impl<'t> Reader<'t> {
             self.in_front = 'x';
             return;
         }
+        if is_han(c) && !self.may_begin_item {
+            self.push(begin..begin + c.len_utf8(), Kind::Character);
+            (self.at, self.in_front) = (begin + c.len_utf8(), '中');
+            return;
+        }
         let behind = self.text[self.at + c.len_utf8()..]
             .chars()
             .next()
@@ -277,6 +282,9 @@ impl<'t> Reader<'t> {
                     self.end_sentence();
                 }
             }
+            ':' if behind == ':' || self.in_front == ':' => {
+                self.joins |= self.in_front.is_ascii_alphanumeric()
+            }
             ':' => {
                 self.tokens.marks.colons += 1;
                 self.end_clause();
@@ -286,7 +294,7 @@ impl<'t> Reader<'t> {
                 self.tokens.marks.commas += 1;
                 self.end_clause();
             }
-            '-' | '_' => self.joins = self.in_front.is_ascii_alphanumeric(),
+            '-' | '_' | '/' => self.joins = self.in_front.is_ascii_alphanumeric(),
             '\n' => {
                 if behind == '\n' {
                     self.end_sentence();

@@ -15,7 +15,7 @@ pub fn fold_into(text: &str, folded: &mut String) {
         true => normalize_into(&with_signs(text), Normalize::Fold, folded),
         false => normalize_into(text, Normalize::Fold, folded),
     }
-    if folded[begin..].contains(|c| letter(c) != Some(c)) {
+    if folded[begin..].contains(|c: char| !c.is_ascii() && letter(c) != Some(c)) {
         let plain: String = folded[begin..].chars().filter_map(letter).collect();
         folded.truncate(begin);
         folded.push_str(&plain);

@@ -1,9 +1,9 @@
 //! Which words of two texts differ. Short stretches are aligned with as many equal words as there
 //! can be, longer ones as [`crate::similarity::diff`] does it.
 
+use super::subsequence::between_common;
 use super::tokens::Tokens;
 use crate::error::Error;
-use crate::hash::city64;
 use crate::similarity::diff::alignment::align_numbers;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,11 +21,8 @@ const MOST_BETWEEN: usize = 3;
 /// Words of both texts that are few.
 const FEW: usize = 1024;
 
-/// Words that differ in texts that are near.
-const NEAR: usize = 16;
-
 /// Pairs of words that are compared at once.
-const MOST_PAIRS: usize = 1 << 14;
+const MOST_PAIRS: usize = 1 << 20;
 
 /// The words between those with which both texts begin and those with which both end.
 pub struct Middle {
@@ -96,7 +93,7 @@ pub fn hunks(
             a: 0..in_a.len(),
             b: 0..in_b.len(),
         }],
-        pairs if pairs <= MOST_PAIRS => longest_common(in_a, in_b),
+        pairs if pairs <= MOST_PAIRS => between_common(in_a, in_b)?,
         _ => {
             let of_words = |hunk: crate::similarity::diff::alignment::Hunk| Hunk {
                 a: hunk.a,
@@ -153,7 +150,7 @@ impl<'t> Numbers<'t> {
         }
         Ok(Self {
             slots,
-            words: Vec::new(),
+            words: Vec::with_capacity(words.min(FEW)),
             many: HashMap::new(),
             count: 0,
         })
@@ -186,7 +183,7 @@ impl<'t> Numbers<'t> {
 
     fn among_few(&mut self, word: &'t str) -> u32 {
         let last = self.slots.len() - 1;
-        let mut at = city64(word.as_bytes()) as usize & last;
+        let mut at = quick_hash(word) & last;
         loop {
             match self.slots[at].checked_sub(1) {
                 None => {
@@ -201,142 +198,21 @@ impl<'t> Numbers<'t> {
     }
 }
 
-fn reserved(numbers: usize) -> Result<Vec<u32>, Error> {
+/// A hash for which texts can be made.
+pub fn quick_hash(word: &str) -> usize {
+    let of_bytes = |hash: u64, bytes: &[u8]| {
+        let eight = bytes.iter().fold(hash.rotate_left(5), |eight, byte| {
+            eight.rotate_left(8) ^ u64::from(*byte)
+        });
+        eight.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    };
+    (word.as_bytes().chunks(8).fold(0, of_bytes) >> 32) as usize
+}
+
+/// Room for numbers.
+pub fn reserved(numbers: usize) -> Result<Vec<u32>, Error> {
     let mut reserved = Vec::new();
     let full = reserved.try_reserve_exact(numbers);
     full.map_err(|_| Error::OutOfMemory)?;
     Ok(reserved)
-}
-
-/// Lengths of longest common subsequences of what follows two places, as far as these are no more than
-/// `width` apart.
-struct Lengths {
-    width: isize,
-    /// How much longer the second text is: the places around this diagonal and the first one count.
-    offset: isize,
-    /// Numbers of a row; the first and the last one stay 0.
-    row: usize,
-    lengths: Vec<u16>,
-}
-
-impl Lengths {
-    fn new(a: &[u32], b: &[u32], width: usize) -> Self {
-        let offset = b.len() as isize - a.len() as isize;
-        let row = 2 * width + offset.unsigned_abs() + 3;
-        let mut lengths = Self {
-            width: width as isize,
-            offset,
-            row,
-            lengths: vec![0; (a.len() + 1) * row],
-        };
-        for i in (0..a.len()).rev() {
-            let first = lengths.first(i);
-            let end = (first + row as isize - 2).clamp(0, b.len() as isize);
-            let (before, behind) = lengths.lengths.split_at_mut((i + 1) * row);
-            // In the next row each place of the second text is one number further to the left.
-            let (now, next) = (&mut before[i * row..], &behind[..row]);
-            let mut length = 0;
-            for j in (first.max(0)..end).rev() {
-                let at = (j - first) as usize + 1;
-                length = match a[i] == b[j as usize] {
-                    true => next[at] + 1,
-                    false => next[at - 1].max(length),
-                };
-                now[at] = length;
-            }
-        }
-        lengths
-    }
-
-    /// The first place of the second text that is near a place of the first one.
-    fn first(&self, i: usize) -> isize {
-        i as isize + self.offset.min(0) - self.width
-    }
-
-    fn at(&self, i: usize, j: usize) -> u16 {
-        let column = usize::try_from(j as isize - self.first(i) + 1).unwrap_or_default();
-        match column < self.row {
-            true => self.lengths[i * self.row + column],
-            false => 0,
-        }
-    }
-}
-
-/// What is between the words of a longest common subsequence. No part of one is further from the
-/// diagonal than there are words that differ, so few places have to be looked at when texts are near.
-fn longest_common(a: &[u32], b: &[u32]) -> Vec<Hunk> {
-    let near = Lengths::new(a, b, NEAR);
-    let differ = a.len() + b.len() - 2 * usize::from(near.at(0, 0));
-    let lengths = match differ <= NEAR {
-        true => near,
-        false => Lengths::new(a, b, a.len().max(b.len())),
-    };
-    let mut hunks: Vec<Hunk> = Vec::new();
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() || j < b.len() {
-        if i < a.len() && j < b.len() && a[i] == b[j] {
-            (i, j) = (i + 1, j + 1);
-            continue;
-        }
-        let in_a = j == b.len() || i < a.len() && lengths.at(i + 1, j) >= lengths.at(i, j + 1);
-        let (next_i, next_j) = (i + usize::from(in_a), j + usize::from(!in_a));
-        match hunks.last_mut() {
-            Some(last) if last.a.end == i && last.b.end == j => {
-                (last.a.end, last.b.end) = (next_i, next_j)
-            }
-            _ => hunks.push(Hunk {
-                a: i..next_i,
-                b: j..next_j,
-            }),
-        }
-        (i, j) = (next_i, next_j);
-    }
-    hunks
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    /// The length of a longest common subsequence, by all places.
-    fn longest(a: &[u32], b: &[u32]) -> usize {
-        let mut row = vec![0; b.len() + 1];
-        for x in a {
-            let mut diagonal = 0;
-            for (j, y) in b.iter().enumerate() {
-                let above = row[j + 1];
-                row[j + 1] = if x == y {
-                    diagonal + 1
-                } else {
-                    above.max(row[j])
-                };
-                diagonal = above;
-            }
-        }
-        row[b.len()]
-    }
-
-    proptest! {
-        /// Near texts and far ones, whose places near the diagonal are not enough.
-        #[test]
-        fn stretches_leave_a_longest_common_subsequence(
-            a in prop::collection::vec(0u32..4, 1..60), b in prop::collection::vec(0u32..4, 1..60), at in 0usize..60,
-        ) {
-            let mut near = a.clone();
-            near.insert(at.min(a.len()), 9);
-            near.extend(&b[..b.len().min(8)]);
-            for b in [b, near] {
-                let hunks = longest_common(&a, &b);
-                let in_hunks: usize = hunks.iter().map(|hunk| hunk.a.len()).sum();
-                prop_assert_eq!(a.len() - in_hunks, longest(&a, &b));
-                let (mut i, mut j) = (0, 0);
-                for hunk in &hunks {
-                    prop_assert_eq!(&a[i..hunk.a.start], &b[j..hunk.b.start]);
-                    (i, j) = (hunk.a.end, hunk.b.end);
-                }
-                prop_assert_eq!(&a[i..], &b[j..]);
-            }
-        }
-    }
 }

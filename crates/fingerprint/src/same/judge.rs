@@ -3,6 +3,7 @@
 use super::alike::Likeness;
 use super::hunks::{Hunk, hunks, middle, numbered, passages};
 use super::lists::{Classes, lists};
+use super::nature::{NAME, describes_itself};
 use super::order::is_rotated;
 use super::pairing::{Pairing, pair};
 use super::shape::{Shape, VERY_LONG};
@@ -75,12 +76,26 @@ const UNLIKE_SHARE: f64 = 0.6;
 /// Words around a difference that may be part of a negation with it.
 const AROUND: usize = 6;
 
+const VOWELS: [char; 5] = ['a', 'e', 'i', 'o', 'u'];
+
 /// What the caller needs.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Wanted {
     /// Whether something decides: what does ends the work.
     Verdict,
     All,
+}
+
+/// What differs, and how many words both texts have in different orders.
+pub struct Judged {
+    pub findings: Vec<Finding>,
+    pub moved: usize,
+}
+
+impl Judged {
+    pub fn decides(&self) -> bool {
+        self.findings.iter().any(|finding| finding.decides)
+    }
 }
 
 /// Judges all words that differ.
@@ -90,19 +105,25 @@ pub fn judge(
     shape: &Shape,
     wanted: Wanted,
     pause: &mut dyn FnMut(),
-) -> Result<Vec<Finding>, Error> {
+) -> Result<Judged, Error> {
     let middle = middle(a, b);
     let numbered = numbered(a, b, &middle, pause)?;
     let whole = finding(Kind::Word, middle.a.clone(), middle.b.clone(), true);
     let others = middle.a.len().min(middle.b.len()) - numbered.common;
     let is_unlike = others > FEW_OTHERS && shape.weight(others) > UNLIKE_SHARE * shape.words;
     if is_unlike && wanted == Wanted::Verdict {
-        return Ok(vec![whole]);
+        return Ok(Judged {
+            findings: vec![whole],
+            moved: numbered.common,
+        });
     }
     let mut hunks = hunks(&middle, &numbered, pause)?;
-    if !shape.by_characters && is_rotated(a, b, &middle) {
+    let differ: usize = hunks.iter().map(|hunk| hunk.a.len()).sum();
+    let moved = numbered.common + differ - middle.a.len();
+    if !shape.by_characters && others == 0 && is_rotated(a, b, &middle) {
         let order = |hunk: &Hunk| finding(Kind::Order, hunk.a.clone(), hunk.b.clone(), false);
-        return Ok(hunks.iter().map(order).collect());
+        let findings = hunks.iter().map(order).collect();
+        return Ok(Judged { findings, moved });
     }
     if shape.by_characters && shape.words >= VERY_LONG {
         hunks = passages(hunks);
@@ -118,15 +139,19 @@ pub fn judge(
             .try_reserve(4)
             .map_err(|_| Error::OutOfMemory)?;
         judge.hunk(hunk);
-        if judge.is_decided && wanted == Wanted::Verdict {
-            return Ok(judge.findings);
+        let is_decided = judge.is_decided || judge.tally.exceeded(shape).next().is_some();
+        if is_decided && wanted == Wanted::Verdict {
+            break;
         }
     }
     judge.tally.settle(a, b, shape, &mut judge.findings);
     if is_unlike && !judge.findings.iter().any(|finding| finding.decides) {
         judge.findings.push(whole);
     }
-    Ok(judge.findings)
+    Ok(Judged {
+        findings: judge.findings,
+        moved,
+    })
 }
 
 pub fn finding(kind: Kind, a: Range<usize>, b: Range<usize>, decides: bool) -> Finding {
@@ -151,6 +176,8 @@ pub struct Judge<'t> {
     pub is_only: bool,
     /// Equal words in front of the stretch that is judged, and behind it.
     pub around: [usize; 2],
+    /// The last words that one text alone has, and whether it is the first one.
+    pub last_added: Option<(Hunk, bool, &'t str)>,
     /// Names that stand for each other in the salutations.
     pub addressed: Vec<(String, String)>,
     findings: Vec<Finding>,
@@ -169,6 +196,7 @@ impl<'t> Judge<'t> {
             has_fewer_fields: shape.is_record && (only_in_a || only_in_b),
             is_only: hunks.len() == 1,
             around: [0; 2],
+            last_added: None,
             addressed: Vec::new(),
             findings: Vec::new(),
             is_decided: false,
@@ -242,9 +270,27 @@ impl<'t> Judge<'t> {
                 _ => Kind::Spelling,
             };
             self.tally.likeness(likeness);
-            self.found(kind, i..i + 1, j..j + 1, false);
+            self.found(kind, i..i + 1, j..j + 1, self.is_other_name(i, j, likeness));
         }
         (rest_a, rest_b)
+    }
+
+    /// Whether words that are nearly one name two things where the entry of a catalogue says what it is:
+    /// with other ends, without a vowel, or with the name of the thing in them.
+    fn is_other_name(&self, i: usize, j: usize, likeness: Likeness) -> bool {
+        let (x, y, thing) = (self.a.word(i), self.b.word(j), self.a.word(0));
+        let is_name = |word: &str| {
+            word.is_ascii() && !word.contains(VOWELS) || thing.len() >= NAME && word.contains(thing)
+        };
+        let is_listed = |word| lists().entry(word).is_some();
+        matches!(likeness, Likeness::Typing | Likeness::Short)
+            && (likeness == Likeness::Short
+                || x.chars().last() != y.chars().last()
+                || is_name(x)
+                || is_name(y))
+            && !is_listed(x)
+            && !is_listed(y)
+            && (describes_itself(self.a, &(i..i + 1)) || describes_itself(self.b, &(j..j + 1)))
     }
 
     /// Without articles and the like.

@@ -26,6 +26,7 @@ impl Classes {
     pub const THIS: Self = Self(64);
     pub const HOLDS: Self = Self(128);
     pub const CURRENCY: Self = Self(256);
+    pub const CONJUNCTION: Self = Self(512);
 
     pub fn has(self, class: Self) -> bool {
         self.0 & class.0 != 0
@@ -54,14 +55,21 @@ impl Entry {
     }
 }
 
+const OUTLINES: usize = 1 << 15;
+
 /// All lists, in folded form.
 pub struct Lists {
     /// By CityHash64, of which no two words have one.
     words: HashMap<u64, (String, Entry), BuildHasherDefault<Hashed>>,
+    /// A bit for each of them, which says of most others that they are not there.
+    outlines: Vec<u64>,
     pub negation_parts: Phrases,
     pub negation_not: Phrases,
+    /// Characters of which one is written for another by mistake, and one negates.
+    negation_errors: Vec<String>,
     pub greeting_parts: Phrases,
     pub addressee_parts: Phrases,
+    pub heading_parts: Phrases,
     pub item_parts: Phrases,
     pub decisions: Phrases,
     pub numerals_han_not: Vec<String>,
@@ -72,8 +80,9 @@ pub struct Lists {
     pub abbreviations: Vec<(String, String)>,
     place_endings: HashSet<char>,
     rating_symbols: HashSet<char>,
-    deciding_characters: HashSet<char>,
-    surnames: HashSet<char>,
+    /// A bit for each group in which a character is. One for another of the same group makes another
+    /// thing.
+    deciding_characters: HashMap<char, u128>,
     numerals_han: HashSet<char>,
     page_words: HashSet<String>,
 }
@@ -105,6 +114,7 @@ impl Lists {
             (Classes::THIS, list!("this")),
             (Classes::HOLDS, list!("holds")),
             (Classes::CURRENCY, list!("currencies")),
+            (Classes::CONJUNCTION, list!("conjunctions")),
         ] {
             for word in folded(list) {
                 words.entry(word).or_default().classes.0 |= class.0;
@@ -120,14 +130,32 @@ impl Lists {
                 words.entry(word).or_default().opposites.push(line as u16);
             }
         }
+        let mut deciding_characters: HashMap<char, u128> = HashMap::new();
+        let others = [list!("surnames"), list!("numerals_han")].map(fold);
+        for (n, group) in folded(list!("deciding_characters"))
+            .chain(others)
+            .enumerate()
+        {
+            for c in group.chars() {
+                *deciding_characters.entry(c).or_default() |= 1 << n;
+            }
+        }
+        let mut outlines = vec![0; OUTLINES / u64::BITS as usize];
+        for word in words.keys() {
+            let outline = outline(word);
+            outlines[outline / 64] |= 1 << (outline % 64);
+        }
         let by_hash = |(word, entry): (String, Entry)| (city64(word.as_bytes()), (word, entry));
         Self {
             words: words.into_iter().map(by_hash).collect(),
+            outlines,
             negation_parts: Phrases::new(list!("negation_parts")),
             negation_not: Phrases::new(list!("negation_not")),
+            negation_errors: folded(list!("negation_errors")).collect(),
             greeting_parts: Phrases::new(list!("greeting_parts")),
             addressee_parts: Phrases::new(list!("addressee_parts")),
             decisions: Phrases::new(list!("decisions")),
+            heading_parts: Phrases::new(list!("heading_parts")),
             item_parts: Phrases::new(list!("item_parts")),
             numerals_han_not: folded(list!("numerals_han_not")).collect(),
             negating_prefixes: folded(list!("negating_prefixes")).collect(),
@@ -139,8 +167,7 @@ impl Lists {
                 .collect(),
             place_endings: characters(list!("place_endings")),
             rating_symbols: characters(list!("rating_symbols")),
-            deciding_characters: characters(list!("deciding_characters")),
-            surnames: characters(list!("surnames")),
+            deciding_characters,
             numerals_han: characters(list!("numerals_han")),
             page_words: folded(list!("page_words")).collect(),
         }
@@ -152,6 +179,10 @@ impl Lists {
     }
 
     pub fn entry(&self, word: &str) -> Option<&Entry> {
+        let outline = outline(word);
+        if self.outlines[outline / 64] >> (outline % 64) & 1 == 0 {
+            return None;
+        }
         let found = self.words.get(&city64(word.as_bytes()));
         found
             .filter(|(known, _)| known == word)
@@ -167,15 +198,21 @@ impl Lists {
         matches!((self.entry(a), self.entry(b)), (Some(a), Some(b)) if a.is_opposite(b))
     }
 
-    /// Whether one character for another makes another thing, not an error: both are of a list.
+    /// Whether one character for another makes another thing, not an error: both are of a group.
     pub fn characters_decide(&self, a: char, b: char) -> bool {
-        [
-            &self.deciding_characters,
-            &self.surnames,
-            &self.numerals_han,
-        ]
-        .iter()
-        .any(|list| list.contains(&a) && list.contains(&b))
+        let groups = |c| {
+            self.deciding_characters
+                .get(&c)
+                .copied()
+                .unwrap_or_default()
+        };
+        groups(a) & groups(b) != 0
+    }
+
+    /// Whether one character is written for another that negates, by mistake.
+    pub fn is_negation_error(&self, a: &str, b: &str) -> bool {
+        let mut groups = self.negation_errors.iter();
+        groups.any(|group| group.contains(a) && group.contains(b))
     }
 
     pub fn is_numeral_han(&self, c: char) -> bool {
@@ -207,6 +244,15 @@ impl Lists {
                 None => parameter == name,
             })
     }
+}
+
+/// A number that few words share: of the length and three bytes.
+fn outline(word: &str) -> usize {
+    let bytes = word.as_bytes();
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or_default();
+    let last = bytes.len().saturating_sub(1);
+    let parts = [byte(0), byte(last / 2), byte(last), bytes.len() as u8];
+    (u32::from_le_bytes(parts).wrapping_mul(0x9e37_79b1) >> (u32::BITS - OUTLINES.ilog2())) as usize
 }
 
 fn folded(list: &'static str) -> impl Iterator<Item = String> {

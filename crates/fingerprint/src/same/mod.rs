@@ -4,11 +4,11 @@
 //! In the order in which two texts flow through: `layout` takes mark-up, quotation marks of mail,
 //! hyphens at line ends and page numbers away, `fold` what case, accents and invisible characters
 //! make, `spelling` letters that only look alike. `cutting` makes `tokens` of it, by `letters`, with
-//! `numbers` in one form. `hunks` aligns the words of both. `judge` says of each stretch that differs
-//! whether it decides, as `replaced` or `added`: by the kind of its words (`nature`), by the words of
-//! `lists` and their `phrases`, and by `alike`: whether two words are forms of one. `tally` settles
-//! what all together decide. Texts that differ are compared once more with their equal sentences
-//! taken out (`sentences`), where these stand in another order.
+//! `numbers` in one form. `hunks` aligns the words of both, by their longest common `subsequence`.
+//! `judge` says of each stretch that differs whether it decides, as `replaced` or `added`: by the kind
+//! of its words (`nature`), by the words of `lists` and their `phrases`, and by `alike`: whether two
+//! words are forms of one. `tally` settles what all together decide. Texts that differ are compared
+//! once more with their equal sentences taken out (`sentences`), where these stand in another order.
 //!
 //! The answer depends on the texts alone, and its time is linear in their length. What must not live
 //! here: a threshold for how alike two texts are; that is `similarity`.
@@ -31,6 +31,7 @@ mod replaced;
 mod sentences;
 mod shape;
 mod spelling;
+mod subsequence;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -150,13 +151,13 @@ fn verdict(
     pause: &mut dyn FnMut(),
 ) -> Result<Vec<Finding>, Error> {
     let shape = Shape::of(a, b);
-    let findings = judge(a, b, &shape, wanted, pause)?;
-    if !findings.iter().any(|finding| finding.decides) {
-        return Ok(findings);
+    let judged = judge(a, b, &shape, wanted, pause)?;
+    if !judged.decides() {
+        return Ok(judged.findings);
     }
-    match sentences::in_any_order(a, b, &shape, wanted, pause)? {
-        Some(findings) if !findings.iter().any(|finding| finding.decides) => Ok(findings),
-        _ => Ok(findings),
+    match sentences::in_any_order(a, b, &shape, judged.moved, wanted, pause)? {
+        Some(findings) => Ok(findings),
+        None => Ok(judged.findings),
     }
 }
 

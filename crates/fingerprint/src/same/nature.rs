@@ -2,19 +2,21 @@
 
 use super::lists::{Classes, lists};
 use super::tokens::{Kind as Sort, Tokens};
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// Words by which a stretch is moved at most, of a heading and of a sentence up to a difference.
 const MOST_SLID: usize = 60;
 
-/// Which share of a heading the text below has again.
+/// Which share of a heading the text below has again, and of one that begins as only headings do.
 const HEADING_SHARE: f64 = 0.8;
+const NAMED_HEADING_SHARE: f64 = 0.4;
 
 /// Words of a text in which those of a heading are looked for.
 const MOST_REPEATED: usize = 4096;
 
 /// Letters of a name that a catalogue begins with, and words of a sentence at its end.
-const NAME: usize = 5;
+pub const NAME: usize = 5;
 
 /// What numerals of Chinese count, as far as it decides.
 const UNITS: [char; 12] = [
@@ -129,12 +131,22 @@ pub fn slid(text: &Tokens, words: &Range<usize>) -> Range<usize> {
     words.clone()
 }
 
-/// Whether another text has all these words: a heading.
+/// Whether another text has most of these words, and all of the numbers: a heading.
 pub fn repeats(text: &Tokens, words: &[usize], other: &Tokens) -> bool {
+    if words.len() > MOST_SLID {
+        return false;
+    }
     let most = other.len().min(MOST_REPEATED);
-    let is_repeated = |i: &&usize| (0..most).any(|j| other.word(j) == text.word(**i));
-    words.len() <= MOST_SLID
-        && words.iter().filter(is_repeated).count() as f64 >= HEADING_SHARE * words.len() as f64
+    let others: HashSet<&str> = (0..most).map(|j| other.word(j)).collect();
+    let is_repeated = |i: &usize| others.contains(text.word(*i));
+    let (repeated, new): (Vec<usize>, Vec<usize>) = words.iter().partition(|i| is_repeated(i));
+    let begin = lists().heading_parts.at_begin(text.joined(&cover(words)));
+    let share = match begin {
+        Some(_) => NAMED_HEADING_SHARE,
+        None => HEADING_SHARE,
+    };
+    repeated.len() as f64 >= share * words.len() as f64
+        && new.iter().all(|i| text.at(*i).kind != Sort::Number)
 }
 
 /// Whether words are in the date, with day, month and year, that ends a text.

@@ -4,7 +4,13 @@
 use super::fold::fold;
 
 /// Sorted phrases, in folded form.
-pub struct Phrases(Vec<String>);
+pub struct Phrases {
+    phrases: Vec<String>,
+    /// A bit for each of their first characters, which says of most others that none begins with them.
+    firsts: [u64; FIRSTS / u64::BITS as usize],
+}
+
+const FIRSTS: usize = 1024;
 
 impl Phrases {
     pub fn new(list: &str) -> Self {
@@ -13,16 +19,23 @@ impl Phrases {
             .map(|phrase| fold(phrase).replace('\'', ""))
             .collect();
         phrases.sort_unstable();
-        Self(phrases)
+        let mut firsts = [0; _];
+        for first in phrases.iter().filter_map(|phrase| phrase.chars().next()) {
+            firsts[first as usize % FIRSTS / 64] |= 1 << (first as usize % 64);
+        }
+        Self { phrases, firsts }
     }
 
     /// The bytes of the longest phrase with which a text begins.
     pub fn at_begin(&self, text: &str) -> Option<usize> {
         let first = text.chars().next()?;
+        if self.firsts[first as usize % FIRSTS / 64] >> (first as usize % 64) & 1 == 0 {
+            return None;
+        }
         let from = self
-            .0
+            .phrases
             .partition_point(|phrase| phrase.chars().next() < Some(first));
-        let alike = self.0[from..]
+        let alike = self.phrases[from..]
             .iter()
             .take_while(|phrase| phrase.starts_with(first));
         let found = alike.filter(|phrase| text.starts_with(phrase.as_str()));

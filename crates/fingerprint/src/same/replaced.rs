@@ -26,7 +26,7 @@ impl Judge<'_> {
     pub fn replaced(&mut self, hunk: &Hunk, rest_a: &[usize], rest_b: &[usize]) {
         let (a, b) = (cover(rest_a), cover(rest_b));
         if let ([i], [j]) = (rest_a, rest_b)
-            && self.is_wrong_character(*i, *j)
+            && self.is_wrong_character(*i, *j, hunk)
         {
             self.tally.errors += 1.0;
             return self.found(Kind::Character, a, b, false);
@@ -46,7 +46,8 @@ impl Judge<'_> {
 
     /// Judges a passage that is too long for its words to be paired.
     pub fn rewritten(&mut self, hunk: &Hunk) {
-        let is_tolerated = self.shape.words >= VERY_LONG
+        let is_tolerated = self.shape.is_long
+            && self.shape.words >= VERY_LONG
             && !describes_itself(self.a, &hunk.a)
             && !describes_itself(self.b, &hunk.b);
         if is_tolerated {
@@ -138,7 +139,7 @@ impl Judge<'_> {
     }
 
     /// Whether one character stands for another by mistake.
-    fn is_wrong_character(&self, i: usize, j: usize) -> bool {
+    fn is_wrong_character(&self, i: usize, j: usize, hunk: &Hunk) -> bool {
         if self.shape.is_name
             || self.a.at(i).kind != Sort::Character
             || self.b.at(j).kind != Sort::Character
@@ -148,7 +149,14 @@ impl Judge<'_> {
         let in_place = |text: &Tokens, i: usize| {
             (i..(i + 3).min(text.len())).any(|i| lists().is_place_ending(text.word(i)))
         };
-        !in_place(self.a, i) && !in_place(self.b, j) && !self.is_opposite_character(&[i], &[j])
+        let is_negated = || {
+            more_negations(self.a, self.b, hunk, self.around) != 0
+                && !lists().is_negation_error(self.a.word(i), self.b.word(j))
+        };
+        !in_place(self.a, i)
+            && !in_place(self.b, j)
+            && !self.is_opposite_character(&[i], &[j])
+            && !is_negated()
     }
 
     /// Whether one character stands for another that makes another thing.

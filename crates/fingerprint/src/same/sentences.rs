@@ -1,5 +1,7 @@
-//! Two texts with the sentences that both have taken out: their order does not decide.
+//! Two texts with the sentences that both have taken out, and those that are much alike in one order:
+//! the order of sentences does not decide. [`super`] asks where something else does.
 
+use super::hunks::{quick_hash, reserved};
 use super::judge::{Finding, Kind, Wanted, judge};
 use super::shape::Shape;
 use super::tokens::Tokens;
@@ -7,18 +9,22 @@ use crate::error::Error;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// What differs between the sentences that only one text has; None when none of those that differ
-/// stands elsewhere in the other text.
+/// Which share of the pairs of words of a sentence another one has that is much alike.
+const ALIKE_SHARE: f64 = 0.5;
+
+/// What differs between the sentences that only one text has, if nothing of it decides. `moved` words
+/// stand elsewhere in the other text: fewer than half of a sentence are by chance.
 pub fn in_any_order(
     a: &Tokens,
     b: &Tokens,
     shape: &Shape,
+    moved: usize,
     wanted: Wanted,
     pause: &mut dyn FnMut(),
 ) -> Result<Option<Vec<Finding>>, Error> {
     let (middle_of_a, middle_of_b) = middles(a, b);
     let (in_a, in_b) = (sentences(a, middle_of_a)?, sentences(b, middle_of_b)?);
-    if in_a.len() < 2 || in_b.len() < 2 {
+    if in_a.len() < 2 || in_b.len() < 2 || !may_be_moved(moved, &in_a) {
         return Ok(None);
     }
     let mut left: HashMap<&str, usize> = HashMap::new();
@@ -27,7 +33,7 @@ pub fn in_any_order(
     for sentence in &in_a {
         *left.entry(a.joined(sentence)).or_default() += 1;
     }
-    let rest_of_b: Vec<_> = in_b
+    let mut rest_of_b: Vec<_> = in_b
         .iter()
         .filter(|sentence| !take(&mut left, b.joined(sentence)))
         .cloned()
@@ -40,7 +46,10 @@ pub fn in_any_order(
         .cloned()
         .collect();
     rest_of_a.reverse();
-    if rest_of_a.len() == in_a.len() {
+    let is_turned = shape.is_long
+        && may_be_moved(moved, &rest_of_a)
+        && put_in_order(a, &rest_of_a, b, &mut rest_of_b)?;
+    if rest_of_a.len() == in_a.len() && !is_turned {
         return Ok(None);
     }
     let (words_of_a, words_of_b) = (words(&rest_of_a), words(&rest_of_b));
@@ -48,8 +57,12 @@ pub fn in_any_order(
         a.picked(words_of_a.iter().copied()),
         b.picked(words_of_b.iter().copied()),
     );
+    let judged = judge(&only_a, &only_b, shape, wanted, pause)?;
+    if judged.decides() {
+        return Ok(None);
+    }
     let mut findings = Vec::new();
-    for finding in judge(&only_a, &only_b, shape, wanted, pause)? {
+    for finding in judged.findings {
         // Places in the sentences that are left, back to places in the texts.
         findings.push(Finding {
             a: back(&finding.a, &words_of_a),
@@ -106,6 +119,97 @@ fn sentences(text: &Tokens, words: Range<usize>) -> Result<Vec<Range<usize>>, Er
         }
     }
     Ok(sentences)
+}
+
+/// Whether that many words may be those of a sentence.
+fn may_be_moved(moved: usize, sentences: &[Range<usize>]) -> bool {
+    let shortest = sentences.iter().map(Range::len).min();
+    shortest.is_some_and(|words| 2 * moved >= words)
+}
+
+/// Puts the sentences of the second text in the order of those of the first one that are much alike; one
+/// that is like none stays behind the one in front of it. Returns whether any has moved.
+fn put_in_order(
+    a: &Tokens,
+    of_a: &[Range<usize>],
+    b: &Tokens,
+    of_b: &mut [Range<usize>],
+) -> Result<bool, Error> {
+    if of_a.len() < 2 || of_b.len() < 2 {
+        return Ok(false);
+    }
+    let owners = Owners::new(a, of_a)?;
+    let mut votes = reserved(of_a.len())?;
+    votes.resize(of_a.len(), 0);
+    let mut places = reserved(of_b.len())?;
+    let mut voters: Vec<u32> = Vec::new();
+    for sentence in &*of_b {
+        voters.clear();
+        voters.extend(owners.of(b, sentence));
+        let mut best = (0, 0);
+        for n in &voters {
+            votes[*n as usize] += 1;
+            best = best.max((votes[*n as usize], *n));
+        }
+        voters.iter().for_each(|n| votes[*n as usize] = 0);
+        let shorter = sentence.len().min(of_a[best.1 as usize].len());
+        let is_alike = f64::from(best.0) >= ALIKE_SHARE * shorter as f64;
+        places.push(match is_alike {
+            true => best.1,
+            false => places.last().copied().unwrap_or_default(),
+        });
+    }
+    let is_turned = !places.is_sorted();
+    let mut order: Vec<(u32, Range<usize>)> = places.into_iter().zip(of_b.to_vec()).collect();
+    order.sort_by_key(|(place, _)| *place);
+    for (sentence, (_, other)) in of_b.iter_mut().zip(order) {
+        *sentence = other;
+    }
+    Ok(is_turned)
+}
+
+/// Which sentence has two words in a row, if it is the only one. Pairs of words may share a place, which
+/// costs a vote: so no text makes it slow.
+struct Owners(Vec<u32>);
+
+const NOBODY: u32 = u32::MAX;
+const SEVERAL: u32 = NOBODY - 1;
+
+/// Places for each word.
+const PLACES: usize = 8;
+
+impl Owners {
+    fn new(text: &Tokens, sentences: &[Range<usize>]) -> Result<Self, Error> {
+        let words: usize = sentences.iter().map(Range::len).sum();
+        let places = (PLACES * words).next_power_of_two();
+        let mut owners = Self(reserved(places)?);
+        owners.0.resize(places, NOBODY);
+        for (n, sentence) in sentences.iter().enumerate() {
+            for i in sentence.start + 1..sentence.end {
+                let place = owners.place(text, i);
+                let owner = &mut owners.0[place];
+                *owner = match *owner {
+                    NOBODY => n as u32,
+                    other if other == n as u32 => other,
+                    _ => SEVERAL,
+                };
+            }
+        }
+        Ok(owners)
+    }
+
+    /// The owners of the pairs of words of a sentence.
+    fn of(&self, text: &Tokens, sentence: &Range<usize>) -> impl Iterator<Item = u32> {
+        let owner = move |i| self.0[self.place(text, i)];
+        (sentence.start + 1..sentence.end)
+            .map(owner)
+            .filter(|owner| *owner < SEVERAL)
+    }
+
+    /// The place of a word with the one in front of it.
+    fn place(&self, text: &Tokens, i: usize) -> usize {
+        quick_hash(text.joined(&(i - 1..i + 1))) & (self.0.len() - 1)
+    }
 }
 
 /// Takes one of the sentences that are left.

@@ -52,19 +52,21 @@ pub fn one_spelling(folded: String) -> String {
             text = text.replace(short, long);
         }
     }
-    unmasked(&devanagari(text))
+    unmasked(devanagari(text))
 }
 
 /// Replaces letters that only look like those of the text's script: Cyrillic and Greek ones in Latin
 /// text, if all of them do, and Latin ones within Cyrillic words.
-fn unmasked(text: &str) -> String {
-    let count =
-        |first: char, last: char| text.chars().filter(|c| (first..=last).contains(c)).count();
-    let (latin, cyrillic, greek) = (
-        count('a', 'z'),
-        count('\u{400}', '\u{52f}'),
-        count('\u{370}', '\u{3ff}'),
-    );
+fn unmasked(text: String) -> String {
+    let (mut latin, mut cyrillic, mut greek) = (0, 0, 0);
+    for c in text.chars() {
+        match c {
+            'a'..='z' => latin += 1,
+            '\u{370}'..='\u{3ff}' => greek += 1,
+            '\u{400}'..='\u{52f}' => cyrillic += 1,
+            _ => (),
+        }
+    }
     let all_alike = |table: &[(char, char)], first: char, last: char| {
         let letters = text.chars().filter(|c| (first..=last).contains(c));
         letters.into_iter().all(|c| latin_of(table, c).is_some())
@@ -86,7 +88,7 @@ fn unmasked(text: &str) -> String {
             .split_inclusive(|c: char| !c.is_alphanumeric())
             .map(cyrillic_word)
             .collect(),
-        false => text.to_owned(),
+        false => text,
     }
 }
 

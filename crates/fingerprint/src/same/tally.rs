@@ -25,6 +25,10 @@ const REWRITTEN_SHARE: f64 = 0.05;
 const REWRITTEN_SHARE_OF_VERY_LONG: f64 = 0.15;
 pub const WORDS_OF_AN_EXCHANGE: f64 = 80.0;
 
+/// What is made by mistake, and what a long text may have in other words.
+const ERRORS: [Kind; 4] = [Kind::Typing, Kind::Character, Kind::Added, Kind::Spelling];
+const REWRITTEN: [Kind; 4] = [Kind::Word, Kind::Number, Kind::Date, Kind::Symbol];
+
 #[derive(Default)]
 pub struct Tally<'t> {
     /// Typing errors and wrong characters.
@@ -96,9 +100,37 @@ impl<'t> Tally<'t> {
         }
     }
 
+    /// Kinds of findings of which there are more than may be. More findings change nothing of that.
+    pub fn exceeded(&self, shape: &Shape) -> impl Iterator<Item = &'static [Kind]> {
+        let most_errors = match shape.by_characters {
+            true => shape.words / CHARACTERS_OF_AN_ERROR,
+            false => shape.words * ERROR_SHARE,
+        };
+        let most_rewritten = match shape.words >= VERY_LONG {
+            true => REWRITTEN_SHARE_OF_VERY_LONG,
+            false => REWRITTEN_SHARE,
+        };
+        let is_rewritten = self.rewritten > shape.words * most_rewritten
+            || self.exchanged > (shape.words / WORDS_OF_AN_EXCHANGE).floor();
+        let kinds: [(bool, &[Kind]); 3] = [
+            (self.errors > most_errors.max(1.0), &ERRORS),
+            (self.added > most_added(shape), &[Kind::Added]),
+            (is_rewritten, &REWRITTEN),
+        ];
+        let exceeded = kinds.into_iter().filter(|(is_exceeded, _)| *is_exceeded);
+        exceeded.map(|(_, kinds)| kinds)
+    }
+
     /// Says which findings decide when all are known.
     pub fn settle(self, a: &Tokens, b: &Tokens, shape: &Shape, findings: &mut Vec<Finding>) {
         let is_moved = self.is_moved();
+        decide_replaced(a, b, findings);
+        if self.symbols == [true, true] {
+            decide(findings, &[Kind::Symbol]);
+        }
+        for kinds in self.exceeded(shape) {
+            decide(findings, kinds);
+        }
         if self.negations != 0 {
             let negated = |finding: &Finding| {
                 self.negated
@@ -112,45 +144,6 @@ impl<'t> Tally<'t> {
                 self.negated
                     .into_iter()
                     .map(|hunk| finding(Kind::Negation, hunk.a, hunk.b, true)),
-            );
-        }
-        if self.symbols == [true, true] {
-            decide(findings, &[Kind::Symbol]);
-        }
-        let most_errors = match shape.by_characters {
-            true => shape.words / CHARACTERS_OF_AN_ERROR,
-            false => shape.words * ERROR_SHARE,
-        };
-        if self.errors > most_errors.max(1.0) {
-            decide(
-                findings,
-                &[Kind::Typing, Kind::Character, Kind::Added, Kind::Spelling],
-            );
-        }
-        let most_added = match shape.is_long {
-            true => shape.words * ADDED_SHARE_OF_LONG,
-            false => {
-                let most = match shape.by_characters {
-                    true => ADDED_WORDS_OF_CHARACTERS,
-                    false => ADDED_WORDS,
-                };
-                let of_short = most.min(shape.words * ADDED_SHARE_OF_SHORT);
-                of_short.max(shape.words * ADDED_SHARE)
-            }
-        };
-        if self.added > most_added {
-            decide(findings, &[Kind::Added]);
-        }
-        let most_rewritten = match shape.words >= VERY_LONG {
-            true => REWRITTEN_SHARE_OF_VERY_LONG,
-            false => REWRITTEN_SHARE,
-        };
-        if self.rewritten > shape.words * most_rewritten
-            || self.exchanged > (shape.words / WORDS_OF_AN_EXCHANGE).floor()
-        {
-            decide(
-                findings,
-                &[Kind::Word, Kind::Number, Kind::Date, Kind::Symbol],
             );
         }
         if is_moved {
@@ -168,6 +161,35 @@ impl Tally<'_> {
         let is_balanced = |more: &[(&str, i32)]| more.iter().map(|word| word.1).sum::<i32>() == 0;
         let is_word = self.has_fillers && all.clone().count() < 2;
         !words.is_empty() && !is_word && all.all(is_balanced)
+    }
+}
+
+/// Words that may be added.
+fn most_added(shape: &Shape) -> f64 {
+    if shape.is_long {
+        return shape.words * ADDED_SHARE_OF_LONG;
+    }
+    let most = match shape.by_characters {
+        true => ADDED_WORDS_OF_CHARACTERS,
+        false => ADDED_WORDS,
+    };
+    let of_short = most.min(shape.words * ADDED_SHARE_OF_SHORT);
+    of_short.max(shape.words * ADDED_SHARE)
+}
+
+/// An error happens once: a word that is nearly another one twice is another one.
+fn decide_replaced(a: &Tokens, b: &Tokens, findings: &mut [Finding]) {
+    let words = |finding: &Finding| {
+        let is_typing = finding.kind == Kind::Typing;
+        is_typing.then(|| (a.word(finding.a.start), b.word(finding.b.start)))
+    };
+    let mut all: Vec<_> = findings.iter().filter_map(words).collect();
+    all.sort_unstable();
+    for finding in findings {
+        if let Some(pair) = words(finding) {
+            let first = all.partition_point(|other| *other < pair);
+            finding.decides |= all.get(first + 1) == Some(&pair);
+        }
     }
 }
 
