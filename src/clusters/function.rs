@@ -83,7 +83,9 @@ fn clusters(
         let items: Vec<_> = keys.array().items.into_iter().flatten().collect();
         order.array(items.into_iter())
     });
-    let different = kept.decisions.and_then(|table| DifferentKeys::read(table, &sources[0], keys));
+    let different = kept
+        .decisions
+        .and_then(|table| DifferentKeys::read(table, &sources[0], keys));
     if keys.is_some() {
         sources[0].restrict_to_keys(&order);
     }
