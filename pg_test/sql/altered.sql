@@ -110,9 +110,9 @@ CREATE TABLE ruled_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE RULE nothing AS ON UPDATE TO ruled_cluster DO INSTEAD NOTHING;
 CREATE TRIGGER assign AFTER INSERT ON ruled FOR EACH ROW EXECUTE FUNCTION
 	simhash_maintain_clusters('clusters=ruled_cluster', 'key=id', 'fingerprint=fp');
-SELECT failures('INSERT INTO ruled VALUES (1, 1)', 1);
+SELECT failures('INSERT INTO ruled VALUES (1, 1), (2, 1)', 1);
 SELECT plans() AS before \gset
-SELECT failures('INSERT INTO ruled VALUES (1, 1)', 20);
+SELECT failures('INSERT INTO ruled VALUES (1, 1), (2, 1)', 20);
 SELECT plans() - :before AS more;
 DROP RULE nothing ON ruled_cluster;
 INSERT INTO ruled VALUES (1, 1), (2, 1);

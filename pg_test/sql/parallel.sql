@@ -27,6 +27,7 @@ INSERT INTO argument VALUES
 	('a', 'bigint', 'fp'), ('b', 'bigint', 'other'), ('fingerprint', 'bigint', 'fp'), ('centre', 'bigint', 'other'), ('mask', 'bigint', '(other & 255)'),
 	('mask_a', 'bigint', '(other & 4095)'), ('mask_b', 'bigint', '3'), ('met_at', 'bigint', 'NULL'),
 	('a', 'bigint[]', 'fingerprint_parts_from_hex(big_hex)'), ('b', 'bigint[]', 'fingerprint_parts_from_hex(reverse(big_hex))'),
+	('a', 'anyarray', 'ARRAY[id, id + 1]'), ('b', 'anyarray', 'ARRAY[id + 2, id + 1]'),
 	('parts', 'bigint[]', 'fingerprint_parts_from_hex(big_hex)'), ('keys', 'bigint[]', 'ARRAY[id, id + 1, id + 2]'), ('fingerprints', 'bigint[]', 'ARRAY[other, other # 3, fp]'),
 	('a', 'bit', 'other::bit(128)'), ('b', 'bit', 'fp::bit(128)'), ('hash', 'bit', '(other::bit(64) || fp::bit(64) || other::bit(64) || fp::bit(64))'),
 	('hash', 'bytea', 'int8send(other)'), ('hash', 'numeric', 'id * 1000003'), ('hash', 'text', 'big_hex'),
@@ -44,7 +45,7 @@ INSERT INTO special VALUES
 -- server runs no window function in a worker.
 CREATE VIEW call AS
 SELECT p.oid::regprocedure::text AS function, proretset, p.oid::regproc || '(' || string_agg(concat(CASE WHEN a.name <> '' THEN a.name || ' => ' END,
-	'(', coalesce(s.expression, g.expression), ')', CASE WHEN a.type::text NOT IN ('record', 'bit') THEN '::' || a.type::text END), ', ' ORDER BY a.place)
+	'(', coalesce(s.expression, g.expression), ')', CASE WHEN a.type::text NOT IN ('record', 'bit', 'anyarray') THEN '::' || a.type::text END), ', ' ORDER BY a.place)
 	FILTER (WHERE s.expression IS NOT NULL OR g.expression IS NOT NULL) || ')' AS expression,
 	count(*) FILTER (WHERE s.function IS NULL AND g.type IS NULL AND a.type IS NOT NULL) AS unknown
 FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e' JOIN pg_proc p ON p.oid = d.objid

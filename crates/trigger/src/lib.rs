@@ -10,7 +10,6 @@ pub mod error;
 pub mod flag_options;
 pub mod in_progress;
 pub mod kept_options;
-pub mod locks;
 pub mod scope;
 
 pub use error::Error;

@@ -20,9 +20,10 @@ use simhash_pg::sql::type_hash::TypeHash;
 use simhash_pg::sql::value::Value;
 use simhash_trigger::in_progress::Compared;
 use simhash_trigger::kept_options::{KeptOptions, parse};
-use simhash_trigger::locks::CLUSTERS;
 use simhash_trigger::scope::combined;
 
+/// The number of the advisory lock of a table of clusters, in the extension's class of locks.
+pub const CLUSTERS: u32 = u32::MAX;
 /// Stands for the columns of a table of clusters: the first for rows, the second for clusters.
 const ROWS: u16 = 0;
 const IDS: u16 = 1;

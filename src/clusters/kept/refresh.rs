@@ -9,6 +9,7 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys::Oid;
 
 use super::answer::refuse_row_security;
+use super::claims::CLUSTERS;
 use super::kept_table::KeptTable;
 use super::queries::KeptQueries;
 use super::triggers::triggers_of;
@@ -25,7 +26,6 @@ use simhash_pg::process::snapshot::with_latest;
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::spi::saved_query::{SavedQuery, Sees};
 use simhash_pg::sql::fmgr::{Args, pg_function};
-use simhash_trigger::locks::CLUSTERS;
 
 const NAME: &str = "simhash_refresh_clusters";
 /// All rows are searched if there is more than one note for this number of rows.

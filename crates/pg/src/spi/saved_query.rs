@@ -35,8 +35,9 @@ pub enum Sees {
 thread_local! {
     /// The plans of dropped queries, which are freed before the next queries are saved.
     static DROPPED: RefCell<Vec<pg_sys::SPIPlanPtr>> = const { RefCell::new(Vec::new()) };
-    /// The queries that are saved for the life of the session, by their texts.
-    static SESSION: RefCell<HashMap<String, Rc<SavedQuery>>> = RefCell::default();
+    /// The queries that are saved for the life of the session, by their texts and parameters: a table
+    /// may be made again with columns of other types.
+    static SESSION: RefCell<HashMap<(String, Vec<pg_sys::Oid>), Rc<SavedQuery>>> = RefCell::default();
 }
 
 /// How many queries a session saves by their texts: tables come and go.
@@ -64,7 +65,8 @@ impl SavedQuery {
 
     /// Returns the query of this text, which is saved for the life of the session.
     pub fn of_session(sql: &str, parameters: &[pg_sys::Oid]) -> Rc<Self> {
-        if let Some(query) = SESSION.with_borrow(|queries| queries.get(sql).cloned()) {
+        let named = (sql.to_owned(), parameters.to_vec());
+        if let Some(query) = SESSION.with_borrow(|queries| queries.get(&named).cloned()) {
             return query;
         }
         let query = Rc::new(Self::new(sql, parameters, false));
@@ -72,7 +74,7 @@ impl SavedQuery {
             if queries.len() >= MOST {
                 queries.clear();
             }
-            queries.insert(sql.to_owned(), Rc::clone(&query))
+            queries.insert(named, Rc::clone(&query))
         });
         query
     }
