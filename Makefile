@@ -11,6 +11,7 @@
 #   JOBS        how many majors are tested at a time (2)
 #   SUITES      how many suites of a major run side by side (3 in `make test`, else 2)
 #   DESTDIR     a prefix for `make install`, as packagers use it
+#   prefix      a folder outside of the server for `make install`, as PGXS has it: prefix/lib and prefix/share/extension (18 and later)
 #   SUITE       the Debian release of `make test-deb` and `make test-readme` (bookworm); WITH_TESTS=1: the latter also runs `make test`
 #   KEEP        KEEP=1 leaves the server of `make demo` running
 #   ROWS        rows of `make bench`, or several numbers with commas between them
@@ -30,7 +31,7 @@
 #               splink, recordlinkage, dedupe, rapidfuzz and datasketch for `make quality`, with psycopg, sqlalchemy, alembic and
 #               django for the Python of the pages in `make test`
 
-export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE WITH_TESTS MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR KEEP ROWS SETS SEED COUNT ENTRIES ROUND QUERIES QUESTIONS PEERS PARTS OUT SECONDS_EACH DATA PYTHON
+export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE WITH_TESTS MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR prefix KEEP ROWS SETS SEED COUNT ENTRIES ROUND QUERIES QUESTIONS PEERS PARTS OUT SECONDS_EACH DATA PYTHON
 
 .PHONY: all help build install uninstall demo test test-majors test-citus quick mutants mutants-server soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-readme test-docker clean
 .DEFAULT_GOAL := help
@@ -57,7 +58,7 @@ help:
 	@echo 'make bench-fdw      searches and pairs over three servers with postgres_fdw, next to one server (ROWS=1000000)'
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
-	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
+	@echo 'make install        build, then install into that server (honours PG_CONFIG, prefix and DESTDIR)'
 	@echo 'make uninstall      remove it from that server'
 	@echo 'make deb            Debian packages and a tarball for PG_CONFIG and each of PG_CONFIGS, into target/packages'
 	@echo 'make dist           the source archive for PGXN'

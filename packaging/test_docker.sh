@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # make test-docker: builds packaging/Dockerfile with buildah, without a registry and without Docker, and runs the README's
-# first search in the image that comes out.
+# first search in the image that comes out. Then the image of packaging/Dockerfile.cnpg.
 #
 # The official images are stood in for: `postgres` by a bare Debian 12 with its server of PG_CONFIG's major, `rust` by the
 # toolchain of this machine, both in the folders where the official ones have them. All lines of the Dockerfile are run.
@@ -56,6 +56,21 @@ build_image() {
 	fi
 }
 
+# What CloudNativePG mounts, from the same stand-ins: the files of the extension in its folders, and nothing else.
+cnpg_image() {
+	local container place
+	if ! (cd "$work/source" && image_tool build --isolation chroot --build-arg "PG_MAJOR=$PG_MAJOR" --build-arg DISTRO=bookworm \
+		--build-arg "BASE=docker.io/library/postgres:$PG_MAJOR-bookworm" -f packaging/Dockerfile.cnpg -t mounted .) \
+		>"$(log_file cnpg_build)" 2>&1; then
+		tail -n 30 "$(log_file cnpg_build)"
+		return 1
+	fi
+	container=$(image_tool from --pull-never mounted) && place=$(image_tool mount "$container") &&
+		(cd "$place" && find . -type f | LC_ALL=C sort) | diff - <(printf './%s\n' lib/simhash_dedup.so \
+			"licenses/postgresql-$PG_MAJOR-simhash-dedup/copyright" "share/extension/simhash_dedup--$VERSION.sql" \
+			share/extension/simhash_dedup.control share/extension/simhash_review.sql | LC_ALL=C sort)
+}
+
 # The image starts no server here, as that is the official entry point's work.
 search_in_image() {
 	local container
@@ -71,4 +86,5 @@ search_in_image() {
 check 'stand-ins for the official images' stand_ins
 check 'every line of the Dockerfile runs' build_image
 check "the README's first search in that image" search_in_image
+check 'the image for CloudNativePG' cnpg_image
 [ "$failed" = 0 ]

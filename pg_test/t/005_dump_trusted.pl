@@ -28,6 +28,33 @@ $node->safe_psql('three', 'CREATE SCHEMA elsewhere; CREATE EXTENSION simhash_ded
 is($node->safe_psql('three', 'SET search_path = pg_catalog; SELECT 1::bigint OPERATOR(elsewhere.<~>) 2::bigint', @owner),
 	2, 'the extension works in any schema');
 
+# In a schema that the writers of a table may not use: what the table computes and checks needs no right there, a query does.
+$node->safe_psql('three', <<'SQL', @owner);
+SET search_path = public, elsewhere;
+CREATE TABLE note (
+	id int PRIMARY KEY, body text, fp bigint GENERATED ALWAYS AS (simhash64(body)) STORED, given bigint, duplicate_of int,
+	EXCLUDE USING simhash (given WITH ~=)
+);
+CREATE INDEX ON note USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON note
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=duplicate_of');
+SELECT simhash_keep_clusters('note', 'id', 'fp', 3);
+GRANT ALL ON note, note_cluster TO clerk;
+SQL
+is($node->safe_psql('three', <<'SQL'), "1|\n2|1\n1|1\n2|1", 'a role without rights on that schema writes to a table that uses it');
+SET ROLE clerk;
+INSERT INTO note (id, body) VALUES (1, 'The lamp in Mill Lane is dark.'), (2, 'The lamp in Mill Lane is dark!');
+UPDATE note SET body = body || '.' WHERE id = 1;
+SELECT id, duplicate_of FROM note ORDER BY id;
+SELECT key, cluster_id FROM note_cluster ORDER BY key;
+SQL
+my ($status, $out, $err) = $node->psql('three', 'SET ROLE clerk; INSERT INTO note (id, given) VALUES (3, 1), (4, 2)');
+like($err, qr/conflicting key value violates exclusion constraint/, '... and its constraint holds');
+($status, $out, $err) = $node->psql('three', 'SET ROLE clerk; SELECT id FROM note WHERE fp OPERATOR(elsewhere.<~>) 0 <= 3');
+like($err, qr/permission denied for schema elsewhere/, 'its own searches need the right');
+($status, $out, $err) = $node->psql('three', 'ALTER EXTENSION simhash_dedup SET SCHEMA public', @owner);
+like($err, qr/extension "simhash_dedup" does not support SET SCHEMA/, 'the extension is not moved');
+
 $node->safe_psql('one', <<'SQL', @owner);
 CREATE TABLE petition (
 	id int PRIMARY KEY,
@@ -103,7 +130,7 @@ my $dump = $node->basedir . '/one.dump';
 $node->command_ok([ 'pg_dump', '-U', 'owner', '-Fc', '-f', $dump, '-d', $node->connstr('one') ], 'pg_dump by the owner');
 $node->command_ok([ 'pg_restore', '-U', 'owner', '--exit-on-error', '-j', 2, '-d', $node->connstr('two'), $dump ], 'pg_restore by the owner');
 is($node->safe_psql('two', $questions, @owner), $before, 'the answers after the round trip are equal');
-my ($status, $out, $err) = $node->psql('two', 'INSERT INTO petition (id, given) VALUES (1000, hashint8extended(7, 1) # 3)', @owner);
+($status, $out, $err) = $node->psql('two', 'INSERT INTO petition (id, given) VALUES (1000, hashint8extended(7, 1) # 3)', @owner);
 like($err, qr/violates exclusion constraint "apart"/, 'the restored constraint holds');
 # A plain dump is the same after the round trip.
 my $plain = sub {

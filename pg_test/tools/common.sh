@@ -249,12 +249,19 @@ build_library() {
 	LIBRARY=$(cargo_artifact libsimhash_dedup.so --profile "${PROFILE:-release}" --lib $(cargo_features))
 }
 
-# Sets where the files of the extension are in the server at hand, and RUN to what changes them: sudo where the user may not.
+# Sets where the files of the extension are, in the server at hand or below `prefix`, and RUN to what changes them: sudo where
+# the user may not.
 find_folders() {
 	LIBRARY_DIR=${DESTDIR:-}$("$PG_CONFIG" --pkglibdir)
 	EXTENSION_DIR=${DESTDIR:-}$("$PG_CONFIG" --sharedir)/extension
+	if [ -n "${prefix:-}" ]; then
+		[[ $prefix = /* ]] || fail "prefix=$prefix is not an absolute path, and the server needs one"
+		[ "$PG_MAJOR" -ge 18 ] || fail "prefix is for PostgreSQL 18 and later: older servers find extensions in their own folder alone"
+		LIBRARY_DIR=${DESTDIR:-}$prefix/lib
+		EXTENSION_DIR=${DESTDIR:-}$prefix/share/extension
+	fi
 	RUN=''
-	if [ -z "${DESTDIR:-}" ] && [ ! -w "$LIBRARY_DIR" ]; then
+	if [ -z "${DESTDIR:-}${prefix:-}" ] && [ ! -w "$LIBRARY_DIR" ]; then
 		can_be_root || fail "$LIBRARY_DIR is not writable: run this as root, or set PG_CONFIG or DESTDIR"
 		RUN='sudo -n'
 	fi

@@ -9,7 +9,7 @@
 work=$(mktemp -d "${TMPDIR:-/tmp}/simhash_install.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 export DESTDIR=$work/installed
-unset PG_CONFIG PROFILE CARGO_TARGET_DIR CARGO_BUILD_TARGET CARGO_BUILD_TARGET_DIR
+unset PG_CONFIG PROFILE prefix CARGO_TARGET_DIR CARGO_BUILD_TARGET CARGO_BUILD_TARGET_DIR
 failed=0
 # The servers below are of the majors 15 to 18, and of one that the code does not know.
 majors=$(supported_majors | sort -n | tr '\n' ' ')
@@ -126,6 +126,13 @@ installs 16 'a server comes before headers alone'
 rm -r "$work"/usr/1[567]
 server 15 bin/postgres
 installs 18 'headers are enough to build'
+outside=0
+rm -rf "$DESTDIR"
+install_with prefix=/opt/apart && grep -qs fresh "$DESTDIR/opt/apart/lib/simhash_dedup.so" &&
+	[ -e "$DESTDIR/opt/apart/share/extension/simhash_review.sql" ] && [ ! -e "$DESTDIR$work" ] || outside=1
+result "$outside" 'prefix is a folder outside of the server'
+refuses 'prefix=apart is not an absolute path' 'prefix, relative' prefix=apart
+refuses 'prefix is for PostgreSQL 18 and later' 'prefix, for a server that would not look there' prefix=/opt/apart PG_CONFIG="$work/usr/15/bin/pg_config"
 rm -r "$work/usr/18" "$work/usr/15"
 server 16 include/server/postgres.h
 refuses 'postgresql-server-dev-16 ' 'a server without headers: those of its major are asked for'

@@ -24,7 +24,7 @@
 # Crash, dump, rights, crash points, the standby, vacuum, parallel builds, verification, plans, updates: what depends on the
 # server's pages, locks, WAL and catalogs.
 REDUCED='001_crash 005_dump_trusted 008_stored_rights 009_upgrade 010_standby 015_crash_points 019_vacuum
-	020_parallel_build 027_verify_beside_writers 029_read_ahead 054_replaced_columns 055_update 057_repack 058_promised'
+	020_parallel_build 027_verify_beside_writers 029_read_ahead 054_replaced_columns 055_update 057_repack 058_promised 065_outside'
 # The long ones of those that hardly depend on the major: damage, cancels, limits, estimates, random changes of many sessions, and
 # long lists. `make test` leaves them to `make test-majors`, which runs them on one major.
 LONG='007_corrupt 014_size 021_estimates 025_pairs_clusters 028_flipped_bytes 031_damaged_answers 033_plans_of_a_million

@@ -99,13 +99,7 @@ impl FlaggedTable {
         let name = table::name(searched).unwrap_or_default();
         if !indexed {
             let invalid = found.map(|found| found.index);
-            warn_once(
-                searched,
-                &name,
-                &options.fingerprint,
-                &columns.scope,
-                invalid,
-            );
+            warn_once(searched, &name, &options.fingerprint, &columns, invalid);
         }
         let prefers_indexes = indexed && options.radius <= INDEX_SERVES;
         let compared = options
@@ -144,7 +138,7 @@ fn may_miss_moves(call: &TriggerCall<'_>, searched: Oid) -> bool {
 }
 
 /// Warns, once in a session, that the table has no index for the trigger, or one that is not valid.
-fn warn_once(table: Oid, name: &str, fingerprint: &str, scope: &Scope, invalid: Option<Oid>) {
+fn warn_once(table: Oid, name: &str, fingerprint: &str, columns: &Columns, invalid: Option<Oid>) {
     if !WARNED.with_borrow_mut(|warned| warned.insert(table.to_u32())) {
         return;
     }
@@ -162,7 +156,10 @@ fn warn_once(table: Oid, name: &str, fingerprint: &str, scope: &Scope, invalid: 
                 "table \"{name}\" has no simhash index on \"{fingerprint}\": \
                  each new row is compared with every row"
             ),
-            how_to_create(table, fingerprint, scope),
+            match columns.fingerprint.computed_on_read {
+                true => "A virtual column has no index: GENERATED ALWAYS AS (...) STORED.".into(),
+                false => how_to_create(table, fingerprint, &columns.scope),
+            },
         ),
     };
     simhash_pg::process::error::warn(message, hint);

@@ -47,9 +47,26 @@ impl Build<'_> {
     #[inline]
     pub fn planned_workers(self) -> usize {
         let (table, index) = (self.table.raw(), self.index.raw());
+        if self.lacks_its_constraint() {
+            return 0;
+        }
         // SAFETY: contract of `from_raw`.
         let workers = unsafe { compat::planned_build_workers(table, index, self.info) };
         workers.max(0) as usize
+    }
+
+    /// Returns whether it is of an exclusion constraint that is not in the catalogs, as when REPACK
+    /// (CONCURRENTLY) of PostgreSQL 19 builds an index that will take the place of the constraint's.
+    /// Only the leader is given its operators: workers would look for them in the constraint, and
+    /// fail.
+    fn lacks_its_constraint(self) -> bool {
+        // SAFETY: contract of `from_raw`: the relation is open, and has its row of pg_index; a
+        // catalog look-up.
+        unsafe {
+            let index = self.index.raw();
+            (*(*index).rd_index).indisexclusion
+                && pg_sys::get_index_constraint((*index).rd_id) == pg_sys::InvalidOid
+        }
     }
 
     /// Calls `row` with each row that the index must contain, in physical order. Returns the number

@@ -136,7 +136,7 @@ impl<S: Sync> Leader<S> {
         // destroyed.
         unsafe {
             pg_sys::EnterParallelMode();
-            let library = c"$libdir/simhash_dedup".as_ptr();
+            let library = c"simhash_dedup".as_ptr();
             let context = pg_sys::CreateParallelContext(library, function.as_ptr(), workers as i32);
             if !shared.create(&mut *context, state) {
                 end(context);
