@@ -103,7 +103,7 @@ sub plain
 	my ($text) = @_;
 	$text =~ s/^psql:<stdin>:\d+: //mg;
 	# The server's own words for a function or operator that it does not find differ between majors.
-	$text =~ s/^(?:DETAIL|HINT):  (?:(?:No|An) (?:operator|function) (?:matches|of that name)|Could not choose|You might need to add explicit).*\n?//mg;
+	$text =~ s/^(?:DETAIL|HINT):  (?:(?:No|An?) (?:operator|function) (?:matches|of that name)|Could not choose|You might need to add explicit).*\n?//mg;
 	$text =~ s/[ \t]+$//mg;
 	$text =~ s/\n+/\n/g;
 	$text =~ s/^\n+|\n+$//g;

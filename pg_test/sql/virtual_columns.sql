@@ -5,6 +5,11 @@ SELECT current_setting('server_version_num')::int < 180000 AS none_before_18 \gs
 \echo virtual columns are in PostgreSQL 18 and later
 \quit
 \endif
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simhash_dedup;
+RESET client_min_messages;
+CREATE SCHEMA virtual;
+SET search_path = virtual, public;
 \set VERBOSITY terse
 
 -- The server calls no user's function in a virtual column, and makes no index on one.
@@ -73,3 +78,6 @@ SELECT simhash_keep_clusters('photo', 'id', 'fp', 3);
 SELECT simhash_keep_clusters('photo', 'number', 'kept', 3);
 SELECT simhash_keep_clusters('photo', 'id', 'kept', 3, within => '{tenant}');
 SELECT simhash_keep_clusters('photo', 'id', 'kept', 3, text => 'title');
+SELECT simhash_drop_config('titles');
+SET client_min_messages = warning;
+DROP SCHEMA virtual CASCADE;
