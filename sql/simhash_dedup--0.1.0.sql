@@ -973,10 +973,11 @@ COMMENT ON FUNCTION simhash_catalog.check_column(regclass, text) IS
 CREATE FUNCTION simhash_record_pairs(
 	relation regclass, key name, threshold float8, columns text[] DEFAULT '{}',
 	one_to_one boolean DEFAULT false, rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
+	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL,
 	OUT a bigint, OUT b bigint, OUT similarity float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_record_pairs';
-COMMENT ON FUNCTION simhash_record_pairs(regclass, name, float8, text[], boolean, int, float8, int) IS
+COMMENT ON FUNCTION simhash_record_pairs(regclass, name, float8, text[], boolean, int, float8, int, text[], jsonb) IS
 	'pairs of records whose similarity, by words and n-grams that few rows have, is at least '
 	'threshold, once, with a < b; columns are all but the key if none is named';
 
@@ -984,22 +985,24 @@ CREATE FUNCTION simhash_record_pairs(
 	relation_a regclass, key_a name, relation_b regclass, key_b name, threshold float8,
 	columns_a text[] DEFAULT '{}', columns_b text[] DEFAULT '{}',
 	one_to_one boolean DEFAULT false, rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
+	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL,
 	OUT a bigint, OUT b bigint, OUT similarity float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_record_pairs_across';
 COMMENT ON FUNCTION simhash_record_pairs(
-	regclass, name, regclass, name, float8, text[], text[], boolean, int, float8, int
+	regclass, name, regclass, name, float8, text[], text[], boolean, int, float8, int, text[], jsonb
 ) IS
 	'as simhash_record_pairs, of a row of one relation and a row of another';
 
 CREATE FUNCTION simhash_record_pairs_keyed(
 	key_type anyelement, relation regclass, key name, threshold float8, columns text[] DEFAULT '{}',
 	one_to_one boolean DEFAULT false, rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
+	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL,
 	OUT a anyelement, OUT b anyelement, OUT similarity float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_record_pairs_keyed';
 COMMENT ON FUNCTION simhash_record_pairs_keyed(
-	anyelement, regclass, name, float8, text[], boolean, int, float8, int
+	anyelement, regclass, name, float8, text[], boolean, int, float8, int, text[], jsonb
 ) IS
 	'as simhash_record_pairs, for keys that are not integers; key_type is NULL::uuid or the like, and '
 	'only its type is used';
@@ -1009,25 +1012,39 @@ CREATE FUNCTION simhash_record_pairs_keyed(
 	relation_a regclass, key_a name, relation_b regclass, key_b name, threshold float8,
 	columns_a text[] DEFAULT '{}', columns_b text[] DEFAULT '{}',
 	one_to_one boolean DEFAULT false, rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
+	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL,
 	OUT a anyelement, OUT b anycompatible, OUT similarity float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_record_pairs_across_keyed';
 COMMENT ON FUNCTION simhash_record_pairs_keyed(
-	anyelement, anycompatible, regclass, name, regclass, name, float8, text[], text[], boolean, int, float8, int
+	anyelement, anycompatible, regclass, name, regclass, name, float8, text[], text[], boolean, int, float8, int, text[], jsonb
 ) IS
 	'as simhash_record_pairs, for keys that are not integers; key_type_a and '
 	'key_type_b are NULL::uuid or the like, and only their types are used';
+
+CREATE FUNCTION simhash_record_explain(
+	relation regclass, key name, a text, b text, columns text[] DEFAULT '{}',
+	rarity float8 DEFAULT 2, ngram int DEFAULT 3, within text[] DEFAULT '{}', weights jsonb DEFAULT NULL,
+	OUT column_name text, OUT value_a text, OUT value_b text, OUT shared float8, OUT against float8
+) RETURNS SETOF record
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10 AS 'MODULE_PATHNAME', 'simhash_record_explain';
+COMMENT ON FUNCTION simhash_record_explain(
+	regclass, name, text, text, text[], float8, int, text[], jsonb
+) IS
+	'what each column of the rows with keys a and b does for their similarity in simhash_record_pairs: '
+	'shared sums to it, and against to what is missing to 1';
 
 CREATE FUNCTION simhash_record_report(
 	relation regclass, key name, columns text[] DEFAULT '{}',
 	relation_b regclass DEFAULT NULL, key_b name DEFAULT NULL, columns_b text[] DEFAULT '{}',
 	rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
+	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL,
 	OUT threshold float8, OUT pairs bigint, OUT one_to_one bigint,
 	OUT low_example text[], OUT high_example text[]
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 20 AS 'MODULE_PATHNAME', 'simhash_record_report';
 COMMENT ON FUNCTION simhash_record_report(
-	regclass, name, text[], regclass, name, text[], int, float8, int
+	regclass, name, text[], regclass, name, text[], int, float8, int, text[], jsonb
 ) IS
 	'how many pairs simhash_record_pairs returns from each threshold on, without and with one_to_one, '
 	'and the keys of the least and the most similar pair below the next threshold; with relation_b of '

@@ -26,6 +26,7 @@ begin_benchmark 'shared_buffers = 256MB' 'autovacuum = off' 'fsync = off' 'jit =
 as_postgres "$PG_BIN/psql" -X -q -c 'CREATE EXTENSION simhash_dedup'
 sets=$work/sets
 mkdir "$sets"
+python3 "$ROOT/bench/records/customers.py" "$sets" 50000
 [ ! -d "${DATA:-}/records" ] || cp "$DATA"/records/*.csv "$sets"
 if fetch_people; then
 	python3 "$ROOT/bench/records/febrl.py" "$FEBRL" "$sets"

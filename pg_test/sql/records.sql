@@ -49,7 +49,7 @@ SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pai
 SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('product', 'id', 0.2) ORDER BY a, b;
 -- All features count the same.
 SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('product', 'id', 0.2, '{name}', rarity => 0, ngram => 2) ORDER BY a, b;
--- Only features of at most two rows make candidates; none do.
+-- Only features of at most two rows make candidates; equal rows are pairs whatever is rare.
 SELECT a, b FROM simhash_record_pairs('product', 'id', 0, '{name}', rare => 2) ORDER BY a, b;
 SELECT count(*) FROM simhash_record_pairs('product', 'id', 0, rare => 0);
 -- A row's best partner, if each is the other's best.

@@ -1,7 +1,8 @@
 //! Pairs of records, and of titles: `simhash_record_pairs`, and `simhash_record_report`, which helps
-//! to choose a threshold for it. `source` reads the rows, `simhash_records` compares them, `function`
-//! and `report` are what SQL sees. Every row of the relations is read once, with the caller's rights.
+//! to choose a threshold for it, and `simhash_record_explain`. `source` reads the rows, `simhash_records` compares them,
+//! `function`, `report` and `explain` are what SQL sees. Every row of the relations is read once, with the caller's rights.
 
+mod explain;
 mod function;
 mod report;
 mod source;

@@ -16,8 +16,8 @@ use simhash_records::report::Report;
 const NAME: &str = "simhash_record_report";
 
 pg_function! {
-    /// simhash_record_report(relation, key, columns, relation_b, key_b, columns_b, rare, rarity, ngram)
-    /// -> SETOF (threshold, pairs, one_to_one, low_example, high_example)
+    /// simhash_record_report(relation, key, columns, relation_b, key_b, columns_b, rare, rarity, ngram,
+    /// within, weights) -> SETOF (threshold, pairs, one_to_one, low_example, high_example)
     fn simhash_record_report, pg_finfo_simhash_record_report(args) {
         let first = TableArguments { relation: 0, columns: 2, ending: "" };
         let second = TableArguments { relation: 3, columns: 5, ending: "_b" };
@@ -36,20 +36,29 @@ fn report<const N: usize>(args: &Args, places: [TableArguments; N]) -> Datum {
         function: NAME,
         keys: KeyTypes::Text,
     };
-    let tables = arguments.tables(places);
-    let settings = arguments.settings(6);
+    let tables = arguments.tables(places, 9);
+    let settings = arguments.settings(Some(6), 7, &tables);
     let mut activity = Activity::new(NAME);
-    let Records { keys, tags, found } = Records::read(&tables, &settings, &mut activity);
-    let mut partners = or_out_of_memory(Partners::new(tags.len() as u32));
+    let Records {
+        keys,
+        tags,
+        mut found,
+    } = Records::read(&tables, &settings, &mut activity, &mut |_, _, _| {});
+    let mut partners = or_out_of_memory(Partners::new(found.copies.records()));
     let mut report = Report::default();
-    compare_candidates(found, &mut activity, |pair, similarity| {
-        report.add(pair, similarity);
-        partners.add(pair, similarity);
-    });
-    partners
-        .mutual()
-        .for_each(|(_, similarity)| report.add_mutual(similarity));
-    return_rows(rows, &report, keys, &tags);
+    compare_candidates(
+        &mut found,
+        &settings,
+        &mut activity,
+        |copies, pair, similarity| {
+            report.add(pair, similarity, copies.count(pair));
+            or_out_of_memory(partners.add(pair, similarity));
+        },
+    );
+    let add = |_, _, similarity| report.add_mutual(similarity);
+    or_out_of_memory(partners.for_each(&found.copies, add));
+    let first_rows = |pair| found.copies.first_pair(pair);
+    return_rows(rows, &report, keys, &tags, first_rows);
     args.null()
 }
 
@@ -59,6 +68,7 @@ fn return_rows<const N: usize>(
     report: &Report,
     mut keys: [ValueStore; N],
     tags: &[u64],
+    first_rows: impl Fn(Candidate) -> [u32; 2],
 ) {
     let mut example = |pair: Candidate| {
         let mut text = |side: usize, row: u32| {
@@ -66,7 +76,8 @@ fn return_rows<const N: usize>(
             let key = keys[side].get(tags[row as usize], &mut buffer);
             key.show_bytes(<[u8]>::to_vec)
         };
-        [text(0, pair.a), text(N - 1, pair.b)]
+        let [a, b] = first_rows(pair);
+        [text(0, a), text(N - 1, b)]
     };
     report.for_each(|threshold, [pairs, mutual], step| {
         let examples = step

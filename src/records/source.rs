@@ -5,7 +5,7 @@ use crate::errors::or_raise;
 use crate::pairs::source::{check_key, column, in_range, null_key, open_relation, required};
 use crate::pairs::value_store::ValueStore;
 use crate::row::jaccard::NGRAMS;
-use pgrx::PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED;
+use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
 use simhash_pg::catalog::table::{self, OpenTable};
 use simhash_pg::process::activity::Activity;
@@ -19,8 +19,10 @@ use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::key_type::{KeyType, no_order};
 use simhash_pg::sql::value::Value;
 use simhash_records::comparison::compare;
+use simhash_records::copies::Copies;
 use simhash_records::features::features;
 use simhash_records::frequencies::{Candidate, Found, Rows};
+use simhash_records::vectors::Rating;
 
 /// A table, view or foreign table of records, locked against DDL.
 pub struct RecordTable {
@@ -28,6 +30,8 @@ pub struct RecordTable {
     /// The key column as SQL text.
     pub key: String,
     key_type: pg_sys::Oid,
+    /// The names of the columns that are compared.
+    pub columns: Vec<String>,
     query: String,
 }
 
@@ -59,7 +63,12 @@ pub enum KeyTypes {
 
 impl Arguments<'_> {
     /// Reads the relations whose arguments stand at these places.
-    pub fn tables<const N: usize>(&self, places: [TableArguments; N]) -> [RecordTable; N] {
+    pub fn tables<const N: usize>(
+        &self,
+        places: [TableArguments; N],
+        within: usize,
+    ) -> [RecordTable; N] {
+        let within = self.columns(within, "within");
         let mut side = 0;
         places.map(|place| {
             let key_type = match self.keys {
@@ -77,7 +86,7 @@ impl Arguments<'_> {
             let oid = required(self.args.get(relation), self.function, &name("relation"));
             let key = required(self.args.name(relation + 1), self.function, &name("key"));
             let columns = self.columns(columns, &name("columns"));
-            let table = RecordTable::open(oid, &key, key_type, &columns);
+            let table = RecordTable::open(oid, &key, key_type, &columns, &within);
             if self.keys != KeyTypes::Text {
                 let column_type = table.key_column_type(&key);
                 check_key(&key, column_type, key_type, self.function, ending);
@@ -109,16 +118,56 @@ impl Arguments<'_> {
         items.into_iter().map(name).collect()
     }
 
-    /// Reads `rare`, `rarity` and `ngram`, which begin at argument `i`.
-    pub fn settings(&self, i: usize) -> RecordSettings {
-        let rare: i32 = required(self.args.get(i), self.function, "rare");
-        let rarity: f64 = required(self.args.get(i + 1), self.function, "rarity");
-        let ngram: i32 = required(self.args.get(i + 2), self.function, "ngram");
+    /// Reads `rare`, if it stands anywhere, and `rarity`, `ngram` and behind `within` `weights`, which
+    /// begin at argument `i`.
+    pub fn settings<const N: usize>(
+        &self,
+        rare: Option<usize>,
+        i: usize,
+        tables: &[RecordTable; N],
+    ) -> RecordSettings {
+        let rare = rare.map_or(0, |rare| {
+            required(self.args.get(rare), self.function, "rare")
+        });
+        let rarity: f64 = required(self.args.get(i), self.function, "rarity");
+        let ngram: i32 = required(self.args.get(i + 1), self.function, "ngram");
         RecordSettings {
             rare: in_range("rare", rare, 0..=MOST_RARE) as usize,
             rarity: in_range("rarity", rarity, 0.0..=4.0),
             ngram: in_range("ngram", ngram, NGRAMS) as usize,
+            weights: self.weights(i + 3, &tables[0]),
+            aligned: tables[0].columns.len() == tables[N - 1].columns.len(),
         }
+    }
+
+    /// Reads the weights of columns of a table, an object of names and numbers.
+    fn weights(&self, i: usize, table: &RecordTable) -> Vec<f64> {
+        let mut weights = vec![1.0; table.columns.len()];
+        let Some(json) = self.args.varlena(i, pg_sys::JSONBOID) else {
+            return weights;
+        };
+        let mut given = Vec::new();
+        for_each_row(WEIGHTS, &[Some(json)], &mut |[name, weight]| {
+            let [name, weight] = [name, weight].map(|value| value.map(|value| value.to_text()));
+            given.push((name.unwrap_or_default(), weight));
+        });
+        for (name, weight) in given {
+            let Some(column) = table.columns.iter().position(|column| *column == name) else {
+                Error::new(
+                    ERRCODE_INVALID_PARAMETER_VALUE,
+                    format!(
+                        "weights of {} names \"{name}\", which is not compared",
+                        self.function
+                    ),
+                )
+                .hint("Name columns of the first relation that are compared.")
+                .raise()
+            };
+            let weight = weight.and_then(|weight| weight.parse().ok());
+            let weight = required(weight, self.function, "weights");
+            weights[column] = in_range("a weight", weight, 0.0..=MOST_WEIGHT);
+        }
+        weights
     }
 }
 
@@ -130,27 +179,44 @@ pub struct RecordSettings {
     rarity: f64,
     /// Number of letters of an n-gram.
     ngram: usize,
+    /// How much each column counts.
+    weights: Vec<f64>,
+    /// Whether columns that stand at one place are one column.
+    pub aligned: bool,
 }
 
 /// Pairs of a feature grow with the square of its rows.
 const MOST_RARE: i32 = 10_000;
+/// A column that weighs more is the only one that counts.
+const MOST_WEIGHT: f64 = 100.0;
+const WEIGHTS: &str = "SELECT key, (value::pg_catalog.float8)::pg_catalog.text \
+    FROM pg_catalog.jsonb_each_text($1)";
 const NEEDS_KEY: &str = "Every record needs a key.";
 /// Number of rows that are read, or of pairs that are compared, between two reports.
 const REPORTED: u32 = 4096;
 
 impl RecordTable {
     /// Opens a relation. No columns are all but the key.
-    fn open(oid: pg_sys::Oid, key: &str, key_type: pg_sys::Oid, columns: &[String]) -> Self {
+    fn open(
+        oid: pg_sys::Oid,
+        key: &str,
+        key_type: pg_sys::Oid,
+        columns: &[String],
+        within: &[String],
+    ) -> Self {
         let (table, name) = open_relation(oid);
         let key_column = column(&table, key, "the key");
-        let mut texts: Vec<String> = Vec::new();
         for name in columns {
             column(&table, name, "part of the record");
-            texts.push(as_text(name));
         }
-        if columns.is_empty() {
-            let all = table::columns(table.rel()).filter(|(name, _)| name != key);
-            texts.extend(all.map(|(name, _)| as_text(&name)));
+        let columns: Vec<String> = match columns.is_empty() {
+            true => (table::columns(table.rel()).map(|(name, _)| name))
+                .filter(|name| name != key)
+                .collect(),
+            false => columns.to_vec(),
+        };
+        for name in within {
+            column(&table, name, "a column of within");
         }
         let key_text = table::quoted(key);
         let key_value = match key_type == key_column.storage.type_id {
@@ -158,12 +224,18 @@ impl RecordTable {
             false => format!("{key_text}::{}", table::qualified_type_name(key_type)),
         };
         // An empty array needs a type.
+        let texts: Vec<String> = columns.iter().map(|name| as_text(name)).collect();
         let texts = texts.join(", ");
         RecordTable {
-            query: format!("SELECT {key_value}, ARRAY[{texts}]::pg_catalog.text[] FROM {name}"),
+            query: format!(
+                "SELECT {key_value}, ARRAY[{texts}]::pg_catalog.text[], {} FROM {name}{}",
+                scope_of(within),
+                where_all(within)
+            ),
             table,
             key: key_text,
             key_type,
+            columns,
         }
     }
 
@@ -182,6 +254,27 @@ fn as_text(name: &str) -> String {
     format!("{}::pg_catalog.text", table::quoted(name))
 }
 
+/// Returns an integer that is the same for rows which are equal in these columns, as SQL text.
+fn scope_of(within: &[String]) -> String {
+    if within.is_empty() {
+        return "0::pg_catalog.int8".into();
+    }
+    let columns: Vec<String> = within.iter().map(|name| table::quoted(name)).collect();
+    let columns = columns.join(", ");
+    format!("pg_catalog.hash_record_extended(ROW({columns}), 0)")
+}
+
+/// Returns the condition that none of these columns is NULL, as SQL text.
+fn where_all(within: &[String]) -> String {
+    // IS NOT NULL would test the columns of a composite value.
+    let condition = |name: &String| format!("{} IS DISTINCT FROM NULL", table::quoted(name));
+    let conditions: Vec<String> = within.iter().map(condition).collect();
+    match within.is_empty() {
+        true => String::new(),
+        false => format!(" WHERE {}", conditions.join(" AND ")),
+    }
+}
+
 /// Rows that were read.
 pub struct Records<const N: usize> {
     pub keys: [ValueStore; N],
@@ -191,11 +284,13 @@ pub struct Records<const N: usize> {
 }
 
 impl<const N: usize> Records<N> {
-    /// Reads the rows of the relations, and finds the candidates.
+    /// Reads the rows of the relations, and finds the candidates. Shows `each` the number, the key and the
+    /// columns of each row.
     pub fn read(
         tables: &[RecordTable; N],
         settings: &RecordSettings,
         activity: &mut Activity,
+        each: &mut dyn FnMut(u32, Value<'_>, &[Option<Value<'_>>]),
     ) -> Self {
         // Keys, features, and what is sorted take a share each.
         let memory = work_mem_bytes() / 4;
@@ -208,11 +303,12 @@ impl<const N: usize> Records<N> {
             if side == 1 {
                 rows.begin_second_table();
             }
-            for_each_row(&table.query, &[], &mut |[key, columns]| {
+            for_each_row(&table.query, &[], &mut |[key, columns, scope]| {
                 check_for_interrupts();
                 let key = key.unwrap_or_else(|| null_key(&table.key, NEEDS_KEY));
                 push_within(&mut tags, keys[side].add(key), u32::MAX as usize);
                 let values = columns.map_or(Vec::new(), |columns| columns.array().items);
+                each(rows.count(), key, &values);
                 for (column, value) in (0..).zip(values) {
                     let Some(value) = value else { continue };
                     value.show_bytes(|bytes| {
@@ -220,9 +316,10 @@ impl<const N: usize> Records<N> {
                         let pause = &mut check_for_interrupts;
                         or_raise(features(&text, settings.ngram, &mut found, pause));
                     });
-                    or_out_of_memory(rows.add(column, &found, &mut TempFiles));
+                    or_out_of_memory(rows.add(column, &found));
                 }
-                rows.end_row();
+                let scope = scope.map_or(0, |scope| scope.integer());
+                or_out_of_memory(rows.end_row(scope as u64, &mut TempFiles));
                 if rows.count().is_multiple_of(REPORTED) {
                     activity.show(|| format!("{} rows read", rows.count()));
                 }
@@ -230,26 +327,37 @@ impl<const N: usize> Records<N> {
         }
         keys.iter_mut().for_each(ValueStore::finish);
         activity.show(|| format!("{} rows read; looking for shared features", rows.count()));
+        let rating = Rating {
+            rarity: settings.rarity,
+            columns: &settings.weights,
+        };
         Records {
             keys,
             tags,
-            found: or_out_of_memory(rows.finish(settings.rare, settings.rarity, &mut TempFiles)),
+            found: or_out_of_memory(rows.finish(settings.rare, rating, &mut TempFiles)),
         }
     }
 }
 
-/// Calls `each` with the similarity of every candidate.
+/// Calls `each` with the similarity of every pair of records.
 pub fn compare_candidates(
-    found: Found<TempFiles>,
+    found: &mut Found<TempFiles>,
+    settings: &RecordSettings,
     activity: &mut Activity,
-    mut each: impl FnMut(Candidate, f64),
+    mut each: impl FnMut(&Copies, Candidate, f64),
 ) {
     let mut compared = 0u64;
-    or_out_of_memory(compare(found, &mut TempFiles, |pair, similarity| {
-        compared += 1;
-        if compared.is_multiple_of(u64::from(REPORTED)) {
-            activity.show(|| format!("{compared} pairs compared"));
-        }
-        each(pair, similarity);
-    }));
+    let aligned = settings.aligned;
+    or_out_of_memory(compare(
+        found,
+        aligned,
+        &mut TempFiles,
+        |copies, pair, similarity| {
+            compared += 1;
+            if compared.is_multiple_of(u64::from(REPORTED)) {
+                activity.show(|| format!("{compared} pairs compared"));
+            }
+            each(copies, pair, similarity);
+        },
+    ));
 }

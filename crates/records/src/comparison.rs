@@ -1,26 +1,39 @@
-//! How similar two rows are: the cosine of the angle between their vectors (Salton and McGill 1983).
-//! The extension compares the candidates with it. Equal rows have similarity 1, rows without a common
-//! feature 0.
+//! How similar the rows of the candidates are. Each candidate is compared once, and a record that several rows are
+//! is a pair by itself. The extension calls it when all rows are read.
 
+use crate::copies::Copies;
 use crate::frequencies::{Candidate, Found};
-use crate::vectors::Component;
+use crate::pair::{Pair, Part};
+use crate::vectors::Vector;
 use simhash_base::store::StoreHost;
 use std::collections::TryReserveError;
 
-/// Calls `each` with the similarity of the rows of every candidate, each pair once, in the order of
-/// their numbers.
+/// Calls `each` with the similarity of every candidate, and of every record that several rows are.
+/// `aligned` says whether columns of one number are one column in all rows.
 pub fn compare<H: StoreHost>(
-    found: Found<H>,
+    found: &mut Found<H>,
+    aligned: bool,
     host: &mut H,
-    mut each: impl FnMut(Candidate, f64),
+    mut each: impl FnMut(&Copies, Candidate, f64),
 ) -> Result<(), TryReserveError> {
     let Found {
-        mut vectors,
+        vectors,
         candidates,
+        copies,
     } = found;
-    let (mut last, mut a, mut b) = (None, Vec::new(), Vec::new());
+    for record in 0..copies.records() {
+        host.pause();
+        let pair = Candidate {
+            a: record,
+            b: record,
+        };
+        if copies.of(record).len() > 1 && copies.count(pair) > 0 {
+            each(copies, pair, 1.0);
+        }
+    }
+    let (mut last, mut a, mut b) = (None, Vector::default(), Vector::default());
     // A row that is much longer than the others is the second one of many candidates.
-    let mut longest: (Option<u32>, Vec<Component>) = (None, Vec::new());
+    let mut longest: (Option<u32>, Vector) = (None, Vector::default());
     for candidate in candidates {
         // Two rows may share several rare features.
         if last == Some(candidate) {
@@ -32,7 +45,7 @@ pub fn compare<H: StoreHost>(
         }
         if longest.0 != Some(candidate.b) {
             vectors.read(candidate.b, &mut b)?;
-            if b.len() > LONG.max(longest.1.len()) {
+            if b.components.len() > LONG.max(longest.1.components.len()) {
                 longest = (Some(candidate.b), std::mem::take(&mut b));
             }
         }
@@ -41,50 +54,33 @@ pub fn compare<H: StoreHost>(
             false => &b,
         };
         last = Some(candidate);
-        // The root of a square is exact, so that equal rows have similarity 1.
-        let lengths = (vectors.square(candidate.a) * vectors.square(candidate.b)).sqrt();
-        let similarity = match lengths > 0.0 {
-            true => (product(&a, b) / lengths).min(1.0),
-            false => 0.0,
-        };
-        each(candidate, similarity);
+        each(copies, candidate, Pair { a: &a, b, aligned }.similarity());
     }
     Ok(())
+}
+
+impl<H: StoreHost> Found<H> {
+    /// Returns what each column does for the similarity of two records.
+    pub fn parts(&mut self, pair: Candidate, aligned: bool) -> Result<Vec<Part>, TryReserveError> {
+        let (mut a, mut b) = (Vector::default(), Vector::default());
+        self.vectors.read(pair.a, &mut a)?;
+        self.vectors.read(pair.b, &mut b)?;
+        let (a, b) = (&a, &b);
+        Ok(match pair.a == pair.b {
+            true => a.parts_of_equal(),
+            false => Pair { a, b, aligned }.parts(),
+        })
+    }
 }
 
 /// Components of a row that is long.
 const LONG: usize = 4096;
 
-/// Returns the inner product of two vectors. The time grows with the length of the shorter one.
-fn product(a: &[Component], b: &[Component]) -> f64 {
-    let (short, mut long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-    let mut sum = 0.0;
-    for component in short {
-        long = from_feature(long, component.feature);
-        if let [first, ..] = long
-            && first.feature == component.feature
-        {
-            sum += f64::from(first.weight) * f64::from(component.weight);
-        }
-    }
-    sum
-}
-
-/// Returns the components of a vector from a feature on; most of them are looked at if there are few.
-fn from_feature(vector: &[Component], feature: u32) -> &[Component] {
-    let mut end = 1;
-    while end <= vector.len() && vector[end - 1].feature < feature {
-        end *= 2;
-    }
-    let start = end / 2;
-    let between = &vector[start..end.min(vector.len())];
-    &vector[start + between.partition_point(|component| component.feature < feature)..]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::frequencies::Rows;
+    use crate::vectors::Rating;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -108,11 +104,11 @@ mod tests {
     /// The features of each column.
     type Row = Vec<BTreeSet<u64>>;
 
-    /// Returns the similarities of all candidates, and how many files it took.
+    /// Returns the similarities of all pairs of rows, and how many files it took.
     fn compared(
         rows: &[Row],
         first: Option<usize>,
-        (rare, rarity): (usize, f64),
+        (rare, rating): (usize, Rating<'_>),
         memory: usize,
     ) -> (BTreeMap<(u32, u32), f64>, usize) {
         let mut host = StoresInMemory::default();
@@ -123,66 +119,113 @@ mod tests {
             }
             for (column, features) in (0..).zip(row) {
                 let features: Vec<u64> = features.iter().copied().collect();
-                all.add(column, &features, &mut host).unwrap();
+                all.add(column, &features).unwrap();
             }
-            all.end_row();
+            all.end_row(scope(i), &mut host).unwrap();
         }
         if first == Some(rows.len()) {
             all.begin_second_table();
         }
-        let found = all.finish(rare, rarity, &mut host).unwrap();
-        let mut pairs = BTreeMap::new();
-        compare(found, &mut host, |pair, similarity| {
-            assert!(pairs.insert((pair.a, pair.b), similarity).is_none());
+        let mut found = all.finish(rare, rating, &mut host).unwrap();
+        let mut alike: Vec<(Candidate, f64)> = Vec::new();
+        compare(&mut found, true, &mut host, |_, pair, similarity| {
+            alike.push((pair, similarity));
         })
         .unwrap();
+        let mut pairs = BTreeMap::new();
+        for (pair, similarity) in alike {
+            let parts = found.parts(pair, true).unwrap();
+            let shared: f64 = parts.iter().map(|part| part.shared).sum();
+            let against: f64 = parts.iter().map(|part| part.against).sum();
+            assert!((shared - similarity).abs() < 1e-6, "{parts:?}");
+            assert!((against - (1.0 - similarity)).abs() < 1e-6, "{parts:?}");
+            found.copies.for_each(pair, |a, b| {
+                let pair = (a.min(b), a.max(b));
+                assert!(pairs.insert(pair, similarity).is_none());
+            });
+        }
         (pairs, host.files)
+    }
+
+    /// Rows pair within their third.
+    fn scope(row: usize) -> u64 {
+        row as u64 % 3
+    }
+
+    fn only_rarity(rarity: f64) -> Rating<'static> {
+        Rating {
+            rarity,
+            columns: &[],
+        }
     }
 
     /// The same by the definition.
     fn expected(
         rows: &[Row],
         first: Option<usize>,
-        (rare, rarity): (usize, f64),
+        (rare, rating): (usize, Rating<'_>),
     ) -> BTreeMap<(u32, u32), f64> {
         let has = |row: &Row, f: &u64| row.iter().any(|column| column.contains(f));
-        let frequency = |f: &u64| rows.iter().filter(|row| has(row, f)).count();
-        let weight = |f: &u64| {
-            ((rows.len() + 1) as f64 / frequency(f) as f64)
-                .ln()
-                .powf(rarity)
+        let is_empty = |row: &Row| row.iter().all(BTreeSet::is_empty);
+        let full = |row: &Row| -> Row {
+            let mut row = row.clone();
+            row.resize(4, BTreeSet::new());
+            row
         };
-        let vector = |row: &Row| {
-            let mut vector = BTreeMap::<u64, f64>::new();
-            for column in row {
-                let length = column.iter().map(|f| weight(f).powi(2)).sum::<f64>().sqrt();
-                for f in column.iter().filter(|_| length > 0.0) {
-                    *vector.entry(*f).or_default() += weight(f) / length.sqrt();
+        let records: BTreeSet<(u64, Row)> = (0..rows.len())
+            .map(|i| (scope(i), full(&rows[i])))
+            .filter(|(_, row)| !is_empty(row))
+            .collect();
+        let empty = rows.iter().filter(|row| is_empty(row)).count();
+        let count = (records.len() + empty + 51) as f64;
+        let frequency = |f: &u64| records.iter().filter(|(_, row)| has(row, f)).count();
+        let weight = |f: &u64| (count / frequency(f) as f64).ln().powf(rating.rarity);
+        // The weight of each feature of each column.
+        let vector = |row: &Row| -> Vec<BTreeMap<u64, f64>> {
+            let square =
+                |column: &BTreeSet<u64>| column.iter().map(|f| weight(f).powi(2)).sum::<f64>();
+            let lengths: Vec<f64> = row.iter().map(|column| square(column).powf(0.4)).collect();
+            let count = lengths.iter().filter(|length| **length > 0.0).count() as f64;
+            let column = |(i, column): (usize, &BTreeSet<u64>)| {
+                let others = lengths.iter().sum::<f64>() - lengths[i];
+                let most = if count > 1.0 {
+                    3.0 * others / (count - 1.0)
+                } else {
+                    f64::INFINITY
+                };
+                let scale = (lengths[i].min(most) / square(column)).sqrt();
+                let scale = rating.columns.get(i).unwrap_or(&1.0) * scale;
+                column.iter().map(|f| (*f, weight(f) * scale)).collect()
+            };
+            row.iter().enumerate().map(column).collect()
+        };
+        let whole = |v: &[BTreeMap<u64, f64>], f: &u64| {
+            v.iter().filter_map(|column| column.get(f)).sum::<f64>()
+        };
+        let length = |v: &[BTreeMap<u64, f64>], w: &[BTreeMap<u64, f64>]| {
+            let mut square = 0.0;
+            for (column, other) in v.iter().zip(w) {
+                for (f, weight) in column {
+                    let counts = !other.is_empty() || whole(w, f) > 0.0;
+                    square += if counts { 1.0 } else { 0.75 } * weight * whole(v, f);
                 }
             }
-            vector
+            square.sqrt()
         };
-        let vectors: Vec<_> = rows.iter().map(vector).collect();
-        let length = |v: &BTreeMap<u64, f64>| v.values().map(|w| w * w).sum::<f64>().sqrt();
         let mut pairs = BTreeMap::new();
         for b in 0..rows.len() {
             for a in 0..b {
                 let apart = first.is_some_and(|first| (a < first) == (b < first));
-                let all: BTreeSet<u64> = rows[a].iter().flatten().copied().collect();
-                let common: Vec<u64> = all.into_iter().filter(|f| has(&rows[b], f)).collect();
-                if apart || !common.iter().any(|f| frequency(f) <= rare) {
+                let (x, y) = (full(&rows[a]), full(&rows[b]));
+                let all: BTreeSet<u64> = x.iter().flatten().copied().collect();
+                let common: Vec<u64> = all.into_iter().filter(|f| has(&y, f)).collect();
+                let is_candidate = x == y || common.iter().any(|f| frequency(f) <= rare);
+                if apart || scope(a) != scope(b) || is_empty(&x) || !is_candidate {
                     continue;
                 }
-                let weight = |v: &BTreeMap<u64, f64>, f| v.get(f).copied().unwrap_or(0.0);
-                let product: f64 = (common.iter())
-                    .map(|f| weight(&vectors[a], f) * weight(&vectors[b], f))
-                    .sum();
-                let lengths = length(&vectors[a]) * length(&vectors[b]);
-                let similarity = if lengths > 0.0 {
-                    product / lengths
-                } else {
-                    0.0
-                };
+                let (v, w) = (vector(&x), vector(&y));
+                let product: f64 = common.iter().map(|f| whole(&v, f) * whole(&w, f)).sum();
+                let similarity = product / (length(&v, &w) * length(&w, &v));
                 pairs.insert((a as u32, b as u32), similarity);
             }
         }
@@ -198,7 +241,8 @@ mod tests {
             memory in 0usize..4000,
         ) {
             let first = first.map(|first| first.min(rows.len()));
-            let settings = (rare, f64::from(rarity) / 2.0);
+            let columns = [1.0, 3.0, 0.5];
+            let settings = (rare, Rating { rarity: f64::from(rarity) / 2.0, columns: &columns });
             let (found, _) = compared(&rows, first, settings, memory);
             let expected = expected(&rows, first, settings);
             prop_assert!(found.keys().eq(expected.keys()), "{found:?} {expected:?}");
@@ -210,16 +254,20 @@ mod tests {
 
     #[test]
     fn equal_rows_have_similarity_1() {
-        let row = vec![(0..37).collect(), (30..33).collect()];
-        let rows = [
-            row.clone(),
-            vec![(50..70).collect()],
-            row,
-            vec![(3..60).collect()],
-        ];
-        assert_eq!(compared(&rows, None, (2, 2.0), 1 << 20).0[&(0, 2)], 1.0);
-        let rows = [rows[0].clone(), rows[0].clone()];
-        assert_eq!(compared(&rows, None, (2, 2.0), 1 << 20).0[&(0, 1)], 1.0);
+        let row: Row = vec![(0..37).collect(), (30..33).collect()];
+        let other: Row = vec![(3..60).collect()];
+        let row_of = |i| {
+            if i % 3 == 0 {
+                row.clone()
+            } else {
+                other.clone()
+            }
+        };
+        let rows: Vec<Row> = (0..40).map(row_of).collect();
+        // Copies are more than are rare.
+        let (found, _) = compared(&rows, None, (2, only_rarity(2.0)), 1 << 20);
+        assert_eq!(found.len(), 14 * 13 / 2 + 2 * (13 * 12 / 2));
+        assert!(found.values().all(|similarity| *similarity == 1.0));
     }
 
     #[test]
@@ -228,8 +276,8 @@ mod tests {
         let short = |i: u64| vec![(i * 3..i * 3 + 5).collect()];
         let mut rows: Vec<Row> = (0..200).map(short).collect();
         rows.insert(70, vec![(0..long).collect()]);
-        let (found, _) = compared(&rows, None, (10, 2.0), 1 << 22);
-        let expected = expected(&rows, None, (10, 2.0));
+        let (found, _) = compared(&rows, None, (10, only_rarity(2.0)), 1 << 22);
+        let expected = expected(&rows, None, (10, only_rarity(2.0)));
         assert!(found.keys().eq(expected.keys()));
         let differ =
             |(pair, similarity): (&(u32, u32), &f64)| (similarity - expected[pair]).abs() > 1e-5;
@@ -239,10 +287,10 @@ mod tests {
     #[test]
     fn what_memory_does_not_hold_is_in_files() {
         let rows: Vec<Row> = (0..300u64).map(|i| vec![(i..i + 40).collect()]).collect();
-        let (in_memory, no_files) = compared(&rows, None, (40, 2.0), 1 << 22);
-        let (in_files, files) = compared(&rows, None, (40, 2.0), 0);
+        let (in_memory, no_files) = compared(&rows, None, (40, only_rarity(2.0)), 1 << 22);
+        let (in_files, files) = compared(&rows, None, (40, only_rarity(2.0)), 0);
         assert_eq!((no_files, files), (0, 4));
         assert_eq!(in_memory, in_files);
-        assert!(in_memory.len() > 5000);
+        assert!(in_memory.len() > 3000);
     }
 }

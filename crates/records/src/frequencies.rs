@@ -1,16 +1,18 @@
-//! Which rows share a feature. Rows come in with their features; out come a vector of each row, by
-//! the document frequencies of its features, and the candidates: pairs of rows that share a feature
-//! which at most `rare` rows have. A feature that more rows have makes no
-//! candidate, so there are at most rows times features times `rare` of them, whatever the rows are.
+//! Which records share a feature; equal rows are one record. Rows come in with their features; out come a
+//! vector of each record, by the document frequencies of its features, and the candidates: pairs of records
+//! of one scope that share a feature which at most `rare` records have. A feature that more of them have makes no
+//! candidate, so there are at most records times features times `rare` of them, whatever the rows are.
 
-use crate::vectors::{Vectors, VectorsWriter};
+use crate::copies::{Copies, CopiesBuilder};
+use crate::vectors::{Rating, Vectors, VectorsWriter};
 use simhash_base::bytes::{get_u32, get_u64};
 use simhash_base::external_sort::{Sorted, Sorter};
 use simhash_base::runs::{Item, Order};
 use simhash_base::store::{Store, StoreHost};
+use simhash_fingerprint::hash::city64;
 use std::collections::TryReserveError;
 
-/// A feature of a column of a row.
+/// A feature of a column of a record, which is its row here.
 #[derive(Clone, Copy)]
 pub struct RowFeature {
     hash: u64,
@@ -47,7 +49,7 @@ impl Order<RowFeature> for ByHash {
     }
 }
 
-/// Two rows that share a rare feature, `a` before `b`.
+/// Two records, `a` before `b`, or one that several rows are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Candidate {
     pub a: u32,
@@ -81,31 +83,14 @@ impl Order<Candidate> for ByRows {
     }
 }
 
-/// The rows of one table, or of two, by their numbers.
-#[derive(Clone, Copy, Default)]
-pub struct Sides {
-    /// Rows of the first table, which come first.
-    first: u32,
-    rows: u32,
-    has_second: bool,
-}
-
-impl Sides {
-    /// Number of rows of both tables.
-    pub fn rows(&self) -> u32 {
-        self.rows
-    }
-
-    /// Returns whether two rows can be a pair: any two of one table, or one of each table.
-    fn are_comparable(&self, a: u32, b: u32) -> bool {
-        !self.has_second || (a < self.first && self.first <= b)
-    }
-}
-
 /// The features of all rows, while they are read.
 pub struct Rows<H: StoreHost> {
     features: Sorter<H::File, RowFeature, ByHash>,
-    sides: Sides,
+    /// Those of the present row, with their columns.
+    present: Vec<(u64, u32)>,
+    copies: CopiesBuilder,
+    /// The scope of each record.
+    scopes: Vec<u64>,
     memory: usize,
 }
 
@@ -113,6 +98,7 @@ pub struct Rows<H: StoreHost> {
 pub struct Found<H: StoreHost> {
     pub vectors: Vectors<H::File>,
     pub candidates: Sorted<H::File, Candidate, ByRows>,
+    pub copies: Copies,
 }
 
 impl<H: StoreHost> Rows<H> {
@@ -120,52 +106,67 @@ impl<H: StoreHost> Rows<H> {
     pub fn new(memory: usize) -> Self {
         Rows {
             features: Sorter::new(memory, ByHash),
-            sides: Sides::default(),
+            present: Vec::new(),
+            copies: CopiesBuilder::default(),
+            scopes: Vec::new(),
             memory,
         }
     }
 
     /// Ends the first table; rows that are added now are those of the second.
     pub fn begin_second_table(&mut self) {
-        self.sides.first = self.sides.rows;
-        self.sides.has_second = true;
+        self.copies.begin_second_table();
     }
 
-    /// Adds features of a column of the present row, each once.
-    pub fn add(
-        &mut self,
-        column: u32,
-        features: &[u64],
-        host: &mut H,
-    ) -> Result<(), TryReserveError> {
-        let row = self.sides.rows;
-        for &hash in features {
-            self.features.add(RowFeature { hash, row, column }, host)?;
-        }
+    /// Adds features of a column of the present row, each once; columns come in their order.
+    pub fn add(&mut self, column: u32, features: &[u64]) -> Result<(), TryReserveError> {
+        self.present.try_reserve(features.len())?;
+        (self.present).extend(features.iter().map(|&hash| (hash, column)));
         Ok(())
     }
 
-    /// Ends the present row; its number is how many ended before it.
-    pub fn end_row(&mut self) {
-        self.sides.rows += 1;
+    /// Ends the present row; its number is how many ended before it. It pairs with rows of the same
+    /// scope.
+    pub fn end_row(&mut self, scope: u64, host: &mut H) -> Result<(), TryReserveError> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(8 + 12 * self.present.len())?;
+        bytes.extend(scope.to_ne_bytes());
+        for (hash, column) in &self.present {
+            bytes.extend(hash.to_ne_bytes());
+            bytes.extend(column.to_ne_bytes());
+        }
+        let hash = (!self.present.is_empty()).then(|| city64(&bytes));
+        let (row, is_new) = self.copies.add(hash)?;
+        if is_new {
+            self.scopes.try_reserve(1)?;
+            self.scopes.push(scope);
+            for &(hash, column) in &self.present {
+                self.features.add(RowFeature { hash, row, column }, host)?;
+            }
+        }
+        self.present.clear();
+        Ok(())
     }
 
     /// Returns how many rows have ended.
     pub fn count(&self) -> u32 {
-        self.sides.rows
+        self.copies.rows()
     }
 
-    /// Finds the candidates, and the vector of each row, in which a feature counts by its rarity to
-    /// the power of `rarity`.
+    /// Finds the candidates, and the vector of each record, in which features count by `rating`.
     pub fn finish(
         self,
         rare: usize,
-        rarity: f64,
+        rating: Rating<'_>,
         host: &mut H,
     ) -> Result<Found<H>, TryReserveError> {
+        let filter = CandidateFilter {
+            copies: self.copies.finish()?,
+            scopes: self.scopes,
+        };
         let mut features = self.features.finish(host)?;
         let mut candidates = Sorter::new(self.memory / 2, ByRows);
-        let mut vectors = VectorsWriter::new(self.sides.rows, self.memory / 2);
+        let mut vectors = VectorsWriter::new(filter.copies.records(), self.memory / 2);
         // The rows of a feature, as long as it is rare.
         let mut few: Vec<u32> = Vec::new();
         few.try_reserve_exact(rare + 1)?;
@@ -194,13 +195,14 @@ impl<H: StoreHost> Rows<H> {
             vectors.add(last.row, last.column, host)?;
             vectors.end_feature(frequency)?;
             if frequency as usize <= rare {
-                self.sides.add_candidates(&few, &mut candidates, host)?;
+                filter.add_candidates(&few, &mut candidates, host)?;
             }
         }
         drop(features);
         Ok(Found {
-            vectors: vectors.finish(rarity, host)?,
+            vectors: vectors.finish(rating, host)?,
             candidates: candidates.finish(host)?,
+            copies: filter.copies,
         })
     }
 }
@@ -219,7 +221,13 @@ fn next_with(
     }
 }
 
-impl Sides {
+/// Which records may be pairs.
+struct CandidateFilter {
+    copies: Copies,
+    scopes: Vec<u64>,
+}
+
+impl CandidateFilter {
     fn add_candidates<H: StoreHost>(
         &self,
         rows: &[u32],
@@ -228,8 +236,10 @@ impl Sides {
     ) -> Result<(), TryReserveError> {
         for (i, &b) in rows.iter().enumerate() {
             for &a in &rows[..i] {
-                if self.are_comparable(a, b) {
-                    candidates.add(Candidate { a, b }, host)?;
+                let pair = Candidate { a, b };
+                let in_scope = self.scopes[a as usize] == self.scopes[b as usize];
+                if in_scope && self.copies.count(pair) > 0 {
+                    candidates.add(pair, host)?;
                 }
             }
         }

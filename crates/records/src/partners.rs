@@ -1,63 +1,122 @@
-//! Whose best partner a row is. The extension adds every pair that it compares; a pair stays if each
-//! of its rows is the best partner of the other one, so a row is in one pair at most. Of equally
-//! similar partners the one that comes first is the best.
+//! Which row is whose best partner: the pairs that stay if each thing is once in a table. A pair stays if
+//! no other pair of its rows is more similar. Equal rows, and others that are equally similar, make as many
+//! pairs as there are in the order of the rows; a row is in one pair at most.
 
+use crate::copies::Copies;
 use crate::frequencies::Candidate;
 use std::collections::TryReserveError;
 
-/// The best partner of each row so far.
+/// The best similarity of each record so far.
 pub struct Partners {
-    /// The similarity, and the row; a row without a partner has similarity -1.
-    best: Vec<(f64, u32)>,
+    /// -1 without a partner.
+    best: Vec<f64>,
+    /// Pairs that were the best of both records when they came.
+    pairs: Vec<(Candidate, f64)>,
+    /// Number of pairs at which those that are it no more are left out.
+    limit: usize,
 }
 
 impl Partners {
-    /// Nothing is known of this many rows.
-    pub fn new(rows: u32) -> Result<Self, TryReserveError> {
+    /// Nothing is known of this many records.
+    pub fn new(records: u32) -> Result<Self, TryReserveError> {
         let mut best = Vec::new();
-        best.try_reserve_exact(rows as usize)?;
-        best.resize(rows as usize, (-1.0, 0));
-        Ok(Partners { best })
-    }
-
-    /// Adds a pair. Pairs come in the order of their rows.
-    pub fn add(&mut self, pair: Candidate, similarity: f64) {
-        for (row, partner) in [(pair.a, pair.b), (pair.b, pair.a)] {
-            let best = &mut self.best[row as usize];
-            if similarity > best.0 {
-                *best = (similarity, partner);
-            }
-        }
-    }
-
-    /// Returns the pairs that stay, with their similarities.
-    pub fn mutual(&self) -> impl Iterator<Item = (Candidate, f64)> {
-        let rows = (0u32..).zip(&self.best);
-        rows.filter_map(|(row, &(similarity, partner))| {
-            let is_mutual = similarity >= 0.0
-                && row < partner
-                && self.best[partner as usize].1 == row
-                && self.best[partner as usize].0 == similarity;
-            is_mutual.then_some((Candidate { a: row, b: partner }, similarity))
+        best.try_reserve_exact(records as usize)?;
+        best.resize(records as usize, -1.0);
+        Ok(Partners {
+            best,
+            pairs: Vec::new(),
+            limit: records as usize,
         })
+    }
+
+    /// Adds a pair of records.
+    pub fn add(&mut self, pair: Candidate, similarity: f64) -> Result<(), TryReserveError> {
+        let mut is_best = true;
+        for record in [pair.a, pair.b] {
+            let best = &mut self.best[record as usize];
+            is_best &= similarity >= *best;
+            *best = best.max(similarity);
+        }
+        if !is_best {
+            return Ok(());
+        }
+        if self.pairs.len() > self.limit {
+            self.keep_best();
+            self.limit = self.limit.max(2 * self.pairs.len());
+        }
+        self.pairs.try_reserve(1)?;
+        self.pairs.push((pair, similarity));
+        Ok(())
+    }
+
+    fn keep_best(&mut self) {
+        let best = &self.best;
+        let is_best = |record: u32, similarity| best[record as usize] <= similarity;
+        (self.pairs).retain(|(pair, s)| is_best(pair.a, *s) && is_best(pair.b, *s));
+    }
+
+    /// Calls `each` with the pairs of rows that stay, and their similarities.
+    pub fn for_each(
+        mut self,
+        copies: &Copies,
+        mut each: impl FnMut(u32, u32, f64),
+    ) -> Result<(), TryReserveError> {
+        self.keep_best();
+        self.pairs.sort_unstable_by_key(|(pair, _)| *pair);
+        let mut taken = Vec::new();
+        taken.try_reserve_exact(copies.rows() as usize)?;
+        taken.resize(copies.rows() as usize, false);
+        for (pair, similarity) in self.pairs {
+            copies.for_each_free(pair, &mut taken, |a, b| each(a, b, similarity));
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::copies::CopiesBuilder;
+
+    fn kept(rows: &[u64], first: Option<usize>, pairs: &[(u32, u32, f64)]) -> Vec<(u32, u32, f64)> {
+        let mut copies = CopiesBuilder::default();
+        for (i, hash) in rows.iter().enumerate() {
+            if first == Some(i) {
+                copies.begin_second_table();
+            }
+            copies.add(Some(*hash)).unwrap();
+        }
+        let copies = copies.finish().unwrap();
+        let mut partners = Partners::new(copies.records()).unwrap();
+        for &(a, b, similarity) in pairs {
+            partners.add(Candidate { a, b }, similarity).unwrap();
+        }
+        let mut kept = Vec::new();
+        let each = |a, b, similarity| kept.push((a, b, similarity));
+        partners.for_each(&copies, each).unwrap();
+        kept
+    }
 
     #[test]
     fn a_pair_stays_if_each_is_the_others_best() {
-        let mut partners = Partners::new(6).unwrap();
         // Row 0 has two equally good partners; row 3 prefers row 1, which prefers row 0.
-        for (a, b, similarity) in [(0, 1, 0.9), (0, 2, 0.9), (1, 3, 0.8), (4, 5, 0.0)] {
-            partners.add(Candidate { a, b }, similarity);
-        }
-        let mutual: Vec<_> = partners
-            .mutual()
-            .map(|(pair, s)| (pair.a, pair.b, s))
-            .collect();
-        assert_eq!(mutual, [(0, 1, 0.9), (4, 5, 0.0)]);
+        let pairs = [(0, 1, 0.9), (0, 2, 0.9), (1, 3, 0.8), (4, 5, 0.0)];
+        let found = kept(&[1, 2, 3, 4, 5, 6], None, &pairs);
+        assert_eq!(found, [(0, 1, 0.9), (4, 5, 0.0)]);
+    }
+
+    #[test]
+    fn a_better_pair_that_comes_later_counts() {
+        let mut pairs = vec![(0, 1, 0.5); 50];
+        pairs.extend([(1, 2, 0.7), (0, 3, 0.6)]);
+        let found = kept(&[1, 2, 3, 4], None, &pairs);
+        assert_eq!(found, [(0, 3, 0.6), (1, 2, 0.7)]);
+    }
+
+    #[test]
+    fn equal_rows_make_as_many_pairs_as_there_are() {
+        let found = kept(&[1, 1, 2, 1, 1, 1], Some(3), &[(0, 0, 1.0), (0, 1, 0.4)]);
+        assert_eq!(found, [(0, 3, 1.0), (1, 4, 1.0)]);
+        assert_eq!(kept(&[1; 5], None, &[(0, 0, 1.0)]).len(), 2);
     }
 }

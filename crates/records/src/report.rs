@@ -33,10 +33,10 @@ impl Report {
         &mut self.steps[reached.unwrap_or(0)]
     }
 
-    /// Adds a pair.
-    pub fn add(&mut self, pair: Candidate, similarity: f64) {
+    /// Adds a pair of records, and how many pairs of rows it is.
+    pub fn add(&mut self, pair: Candidate, similarity: f64, pairs: u64) {
         let step = self.step(similarity);
-        step.pairs += 1;
+        step.pairs += pairs;
         let this = (similarity, pair);
         let [low, high] = step.examples.unwrap_or([this; 2]);
         step.examples = Some([
@@ -70,7 +70,7 @@ mod tests {
         let mut report = Report::default();
         let pair = |a| Candidate { a, b: a + 1 };
         for (a, similarity) in [(1, 1.0), (2, 0.96), (3, 0.95), (4, 0.949), (5, 0.0)] {
-            report.add(pair(a), similarity);
+            report.add(pair(a), similarity, 1);
         }
         report.add_mutual(0.95);
         let mut found = Vec::new();

@@ -1,11 +1,10 @@
-//! The vector of each row: which features it has, and how much each counts. [`super::frequencies`]
+//! The vector of each row, which is a record: which features it has, and how much each counts. [`super::frequencies`]
 //! writes features one after the other, [`super::comparison`] reads vectors row by row. What memory
 //! does not hold is in a store.
 //!
-//! A feature that df of N rows have weighs ln((N + 1) / df) to the power of `rarity` (Spärck Jones
-//! 1972 has the power 1). In a column's part of the vector each weight is divided by the square root of the
-//! part's length, so that a long description does not drown a name; a feature of several columns
-//! counts in each.
+//! A feature that df of N rows have weighs ln((N + 1 + [`MORE_ROWS`]) / df) to the power of `rarity` (Spärck Jones
+//! 1972 has the power 1, and no more rows). A column's part of the vector is made shorter, the longer it
+//! is, so that a long description does not drown a name, nor a rare word all other columns.
 
 use simhash_base::bytes::get_u32;
 use simhash_base::external_sort::Sorter;
@@ -13,8 +12,18 @@ use simhash_base::runs::{Item, Order};
 use simhash_base::store::{Store, StoreHost};
 use std::collections::TryReserveError;
 
-/// The number of all features that one column of one row has, and no other.
-const SINGLE: u32 = u32::MAX;
+/// How much a column may count at most, as a multiple of the mean of the others.
+const MOST_OF_COLUMN: f64 = 3.0;
+
+/// The number of all features that one column of one row has, and no other. They are one component of each
+/// column.
+pub const SINGLE: u32 = u32::MAX;
+
+/// As if there were so many more rows, which share nothing: among a few rows all features are frequent.
+const MORE_ROWS: f64 = 50.0;
+
+/// The length of a column's part becomes its length to the power of one less this.
+const SHORTER: f64 = 0.6;
 
 /// A feature of a column of a row, by its number.
 #[derive(Clone, Copy)]
@@ -53,15 +62,65 @@ impl Order<Entry> for ByRow {
     }
 }
 
-/// A feature of a vector, and how much it counts.
+/// A feature of a column of a row, and how much it counts.
 #[derive(Clone, Copy)]
 pub struct Component {
     pub feature: u32,
+    pub column: u32,
     pub weight: f32,
 }
 
 /// Bytes of a component in a store.
-const COMPONENT: usize = 8;
+const COMPONENT: usize = 12;
+
+/// How much features count.
+#[derive(Clone, Copy)]
+pub struct Rating<'a> {
+    /// The exponent of what a feature weighs.
+    pub rarity: f64,
+    /// By which the weights of each column's features are multiplied; 1 for those that have none here.
+    pub columns: &'a [f64],
+}
+
+/// The vector of a row.
+#[derive(Default)]
+pub struct Vector {
+    /// In the order of features, then of columns.
+    pub components: Vec<Component>,
+    /// What each column adds to the square of the length; none without features.
+    pub squares: Vec<f64>,
+}
+
+impl Vector {
+    /// Returns what a column adds to the square of the length.
+    pub fn square(&self, column: usize) -> f64 {
+        self.squares.get(column).copied().unwrap_or(0.0)
+    }
+
+    /// Finds what each column adds: a feature of several columns is one dimension, of all their weight.
+    fn add_up(&mut self) {
+        self.squares.clear();
+        for of_feature in self.components.chunk_by(|a, b| a.feature == b.feature) {
+            let whole = weight_of(of_feature);
+            for component in of_feature {
+                let column = component.column as usize;
+                if self.squares.len() <= column {
+                    self.squares.resize(column + 1, 0.0);
+                }
+                let weight = f64::from(component.weight);
+                self.squares[column] += match component.feature {
+                    SINGLE => weight * weight,
+                    _ => weight * whole,
+                };
+            }
+        }
+    }
+}
+
+/// Returns the weight of a feature, of its components.
+pub fn weight_of(components: &[Component]) -> f64 {
+    components.iter().map(|c| f64::from(c.weight)).sum()
+}
 
 /// Takes the rows of one feature after the other.
 pub struct VectorsWriter<H: StoreHost> {
@@ -120,23 +179,24 @@ impl<H: StoreHost> VectorsWriter<H> {
         Ok(())
     }
 
-    /// Returns the vectors, with weights to the power of `rarity`.
-    pub fn finish(self, rarity: f64, host: &mut H) -> Result<Vectors<H::File>, TryReserveError> {
-        let rows = self.rows as usize;
+    /// Returns the vectors.
+    pub fn finish(
+        self,
+        rating: Rating<'_>,
+        host: &mut H,
+    ) -> Result<Vectors<H::File>, TryReserveError> {
         let mut vectors = Vectors {
             ends: Vec::new(),
-            squares: Vec::new(),
             count: 0,
             in_memory: Vec::new(),
             limit: self.memory / size_of::<Component>(),
             file: None,
         };
-        vectors.ends.try_reserve_exact(rows)?;
-        vectors.squares.try_reserve_exact(rows)?;
+        vectors.ends.try_reserve_exact(self.rows as usize)?;
         let weights = Weights {
             frequencies: self.frequencies,
             rows: self.rows,
-            rarity,
+            rating,
         };
         let mut unwritten = Vec::new();
         let mut entries = self.entries.finish(host)?.peekable();
@@ -149,23 +209,21 @@ impl<H: StoreHost> VectorsWriter<H> {
                 of_row.push(entry);
             }
             weights.scales(&of_row, &mut parts);
-            let mut square = 0.0;
-            for of_feature in of_row.chunk_by(|a, b| a.feature == b.feature) {
-                let scale = |entry: &Entry| parts[entry.column as usize];
-                let weight = weights.of_feature(of_feature[0].feature);
-                if of_feature[0].feature == SINGLE {
-                    let single = |entry| (weight * scale(entry)).powi(2);
-                    square += of_feature.iter().map(single).sum::<f64>();
-                    continue;
-                }
+            let same = |a: &Entry, b: &Entry| a.feature == b.feature && a.column == b.column;
+            for alike in of_row.chunk_by(same) {
+                // Several are those that no other row has.
+                let Entry {
+                    feature, column, ..
+                } = alike[0];
+                let weight = weights.of_feature(feature) * (alike.len() as f64).sqrt();
                 let component = Component {
-                    feature: of_feature[0].feature,
-                    weight: (weight * of_feature.iter().map(scale).sum::<f64>()) as f32,
+                    feature,
+                    column,
+                    weight: (weight * parts[column as usize]) as f32,
                 };
-                square += f64::from(component.weight).powi(2);
                 vectors.push(component, &mut unwritten, host)?;
             }
-            vectors.end_row(square);
+            vectors.ends.push(vectors.count);
         }
         vectors.flush(&mut unwritten, host);
         Ok(vectors)
@@ -173,21 +231,20 @@ impl<H: StoreHost> VectorsWriter<H> {
 }
 
 /// How much features weigh.
-struct Weights {
+struct Weights<'a> {
     frequencies: Vec<u32>,
     rows: u32,
-    rarity: f64,
+    rating: Rating<'a>,
 }
 
-impl Weights {
+impl Weights<'_> {
     fn of_feature(&self, feature: u32) -> f64 {
         let frequency = match feature {
             SINGLE => 1,
             shared => self.frequencies[shared as usize],
         };
-        // One more, so that what all rows have weighs a little: rows without anything else are equal.
-        let idf = ((f64::from(self.rows) + 1.0) / f64::from(frequency)).ln();
-        idf.powf(self.rarity)
+        let rows = f64::from(self.rows) + 1.0 + MORE_ROWS;
+        (rows / f64::from(frequency)).ln().powf(self.rating.rarity)
     }
 
     /// Sets `scales` to what the weights of each column of a row are multiplied by.
@@ -200,12 +257,20 @@ impl Weights {
             }
             scales[column] += self.of_feature(entry.feature).powi(2);
         }
-        for square in scales {
-            *square = if *square > 0.0 {
-                square.powf(-0.25)
-            } else {
-                0.0
+        let lengths = scales.iter().filter(|square| **square > 0.0);
+        let lengths = lengths.map(|square| square.powf(1.0 - SHORTER));
+        let (count, all) = lengths.fold((0, 0.0), |(count, all), length| (count + 1, all + length));
+        for (column, square) in scales.iter_mut().enumerate() {
+            if *square == 0.0 {
+                continue;
+            }
+            let own = square.powf(1.0 - SHORTER);
+            let most = match count > 1 {
+                true => MOST_OF_COLUMN * (all - own) / f64::from(count - 1),
+                false => own,
             };
+            let weight = self.rating.columns.get(column).copied().unwrap_or(1.0);
+            *square = weight * (own.min(most) / *square).sqrt();
         }
     }
 }
@@ -213,12 +278,10 @@ impl Weights {
 /// Bytes that are written at a time.
 const CHUNK: usize = 1 << 16;
 
-/// The vectors of all rows; features that only one row has are left out.
+/// The vectors of all rows.
 pub struct Vectors<F> {
     /// Where each row's components end, counted over all rows.
     ends: Vec<u64>,
-    /// The square of each vector's length, with the features that are left out.
-    squares: Vec<f64>,
     /// Number of components of all rows.
     count: u64,
     /// The first components.
@@ -243,6 +306,7 @@ impl<F: Store> Vectors<F> {
             return Ok(());
         }
         unwritten.extend(component.feature.to_ne_bytes());
+        unwritten.extend(component.column.to_ne_bytes());
         unwritten.extend(component.weight.to_bits().to_ne_bytes());
         if unwritten.len() >= CHUNK {
             self.flush(unwritten, host);
@@ -259,18 +323,18 @@ impl<F: Store> Vectors<F> {
         }
     }
 
-    fn end_row(&mut self, square: f64) {
-        self.ends.push(self.count);
-        self.squares.push(square);
+    /// Sets `vector` to that of a row.
+    pub fn read(&mut self, row: u32, vector: &mut Vector) -> Result<(), TryReserveError> {
+        self.read_components(row, &mut vector.components)?;
+        vector.add_up();
+        Ok(())
     }
 
-    /// Returns the square of the length of a row's vector.
-    pub fn square(&self, row: u32) -> f64 {
-        self.squares[row as usize]
-    }
-
-    /// Sets `vector` to the components of a row, in the order of their features.
-    pub fn read(&mut self, row: u32, vector: &mut Vec<Component>) -> Result<(), TryReserveError> {
+    fn read_components(
+        &mut self,
+        row: u32,
+        vector: &mut Vec<Component>,
+    ) -> Result<(), TryReserveError> {
         let row = row as usize;
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
         let end = self.ends[row];
@@ -292,7 +356,8 @@ impl<F: Store> Vectors<F> {
             file.read(at, bytes);
             vector.extend(bytes.chunks_exact(COMPONENT).map(|bytes| Component {
                 feature: get_u32(bytes, 0),
-                weight: f32::from_bits(get_u32(bytes, 4)),
+                column: get_u32(bytes, 4),
+                weight: f32::from_bits(get_u32(bytes, 8)),
             }));
             at += bytes.len() as u64;
             left -= bytes.len();

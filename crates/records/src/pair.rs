@@ -1,0 +1,148 @@
+//! How similar two rows are: the cosine of the angle between their vectors (Salton and McGill 1983), in
+//! which a column that is empty in one of them counts less. [`super::comparison`] compares the candidates with it.
+//! Equal rows have similarity 1, rows without a common feature 0.
+
+use crate::vectors::{Component, SINGLE, Vector, weight_of};
+
+/// How much a column counts that is empty in one of two rows, of what the rows do not share.
+const LEFT_EMPTY: f64 = 0.75;
+
+/// Two rows that are compared.
+pub struct Pair<'a> {
+    pub a: &'a Vector,
+    pub b: &'a Vector,
+    /// Whether columns of one number are one column.
+    pub aligned: bool,
+}
+
+/// What a column does for the similarity of a pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Part {
+    /// Its part of the similarity: these sum to it.
+    pub shared: f64,
+    /// What it would add if the rows were equal, less that: these sum to 1 less the similarity.
+    pub against: f64,
+}
+
+impl Pair<'_> {
+    /// Returns the similarity, 0 to 1.
+    pub fn similarity(&self) -> f64 {
+        let mut product = 0.0;
+        let mut extra = [0.0; 2];
+        for_each_shared(&self.a.components, &self.b.components, &mut |a, b| {
+            product += weight_of(a) * weight_of(b);
+            extra[0] += self.weight_of_empty(a, self.b);
+            extra[1] += self.weight_of_empty(b, self.a);
+        });
+        let length = |own: &Vector, other: &Vector, extra: f64| {
+            let counts = |c: usize| self.share(c, other) * own.squares[c];
+            let squares: f64 = (0..own.squares.len()).map(counts).sum();
+            squares + (1.0 - LEFT_EMPTY) * extra
+        };
+        let lengths = length(self.a, self.b, extra[0]) * length(self.b, self.a, extra[1]);
+        match lengths > 0.0 {
+            true => (product / lengths.sqrt()).min(1.0),
+            false => 0.0,
+        }
+    }
+
+    /// Returns what each column does for the similarity. A feature of several columns counts in each by
+    /// what it weighs there.
+    pub fn parts(&self) -> Vec<Part> {
+        let rows = [self.a, self.b];
+        let columns = rows.map(|row| row.squares.len()).into_iter().max();
+        let mut shared = vec![0.0; columns.unwrap_or(0)];
+        let mut lengths: [Vec<f64>; 2] = std::array::from_fn(|side| {
+            let counts = |c| self.share(c, rows[1 - side]) * rows[side].square(c);
+            (0..shared.len()).map(counts).collect()
+        });
+        for_each_shared(&self.a.components, &self.b.components, &mut |a, b| {
+            for (side, own, other) in [(0, a, b), (1, b, a)] {
+                for component in own {
+                    let column = component.column as usize;
+                    let weight = f64::from(component.weight);
+                    shared[column] += weight * weight_of(other) / 2.0;
+                    let share = self.share(column, rows[1 - side]);
+                    lengths[side][column] += (1.0 - share) * weight * weight_of(own);
+                }
+            }
+        });
+        let sums: [f64; 2] = lengths.each_ref().map(|of_row| of_row.iter().sum());
+        let root = (sums[0] * sums[1]).sqrt();
+        let part = |column: usize| match root > 0.0 {
+            true => {
+                let shared = shared[column] / root;
+                let whole = lengths[0][column] / sums[0] + lengths[1][column] / sums[1];
+                Part {
+                    shared,
+                    against: whole / 2.0 - shared,
+                }
+            }
+            false => Part::default(),
+        };
+        (0..shared.len()).map(part).collect()
+    }
+
+    /// Returns how much a column counts, by whether the other row has a value there.
+    fn share(&self, column: usize, other: &Vector) -> f64 {
+        match self.aligned && other.square(column) == 0.0 {
+            true => LEFT_EMPTY,
+            false => 1.0,
+        }
+    }
+
+    /// Returns what a shared feature adds to the square of a row's length by columns that are empty in the
+    /// other one.
+    fn weight_of_empty(&self, components: &[Component], other: &Vector) -> f64 {
+        let is_empty = |c: &&Component| self.share(c.column as usize, other) < 1.0;
+        let empty = components.iter().filter(is_empty);
+        empty.map(|c| f64::from(c.weight)).sum::<f64>() * weight_of(components)
+    }
+}
+
+/// Calls `each` with the components of both rows of each feature that they share. The time grows with the
+/// length of the shorter one.
+fn for_each_shared<'a>(
+    a: &'a [Component],
+    b: &'a [Component],
+    each: &mut dyn FnMut(&'a [Component], &'a [Component]),
+) {
+    if a.len() > b.len() {
+        return for_each_shared(b, a, &mut |b, a| each(a, b));
+    }
+    let mut others = b;
+    for own in a.chunk_by(|a, b| a.feature == b.feature) {
+        let feature = own[0].feature;
+        if feature == SINGLE {
+            break;
+        }
+        others = from_feature(others, feature);
+        let count = others.iter().take_while(|c| c.feature == feature).count();
+        if count > 0 {
+            each(own, &others[..count]);
+        }
+    }
+}
+
+/// Returns the components of a vector from a feature on; most of them are looked at if there are few.
+fn from_feature(vector: &[Component], feature: u32) -> &[Component] {
+    let mut end = 1;
+    while end <= vector.len() && vector[end - 1].feature < feature {
+        end *= 2;
+    }
+    let start = end / 2;
+    let between = &vector[start..end.min(vector.len())];
+    &vector[start + between.partition_point(|component| component.feature < feature)..]
+}
+
+impl Vector {
+    /// Equal rows share what nobody else has, too.
+    pub fn parts_of_equal(&self) -> Vec<Part> {
+        let sum: f64 = self.squares.iter().sum();
+        let part = |square: &f64| Part {
+            shared: square / sum,
+            against: 0.0,
+        };
+        self.squares.iter().map(part).collect()
+    }
+}

@@ -1,0 +1,127 @@
+-- The similarity of records: small tables, copies, ties, columns left empty, accents, weights and within; what
+-- simhash_record_explain says; and the formula of docs/records.md in plain SQL beside what simhash_record_pairs returns.
+SET client_min_messages = warning;
+SET extra_float_digits = 0;
+CREATE EXTENSION IF NOT EXISTS simhash_dedup;
+CREATE SCHEMA formula_test;
+SET search_path = formula_test, public;
+
+-- Two rows alone, among ten and among a thousand have about the same similarity.
+CREATE TABLE person (id int PRIMARY KEY, name text, born date, street text);
+INSERT INTO person VALUES (1, 'Margaret Thornbury', '1961-03-14', '12 Mill Lane'), (2, 'Margret Thornbury', '1961-03-14', '12 Mill Ln');
+CREATE TABLE similarity AS SELECT 2 AS rows, similarity FROM simhash_record_pairs('person', 'id', 0);
+INSERT INTO person VALUES (10, 'Daniel Okafor', '1984-11-02', '3 Orchard Close'), (11, 'Ingrid Halvorsen', '1975-08-30', '44 Castle Hill'),
+	(12, 'Tomasz Wysocki', '1979-01-17', '81 Park Street'), (13, 'Beatrice Adeyemi', '1992-12-05', '19 Green Way'),
+	(14, 'Chen Wei', '1990-06-21', '7 Station Road'), (15, 'Olga Petrova', '1994-04-23', '2 Harbour View'),
+	(16, 'Luca Bianchi', '1966-10-05', '40 Garden Street'), (17, 'Aino Virtanen', '1977-09-09', '33 Lake Row');
+INSERT INTO similarity SELECT 10, similarity FROM simhash_record_pairs('person', 'id', 0) WHERE (a, b) = (1, 2);
+INSERT INTO person SELECT 100 + i, (ARRAY['Margaret', 'Daniel', 'Ingrid', 'Tomasz', 'Olga', 'Luca', 'Aino'])[1 + i % 7] || ' ' || initcap(translate(md5(i::text), '0123456789', '')),
+	date '1940-01-01' + (i * 7919) % 20000, i % 97 || ' ' || (ARRAY['Mill', 'Park', 'Lake', 'Orchard', 'Harbour'])[1 + i % 5] || ' ' || (ARRAY['Lane', 'Street', 'Road'])[1 + i % 3]
+FROM generate_series(1, 990) i;
+INSERT INTO similarity SELECT 1000, similarity FROM simhash_record_pairs('person', 'id', 0) WHERE (a, b) = (1, 2);
+SELECT rows, round(similarity::numeric, 2) AS similarity FROM similarity ORDER BY rows;
+SELECT max(similarity) - min(similarity) < 0.15 AS about_the_same FROM similarity;
+
+-- Copies: all their pairs, whatever is rare, and those with what is like them.
+CREATE TABLE place (id int PRIMARY KEY, name text, street text);
+INSERT INTO place SELECT i, 'Lotus Garden', '8 Canal Street' FROM generate_series(1, 35) i;
+INSERT INTO place VALUES (101, 'Old Mill Inn', '3 Mill Lane'), (102, 'Green Lantern', '8 Rose Alley'), (103, 'Blue Door', '77 Castle Hill'), (104, 'Lotus Gardens', '8 Canal St');
+SELECT count(*) AS pairs, count(*) FILTER (WHERE similarity = 1) AS equal, count(*) FILTER (WHERE b = 104) AS alike, count(DISTINCT (a, b)), bool_and(a < b)
+FROM simhash_record_pairs('place', 'id', 0.5);
+SELECT pairs, one_to_one, low_example, high_example FROM simhash_record_report('place', 'id') WHERE threshold = 0.95;
+SELECT count(*) FROM simhash_record_pairs('place', 'id', 0.5, rare => 0);
+CREATE VIEW left_half AS SELECT * FROM place WHERE id <= 16;
+CREATE VIEW right_half AS SELECT * FROM place WHERE id BETWEEN 17 AND 32;
+SELECT count(*), bool_and(a <= 16 AND b >= 17) FROM simhash_record_pairs('left_half', 'id', 'right_half', 'id', 0.5);
+SELECT count(*), count(DISTINCT a), count(DISTINCT b) FROM simhash_record_pairs('left_half', 'id', 'right_half', 'id', 0.5, one_to_one => true);
+-- Rows without a value are no copies.
+CREATE TABLE empty (id int, name text);
+INSERT INTO empty SELECT i, NULL FROM generate_series(1, 50) i;
+SELECT count(*) FROM simhash_record_pairs('empty', 'id', 0);
+
+-- Ties make as many pairs as there are.
+CREATE TABLE ours (id int PRIMARY KEY, title text);
+CREATE TABLE theirs (id int PRIMARY KEY, title text);
+INSERT INTO ours VALUES (1, 'Blue desk lamp 40W'), (2, 'Blue desk lamp 40W'), (3, 'Red kettle 2 litres'), (4, 'Oak chair'), (5, 'Pine table');
+INSERT INTO theirs VALUES (11, 'Blue desk lamp 40W'), (12, 'Blue desk lamp 40W'), (13, 'Red kettle, 2 litres'), (14, 'Steel shelf'), (15, 'Glass bowl');
+SELECT a, b FROM simhash_record_pairs('ours', 'id', 'theirs', 'id', 0.3, one_to_one => true) ORDER BY 1;
+
+-- A column that is empty in one row counts less against the pair than one that differs.
+CREATE TABLE left_empty (id int, name text, phone text, town text);
+INSERT INTO left_empty VALUES (1, 'Ingrid Halvorsen', '555 0163', 'Dover'), (2, 'Ingrid Halvorsen', NULL, 'Dover'), (3, 'Ingrid Halvorsen', '732 8894', 'Dover');
+SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('left_empty', 'id', 0) ORDER BY a, b;
+-- A rare first name does not outweigh six columns that differ.
+CREATE TABLE outweighed AS SELECT i AS id, CASE WHEN i IN (7, 8) THEN 'Quintessa' ELSE (ARRAY['Anna', 'Paul', 'Mary', 'John'])[1 + i % 4] END AS given,
+	(ARRAY['Smith', 'Jones', 'Brown', 'Green', 'White', 'Black', 'Hall'])[1 + i % 7] AS surname, (ARRAY['Dover', 'Ashford', 'Deal', 'Hythe'])[1 + i % 4] AS town,
+	(ARRAY['Mill Lane', 'Park Road', 'High Street'])[1 + i % 3] AS street, 1950 + i % 50 AS year, (ARRAY['doctor', 'teacher', 'baker', 'clerk', 'nurse'])[1 + i % 5] AS job,
+	(ARRAY['red', 'blue', 'green', 'black', 'white', 'pink', 'grey', 'brown', 'gold', 'lime', 'navy'])[1 + i % 11] AS colour FROM generate_series(1, 2000) i;
+SELECT round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('outweighed', 'id', 0) WHERE (a, b) = (7, 8);
+
+-- Accents and case do not count.
+CREATE TABLE member (id int PRIMARY KEY, name text);
+INSERT INTO member VALUES (1, 'José García Muñoz'), (2, 'JOSE GARCIA MUNOZ'), (3, 'Łukasz Śliwiński'), (4, 'Lukasz Sliwinski'),
+	(5, 'Søren Ødegård'), (6, 'Soren Odegard'), (7, 'Nguyễn Thị Hồng'), (8, 'Nguyen Thi Hong'), (9, 'Jürgen Müller'), (10, 'Juergen Mueller'),
+	(11, 'Anna Lind'), (12, 'Piotr Zajac'), (13, 'Chen Wei'), (14, 'Fatima Haddad');
+SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('member', 'id', 0.2) ORDER BY a, b;
+
+-- Weights of columns, and within.
+CREATE TABLE family (id int PRIMARY KEY, name text, born date, street text, year int);
+INSERT INTO family VALUES (1, 'Beatrice Adeyemi', '1992-12-05', '19 Green Way', 1), (2, 'Samuel Adeyemi', '1994-04-23', '19 Green Way', 1),
+	(3, 'Beatrice Adeyemi', '1992-12-05', '2 Harbour View', 2), (4, 'Tomasz Wysocki', '1979-01-17', '44 Castle Hill', NULL), (5, 'Tomasz Wysocki', '1979-01-17', '44 Castle Hill', NULL);
+SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('family', 'id', 0, '{name, born, street}') ORDER BY a, b;
+SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('family', 'id', 0, '{name, born, street}', weights => '{"born": 3}') ORDER BY a, b;
+SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('family', 'id', 0, '{name, born, street}', weights => '{"street": 0}') ORDER BY a, b;
+SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('family', 'id', 0, '{name, born, street}', within => '{year}') ORDER BY a, b;
+SELECT a, b FROM simhash_record_pairs('family', 'id', 'family', 'id', 0, '{name}', '{name}', one_to_one => true, within => '{year}') ORDER BY a, b;
+SELECT max(pairs) FROM simhash_record_report('family', 'id', '{name, born, street}', within => '{year}');
+SELECT * FROM simhash_record_pairs('family', 'id', 0, '{name}', weights => '{"born": 3}');
+SELECT * FROM simhash_record_pairs('family', 'id', 0, weights => '{"born": -1}');
+SELECT * FROM simhash_record_pairs('family', 'id', 0, weights => '{"born": 101}');
+SELECT * FROM simhash_record_pairs('family', 'id', 0, weights => '{"born": null}');
+SELECT * FROM simhash_record_pairs('family', 'id', 0, weights => '{"born": "much"}');
+SELECT * FROM simhash_record_pairs('family', 'id', 0, weights => '[1]');
+SELECT * FROM simhash_record_pairs('family', 'id', 0, within => '{nope}');
+SELECT * FROM simhash_record_pairs('family', 'id', 0, within => NULL);
+
+-- Why two records are so similar: what is shared sums to the similarity, what is against to the rest.
+SELECT column_name, value_a, value_b, round(shared::numeric, 2) AS shared, round(against::numeric, 2) AS against
+FROM simhash_record_explain('family', 'id', '1', '2', '{name, born, street}');
+SELECT count(*), bool_and(abs(e.shared - p.similarity) < 1e-6) AS sums, bool_and(abs(e.shared + e.against - 1) < 1e-6) AS to_one
+FROM simhash_record_pairs('family', 'id', 0, weights => '{"born": 3, "street": 0.5}') AS p,
+	LATERAL (SELECT sum(shared) AS shared, sum(against) AS against
+		FROM simhash_record_explain('family', 'id', p.a::text, p.b::text, weights => '{"born": 3, "street": 0.5}')) AS e;
+SELECT * FROM simhash_record_explain('family', 'id', '1', '7');
+SELECT * FROM simhash_record_explain('family', 'id', '4', '5', within => '{year}');
+SELECT * FROM simhash_record_explain('family', 'id', NULL, '5');
+
+-- The formula in plain SQL. Values here are ASCII; a word and an n-gram of the same letters are two features.
+CREATE FUNCTION features(value text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT 'word ' || word FROM regexp_split_to_table(lower(value), '[^a-z0-9]+') AS word WHERE word <> ''
+	UNION
+	SELECT 'letters ' || substr(letters, i, 3) FROM (SELECT regexp_replace(lower(value), '[^a-z0-9]', '', 'g') AS letters) AS l,
+		generate_series(1, greatest(length(letters) - 2, 1)) AS i WHERE letters <> ''
+$$;
+CREATE TABLE record (id int PRIMARY KEY, c1 text, c2 text, c3 text);
+INSERT INTO record SELECT i, (ARRAY['Anna', 'Paul', 'Maria', 'Annamaria'])[1 + i % 4] || ' ' || (ARRAY['Smith', 'Smithers', 'Jones'])[1 + i % 3],
+	CASE WHEN i % 5 > 0 THEN 'No. ' || i / 2 END, CASE WHEN i % 7 > 0 THEN (ARRAY['Paul Street', 'Dover', 'Smith Lane'])[1 + i % 3] || ' ' || i % 6 END
+FROM generate_series(1, 60) i;
+INSERT INTO record SELECT id + 100, c1, c2, c3 FROM record WHERE id % 10 = 0;
+CREATE TABLE feature AS SELECT id, col, f FROM record, LATERAL (VALUES (1, c1), (2, c2), (3, c3)) AS v (col, value), features(value) AS f;
+CREATE TABLE distinct_record AS SELECT min(id) AS id FROM record GROUP BY lower(c1), lower(c2), lower(c3);
+CREATE TABLE weighted AS
+WITH df AS (SELECT f, count(DISTINCT id) AS df FROM feature JOIN distinct_record USING (id) GROUP BY f),
+	idf AS (SELECT f, ln(((SELECT count(*) FROM distinct_record) + 51)::float8 / df) ^ 2 AS idf FROM df),
+	part AS (SELECT id, col, sum(idf ^ 2) AS square, sum(idf ^ 2) ^ 0.4 AS length FROM feature JOIN idf USING (f) GROUP BY id, col),
+	scale AS (SELECT id, col, sqrt(least(length, 3 * (sum(length) OVER row - length) / nullif(count(*) OVER row - 1, 0)) / square)
+		* CASE col WHEN 3 THEN 2 ELSE 1 END AS scale FROM part WINDOW row AS (PARTITION BY id))
+SELECT id, col, f, idf * scale AS w FROM feature JOIN idf USING (f) JOIN scale USING (id, col);
+CREATE TABLE whole AS SELECT id, f, sum(w) AS w FROM weighted GROUP BY id, f;
+CREATE FUNCTION square(own int, other int) RETURNS float8 LANGUAGE sql AS $$
+	SELECT sum(v.w * x.w * CASE WHEN EXISTS (SELECT FROM weighted AS o WHERE o.id = other AND (o.col = v.col OR o.f = v.f)) THEN 1 ELSE 0.75 END)
+	FROM weighted AS v JOIN whole AS x USING (id, f) WHERE v.id = own
+$$;
+SELECT count(*) > 500 AS many, bool_and(abs(p.similarity - least(product / sqrt(square(p.a::int, p.b::int) * square(p.b::int, p.a::int)), 1)) < 1e-5) AS agree
+FROM simhash_record_pairs('record', 'id', 0, weights => '{"c3": 2}') AS p,
+	LATERAL (SELECT sum(x.w * y.w) AS product FROM whole AS x JOIN whole AS y USING (f) WHERE x.id = p.a AND y.id = p.b) AS s;
+SET client_min_messages = error;
+DROP SCHEMA formula_test CASCADE;
