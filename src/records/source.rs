@@ -275,6 +275,9 @@ fn where_all(within: &[String]) -> String {
     }
 }
 
+/// Takes the number, the key and the columns of a row.
+pub type EachRecord<'f> = &'f mut dyn FnMut(u32, Value<'_>, &[Option<Value<'_>>]);
+
 /// Rows that were read.
 pub struct Records<const N: usize> {
     pub keys: [ValueStore; N],
@@ -290,7 +293,7 @@ impl<const N: usize> Records<N> {
         tables: &[RecordTable; N],
         settings: &RecordSettings,
         activity: &mut Activity,
-        each: &mut dyn FnMut(u32, Value<'_>, &[Option<Value<'_>>]),
+        each: EachRecord<'_>,
     ) -> Self {
         // Keys, features, and what is sorted take a share each.
         let memory = work_mem_bytes() / 4;

@@ -37,8 +37,11 @@ thread_local! {
     static DROPPED: RefCell<Vec<pg_sys::SPIPlanPtr>> = const { RefCell::new(Vec::new()) };
     /// The queries that are saved for the life of the session, by their texts and parameters: a table
     /// may be made again with columns of other types.
-    static SESSION: RefCell<HashMap<(String, Vec<pg_sys::Oid>), Rc<SavedQuery>>> = RefCell::default();
+    static SESSION: RefCell<HashMap<TextAndTypes, Rc<SavedQuery>>> = RefCell::default();
 }
+
+/// The text of a query, and the types of its parameters.
+type TextAndTypes = (String, Vec<pg_sys::Oid>);
 
 /// How many queries a session saves by their texts: tables come and go.
 const MOST: usize = 256;
