@@ -251,7 +251,12 @@ SQL
 		{
 			kill 'KILL', $pid;
 			select(undef, undef, undef, 0.5);
-			$node->poll_query_until('postgres', 'SELECT true');
+			# psql may be refused, and gone, before the query is written to it: that raises an error here.
+			for my $attempt (1 .. 100)
+			{
+				last if eval { $node->poll_query_until('postgres', 'SELECT true') };
+				select(undef, undef, undef, 0.2);
+			}
 			return 1;
 		}
 		select(undef, undef, undef, 0.01);
