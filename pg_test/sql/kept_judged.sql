@@ -244,10 +244,12 @@ DECLARE
 	shown text;
 	entries CONSTANT text := ' || array_agg((key, cluster_id) ORDER BY key)::text FROM e_cluster';
 BEGIN
-	IF NOT EXISTS (SELECT FROM pg_collation WHERE collprovider = 'i') THEN
+	BEGIN
+		EXECUTE $q$CREATE COLLATION judged_test.ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)$q$;
+	EXCEPTION WHEN feature_not_supported THEN
+		-- A server that is built without ICU.
 		RETURN '{"(A,A)","(b,A)","(c,A)"}{"(A,A)","(c,A)"}{"(a,a)","(c,a)"}';
-	END IF;
-	EXECUTE $q$CREATE COLLATION judged_test.ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)$q$;
+	END;
 	EXECUTE 'CREATE TABLE e (id text COLLATE ci PRIMARY KEY, fp bigint)';
 	EXECUTE 'CREATE INDEX ON e USING simhash (fp)';
 	EXECUTE 'CREATE TABLE e_decision (a text COLLATE ci, b text COLLATE ci, same boolean)';
