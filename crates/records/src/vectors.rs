@@ -19,7 +19,7 @@ const MOST_OF_COLUMN: f64 = 3.0;
 /// column.
 pub const SINGLE: u32 = u32::MAX;
 
-/// As if there were so many more rows, which share nothing: among a few rows all features are frequent.
+/// Rows that are added to the count of rows. Without them every feature of a small table would be frequent.
 const MORE_ROWS: f64 = 50.0;
 
 /// The length of a column's part becomes its length to the power of one less this.

@@ -27,10 +27,9 @@ use simhash_pg::sql::key_type::KeyType;
 use simhash_pg::sql::value::Value;
 
 /// How many keys are answered together: more would take too much memory.
-const AT_ONCE: usize = 65_536;
+const CHUNK: usize = 65_536;
 
 /// The key of a row that was changed.
-#[derive(Clone)]
 pub struct Noted {
     pub key: KeptValue,
     /// The fingerprint that the row had when this transaction began, if it had one.
@@ -70,7 +69,7 @@ struct Questions {
     inside: SavedQuery,
 }
 
-/// The queries that write, and what they need of arrays of keys.
+/// The queries that write, and those that look at arrays of keys for them.
 struct Changes {
     join: SavedQuery,
     leaving: SavedQuery,
@@ -113,7 +112,7 @@ impl AtOnce {
     /// Brings the clusters of these rows up to date, which are among those in progress. `leaves` says
     /// that the entry of each row is still that of the fingerprint that it had.
     pub fn answer(&self, args: &Args, noted: &[Noted], leaves: bool) {
-        for noted in noted.chunks(AT_ONCE) {
+        for noted in noted.chunks(CHUNK) {
             check_for_interrupts();
             self.answer_some(args, noted, leaves);
         }
@@ -275,7 +274,7 @@ impl AtOnce {
             let texts = KeptQueries::new(&self.kept);
             let texts = if place == 0 { texts.of_one() } else { texts };
             let texts = [
-                texts.find_what_matters(!self.has_short_ways()),
+                texts.find_what_matters(self.has_short_ways()),
                 texts.find_inside(),
             ];
             let types = [of_type];

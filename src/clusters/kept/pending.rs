@@ -19,6 +19,7 @@ use pgrx::pg_sys;
 use super::answer::{AtOnce, Noted};
 use simhash_pg::catalog::lookup::table_in;
 use simhash_pg::process::error::Error;
+use simhash_pg::process::memory::reserve;
 use simhash_pg::process::subtransaction::{self, Ends};
 use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::statement_end::fire_at_statement_end;
@@ -90,7 +91,9 @@ impl Pending {
         let same = (self.tables.iter_mut()).find(|rows| place(&rows.at_once) == place(at_once));
         match same {
             Some(rows) => {
+                reserve(&mut rows.noted, noted.len());
                 rows.noted.extend(noted);
+                reserve(&mut rows.compared, compared.len());
                 rows.compared.extend(compared);
             }
             None => self.tables.push(PendingRows {

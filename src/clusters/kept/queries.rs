@@ -173,8 +173,8 @@ impl KeptQueries {
     }
 
     /// Finds which of the noted keys matter: those with an entry, and those of rows that another one
-    /// is near. Finds for each the id that [`Self::joined`] says, unless function or person judges.
-    pub fn find_what_matters(&self, is_judged: bool) -> String {
+    /// is near. With `may_join`, finds for each the id that [`Self::joined`] says, else NULL.
+    pub fn find_what_matters(&self, may_join: bool) -> String {
         let Self {
             clusters,
             rows,
@@ -187,9 +187,9 @@ impl KeptQueries {
         let has_entry = equality.clause("c.key", "noted.key");
         let has_key = equality.clause(&format!("r.{key}"), "noted.key");
         let (is_near, scope) = (self.is_near(), &self.scope_columns);
-        let joined = match is_judged {
-            true => format!("NULL::{}", self.key_type),
-            false => self.joined(),
+        let joined = match may_join {
+            true => self.joined(),
+            false => format!("NULL::{}", self.key_type),
         };
         // With LIMIT, the server looks each up by its key, and reads no table as a whole.
         format!(

@@ -25,7 +25,7 @@ use simhash_pg::catalog::privilege::has_row_security;
 use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::fmgr::pg_function;
-use simhash_pg::sql::key_type::no_order;
+use simhash_pg::sql::key_type::{KeyType, no_order};
 use simhash_pg::sql::trigger::{Event, TriggerCall};
 use simhash_pg::sql::value::Value;
 use simhash_pg::table::append::append;
@@ -175,8 +175,7 @@ impl RowTrigger {
     }
 
     /// Notes keys, each with the fingerprint that its row had before this transaction, and whether no row
-    /// has the key any more.
-    /// `rows` are compared with those of others in progress.
+    /// has the key any more. `rows` are compared with those of others in progress.
     fn add(
         &self,
         call: &TriggerCall<'_>,
@@ -291,7 +290,7 @@ fn notes(call: &TriggerCall<'_>, options: KeptOptions, relation: Oid) -> (Curren
 }
 
 fn no_key_type(call: &TriggerCall<'_>, key: &Column) -> ! {
-    if simhash_pg::sql::key_type::KeyType::new(key.base_type()).is_none() {
+    if KeyType::new(key.base_type()).is_none() {
         call.raise(no_order(key.storage.type_id));
     }
     let name = table::type_name(key.storage.type_id);
