@@ -33,7 +33,8 @@ SELECT count(simhash_keep_clusters('ticket', 'id', 'fp', 3,
 	min_jaccard => CASE WHEN k.clusters ~ '^(texts|all)' THEN 0.5 END,
 	checked_by => (CASE WHEN k.clusters ~ '^parity' THEN 'of_one_parity' WHEN k.clusters = 'words' THEN 'of_one_word' END)::regproc,
 	decisions => (CASE WHEN k.clusters ~ '^(decided|all)' THEN 'decision' END)::regclass)) FROM kept k;
--- The clusters of one table by plain SQL: components of the graph of pairs.
+-- The clusters of one table by plain SQL: components of the graph of pairs. There are fewer than 2,000 pairs: the LIMIT tells
+-- the planner, since PostgreSQL 19 allocates the hash table of a recursion at once, for as many rows as it estimates.
 CREATE FUNCTION afresh(condition text) RETURNS TABLE (key int, cluster_id int) LANGUAGE plpgsql AS $$
 BEGIN
 	RETURN QUERY EXECUTE format($q$
@@ -43,6 +44,7 @@ BEGIN
 				AND NOT (%3$s AND EXISTS (SELECT FROM decision d WHERE NOT d.same AND (d.a, d.b) IN ((x.id, y.id), (y.id, x.id))))
 				OR %3$s AND x.fp IS NOT NULL AND y.fp IS NOT NULL
 				AND EXISTS (SELECT FROM decision d WHERE d.same AND (d.a, d.b) IN ((x.id, y.id), (y.id, x.id))))
+			LIMIT 2000
 		), reached (a, b) AS (SELECT a, a FROM edge UNION SELECT r.a, e.b FROM reached r JOIN edge e ON e.a = r.b)
 		SELECT r.a, min(r.b) FROM reached r GROUP BY 1$q$,
 		replace(replace(condition, 'x.tenant = y.tenant AND ', ''), 'decided', 'true'),
