@@ -13,6 +13,7 @@
 find_postgres build || fail "no pg_config found: point PG_CONFIG at that of your server"
 pg_regress=$(dirname "$("$PG_CONFIG" --pgxs)")/../test/regress/pg_regress
 [ -x "$pg_regress" ] || fail "$pg_regress is missing: install postgresql-server-dev-$(major_of "$PG_CONFIG"), or a PostgreSQL with its test programs"
+bin=$("$PG_CONFIG" --bindir)
 out=$(mktemp -d "${TMPDIR:-/tmp}/simhash_installcheck.XXXXXX")
 trap 'rm -rf "$out"' EXIT
 
@@ -24,8 +25,10 @@ for file in "$ROOT"/pg_test/sql/*.sql; do
 done
 [ "${#names[@]}" -gt 0 ] || fail "no test has a name that begins with: $TESTS"
 
+# Tests write files where they run.
+cd "$out"
 # As in test_major.sh: comparing all rows costs enough to be compiled, which takes longer than running it.
-if ! PGOPTIONS="-c jit=off ${PGOPTIONS:-}" "$pg_regress" --bindir="$("$PG_CONFIG" --bindir)" --inputdir="$ROOT/pg_test" \
+if ! PGOPTIONS="-c jit=off ${PGOPTIONS:-}" "$pg_regress" --bindir="$bin" --inputdir="$ROOT/pg_test" \
 	--outputdir="$out" --dbname="${CONTRIB_TESTDB:-contrib_regression}" --encoding=UTF8 --no-locale "${names[@]}"; then
 	[ ! -e "$out/regression.diffs" ] || cat "$out/regression.diffs"
 	exit 1
