@@ -11,8 +11,8 @@ pub fn distance(a: &[u64], b: &[u64]) -> u32 {
 }
 
 /// Bits within which part `i` of `count` parts, from 0 on, is for at least one `i` if the parts
-/// together are within `radius`: else part i would differ in at least `(radius - i) / count + 1`
-/// bits, rounded down, and these add up to `radius + 1`. Negative for no distance at all.
+/// together are within `radius`. Otherwise part i would differ in at least `(radius - i) / count + 1`
+/// bits, rounded down. These add up to `radius + 1`. Negative for no distance at all.
 pub fn part_radius(radius: i32, i: i32, count: i32) -> i32 {
     radius.saturating_sub(i).div_euclid(count)
 }

@@ -71,7 +71,7 @@ fn excerpt(text: &str) -> String {
 
 /// The parts of a hash of `bits` bits, in hexadecimal digits of either case, the highest first.
 /// `0x` in front, as programs write numbers, and `\x`, as PostgreSQL writes bytes, may stand or
-/// not. The first part has zeros in front when `bits` is no multiple of 64.
+/// not. The first part has zeros in front, 28 of 100 bits.
 pub fn hex_parts(text: &str, bits: usize, length: Length) -> Result<Vec<i64>, Error> {
     let prefixes = ["0x", "0X", "\\x"];
     let digits = prefixes
