@@ -1,7 +1,7 @@
 //! What a user can do about an error: the lines DETAIL and HINT.
 
 use super::Error;
-use crate::hashes::read::MOST_BITS;
+use crate::hashes::read::{FINGERPRINT_BITS, MOST_BITS};
 use crate::options::grammar::is_row_option;
 use crate::options::presets::{BARE, Method, names_where};
 use crate::options::text_options::Needs;
@@ -124,7 +124,10 @@ impl Error {
 /// the functions with this name at their end read.
 fn of_another_length(found: usize, expected: usize, name: &str, bits: usize) -> Option<String> {
     match found * bits {
-        1.. if found < expected => {
+        FINGERPRINT_BITS => Some(format!(
+            "A hash of 64 bits is read by fingerprint_from_{name}(hash)."
+        )),
+        wide if wide % FINGERPRINT_BITS > 0 && found < expected => {
             Some("If zeros were left out in front, call it with pad => true.".into())
         }
         wide @ 1..=MOST_BITS => Some(format!(
