@@ -255,28 +255,29 @@ CREATE OPERATOR ~= (
 COMMENT ON OPERATOR ~= (bigint, bigint) IS 'Hamming distance of at most 3';
 
 -- ---------------------------------------------------------------- hashes that people have already
--- docs/hashes.md. What would have to be cut or padded is an error. The ways back need no check, and are
--- expressions that the planner puts into the query. They are parsed while this script runs, so they name the
--- schema of each operator and function.
+-- docs/hashes.md. What would have to be cut is an error, and what is too short too unless "pad" allows it. The ways
+-- back need no check, and are expressions that the planner puts into the query. They are parsed while this script
+-- runs, so they name the schema of each operator and function.
 
-CREATE FUNCTION fingerprint_from_hex(hash text) RETURNS bigint
+CREATE FUNCTION fingerprint_from_hex(hash text, pad boolean DEFAULT false) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_from_hex';
-COMMENT ON FUNCTION fingerprint_from_hex(text) IS
-	'a fingerprint from 16 hexadecimal digits, with or without 0x or \x in front';
+COMMENT ON FUNCTION fingerprint_from_hex(text, boolean) IS
+	'a fingerprint from 16 hexadecimal digits, with or without 0x or \x in front; with pad, of fewer';
 
 CREATE FUNCTION fingerprint_from_unsigned(hash numeric) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_from_unsigned';
 COMMENT ON FUNCTION fingerprint_from_unsigned(numeric) IS
 	'a fingerprint from an unsigned number of 64 bits, 0 to 2^64 - 1';
 
-CREATE FUNCTION fingerprint_from_bits(hash bit) RETURNS bigint
+CREATE FUNCTION fingerprint_from_bits(hash bit, pad boolean DEFAULT false) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_from_bits';
-COMMENT ON FUNCTION fingerprint_from_bits(bit) IS 'a fingerprint from 64 bits, the first the highest';
+COMMENT ON FUNCTION fingerprint_from_bits(bit, boolean) IS
+	'a fingerprint from 64 bits, the first the highest; with pad, of fewer';
 
-CREATE FUNCTION fingerprint_from_bytes(hash bytea) RETURNS bigint
+CREATE FUNCTION fingerprint_from_bytes(hash bytea, pad boolean DEFAULT false) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_from_bytes';
-COMMENT ON FUNCTION fingerprint_from_bytes(bytea) IS
-	'a fingerprint from 8 bytes, the first the highest (big-endian)';
+COMMENT ON FUNCTION fingerprint_from_bytes(bytea, boolean) IS
+	'a fingerprint from 8 bytes, the first the highest (big-endian); with pad, of fewer';
 
 CREATE FUNCTION fingerprint_to_hex(fingerprint bigint) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -299,15 +300,20 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN pg_catalog.int8send(fingerprint);
 COMMENT ON FUNCTION fingerprint_to_bytes(bigint) IS 'a fingerprint as 8 bytes, the highest first (big-endian)';
 
-CREATE FUNCTION fingerprint_parts_from_hex(hash text, bits int DEFAULT 256) RETURNS bigint[]
+CREATE FUNCTION fingerprint_parts_from_hex(hash text, bits int DEFAULT 256, pad boolean DEFAULT false) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_from_hex';
-COMMENT ON FUNCTION fingerprint_parts_from_hex(text, int) IS
+COMMENT ON FUNCTION fingerprint_parts_from_hex(text, int, boolean) IS
 	'a hash of the given number of bits, in hexadecimal digits, as fingerprints of 64 bits, the highest first';
 
-CREATE FUNCTION fingerprint_parts_from_bits(hash bit, bits int DEFAULT 256) RETURNS bigint[]
+CREATE FUNCTION fingerprint_parts_from_bits(hash bit, bits int DEFAULT 256, pad boolean DEFAULT false) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_from_bits';
-COMMENT ON FUNCTION fingerprint_parts_from_bits(bit, int) IS
+COMMENT ON FUNCTION fingerprint_parts_from_bits(bit, int, boolean) IS
 	'a hash of the given number of bits as fingerprints of 64 bits, the highest first';
+
+CREATE FUNCTION fingerprint_parts_from_bytes(hash bytea, bits int DEFAULT 256, pad boolean DEFAULT false) RETURNS bigint[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_from_bytes';
+COMMENT ON FUNCTION fingerprint_parts_from_bytes(bytea, int, boolean) IS
+	'a hash of the given number of bits, in bytes, as fingerprints of 64 bits, the highest first';
 
 CREATE FUNCTION fingerprint_parts_to_hex(parts bigint[]) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_to_hex';
@@ -319,24 +325,21 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN ('x' OPERATOR(pg_catalog.||) @extschema@.fingerprint_parts_to_hex(parts))::pg_catalog.varbit;
 COMMENT ON FUNCTION fingerprint_parts_to_bits(bigint[]) IS 'the bits of a hash in parts, 64 for each';
 
-CREATE FUNCTION hamming256(a bigint[], b bigint[]) RETURNS int
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_hamming256';
-COMMENT ON FUNCTION hamming256(bigint[], bigint[]) IS
-	'number of bits in which two hashes of four parts differ, 0 to 256';
+CREATE FUNCTION hamming_parts(a bigint[], b bigint[]) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_hamming_parts';
+COMMENT ON FUNCTION hamming_parts(bigint[], bigint[]) IS
+	'number of bits in which two hashes of the same number of parts differ';
 
--- If part i, from 0 on, differed in more than (radius - i) / 4 bits, rounded down, for each i, all four together
--- would differ in at least radius + 1 bits. So one of the four indexes finds each row. (>> rounds down below zero
--- too.) Not STRICT: the planner would not put it into the query.
-CREATE FUNCTION hamming256_within(a bigint[], b bigint[], radius int DEFAULT 31) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (
-	a[1] OPERATOR(@extschema@.<~>) b[1] OPERATOR(pg_catalog.<=) (radius OPERATOR(pg_catalog.>>) 2)
-	OR a[2] OPERATOR(@extschema@.<~>) b[2] OPERATOR(pg_catalog.<=) (radius OPERATOR(pg_catalog.-) 1 OPERATOR(pg_catalog.>>) 2)
-	OR a[3] OPERATOR(@extschema@.<~>) b[3] OPERATOR(pg_catalog.<=) (radius OPERATOR(pg_catalog.-) 2 OPERATOR(pg_catalog.>>) 2)
-	OR a[4] OPERATOR(@extschema@.<~>) b[4] OPERATOR(pg_catalog.<=) (radius OPERATOR(pg_catalog.-) 3 OPERATOR(pg_catalog.>>) 2)
-) AND @extschema@.hamming256(a, b) OPERATOR(pg_catalog.<=) radius;
-COMMENT ON FUNCTION hamming256_within(bigint[], bigint[], int) IS
-	'whether two hashes of four parts differ in at most radius bits; four indexes serve it, on a[1] to a[4]';
+CREATE FUNCTION simhash_catalog.hamming_parts_support(internal) RETURNS internal
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_parts_support';
+COMMENT ON FUNCTION simhash_catalog.hamming_parts_support(internal) IS
+	'planner support: the indexes on parts of hashes that serve hamming_parts_within';
+
+CREATE FUNCTION hamming_parts_within(a bigint[], b bigint[], radius int) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT simhash_catalog.hamming_parts_support
+AS 'MODULE_PATHNAME', 'simhash_hamming_parts_within';
+COMMENT ON FUNCTION hamming_parts_within(bigint[], bigint[], int) IS
+	'whether two hashes of the same number of parts differ in at most radius bits; served by the indexes on parts that there are';
 
 -- ---------------------------------------------------------------- methods of the papers
 -- What describes their methods, and what no index serves (docs/reference/functions.md). simhash64_margin tells which bits of a
