@@ -4,5 +4,10 @@
 
 mod explain;
 mod function;
+mod links;
+mod quality;
 mod report;
+mod sample;
+mod search;
 mod source;
+mod stored;
