@@ -1115,7 +1115,8 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	key_type text;
 	made text;
-	ending text;
+	parts text[];
+	near text;
 	compared text[];
 	missing text;
 	wrong text;
@@ -1138,8 +1139,20 @@ BEGIN
 			USING ERRCODE = 'invalid_parameter_value', HINT = 'Name columns that are compared.';
 	END IF;
 	key_type := simhash_catalog.key_type($1, $2);
-	made := coalesce($6, (SELECT format('%I.%I', n.nspname, c.relname || '_records')
-		FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $1::oid));
+	SELECT parse_ident(coalesce($6, format('%I.%I', n.nspname, c.relname || '_records'))), n.nspname INTO parts, near
+	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $1::oid;
+	-- A name alone is one of the relation's schema.
+	IF cardinality(parts) = 1 THEN
+		parts := near || parts;
+	END IF;
+	IF cardinality(parts) > 2 THEN
+		RAISE EXCEPTION 'records must be the name of a table, not "%"', $6 USING ERRCODE = 'invalid_parameter_value',
+			HINT = 'Write it as in SQL: table or schema.table.';
+	ELSIF octet_length(parts[2]) > 53 THEN
+		RAISE EXCEPTION 'the name of table of records "%" is too long', parts[2] USING ERRCODE = 'name_too_long',
+			HINT = 'Names of at most 53 bytes leave room for those beside it: give one with records => ''...''.';
+	END IF;
+	made := format('%I.%I', parts[1], parts[2]);
 	IF to_regclass(made) IS NOT NULL THEN
 		RAISE EXCEPTION 'relation "%" already exists', made USING ERRCODE = 'duplicate_object',
 			HINT = 'simhash_refresh_records brings it up to date, simhash_drop_records drops it; records => ''...'' names another one.';

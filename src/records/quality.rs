@@ -58,33 +58,47 @@ fn read(oid: pg_sys::Oid) -> Vec<Labelled> {
             pg_catalog.count(*) FILTER (WHERE same::pg_catalog.bool)
         FROM {name} GROUP BY 1 ORDER BY 1"
     );
-    let mut strata = Vec::new();
-    for_each_row(&query, &[], &mut |[threshold, least, most, labels, same]| {
-        let (Some(threshold), Some(least), Some(most)) = (threshold, least, most) else {
-            Error::new(
-                ERRCODE_NULL_VALUE_NOT_ALLOWED,
-                format!("{NAME} got a stratum that is null"),
-            )
-            .hint("Keep what simhash_record_sample returned.")
-            .raise()
-        };
-        let threshold = f64::from_bits(threshold.datum().value() as u64);
-        let count = |value: Option<Value<'_>>| value.map_or(0, |value| value.integer().max(0) as u64);
-        let (pairs, labels) = (most.integer(), count(labels));
-        if least.integer() != pairs || (pairs as u64) < labels {
-            Error::new(
-                ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("labels of stratum {threshold} are not those of one sample"),
-            )
-            .hint("Label the rows of one call of simhash_record_sample, each once.")
-            .raise()
-        }
-        strata.push(Labelled {
-            threshold,
-            pairs: pairs as u64,
-            labels,
-            same: count(same),
-        });
+    let mut lines = Vec::new();
+    for_each_row(&query, &[], &mut |[
+        threshold,
+        least,
+        most,
+        labels,
+        same,
+    ]| {
+        let integer = |value: Value<'_>| value.integer();
+        let threshold = threshold.map(|value| f64::from_bits(value.datum().value() as u64));
+        let counts = [labels, same].map(|count| count.map_or(0, |count| count.integer() as u64));
+        lines.push((threshold, least.map(integer), most.map(integer), counts));
     });
-    strata
+    lines.into_iter().map(stratum).collect()
+}
+
+/// A threshold, the least and the largest number of pairs that its rows name, its labels and those that say the same.
+type Line = (Option<f64>, Option<i64>, Option<i64>, [u64; 2]);
+
+/// Returns what a stratum is; raises an ERROR unless its rows are of one sample.
+fn stratum((threshold, least, most, [labels, same]): Line) -> Labelled {
+    let (Some(threshold), Some(least), Some(most)) = (threshold, least, most) else {
+        Error::new(
+            ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            format!("{NAME} got a stratum that is null"),
+        )
+        .hint("Keep what simhash_record_sample returned.")
+        .raise()
+    };
+    if least != most || most < labels as i64 {
+        Error::new(
+            ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("labels of stratum {threshold} are not those of one sample"),
+        )
+        .hint("Label the rows of one call of simhash_record_sample, each once.")
+        .raise()
+    }
+    Labelled {
+        threshold,
+        pairs: most as u64,
+        labels,
+        same,
+    }
 }

@@ -56,17 +56,26 @@ pg_function! {
 /// Reads a question as a row of the relation; None if it is NULL in a column of within.
 fn read(stored: &Stored, question: Value<'_>) -> Option<StoredRecord> {
     let (table, relation) = open_relation(stored.relation);
-    let names = "SELECT pg_catalog.jsonb_object_keys($1)";
-    for_each_row(names, &[Some(question)], &mut |[name]| {
-        let name = name.map_or(String::new(), |name| name.to_text());
-        column(&table, &name, "part of the question");
+    let keys = "SELECT pg_catalog.jsonb_object_keys($1)";
+    let mut names: Vec<String> = Vec::new();
+    for_each_row(keys, &[Some(question)], &mut |[name]| {
+        names.extend(name.map(|name| name.to_text()));
     });
-    let from = format!("pg_catalog.jsonb_populate_record(NULL::{relation}, $1) AS simhash_question");
+    for name in names {
+        column(&table, &name, "part of the question");
+    }
+    let from =
+        format!("pg_catalog.jsonb_populate_record(NULL::{relation}, $1) AS simhash_question");
     let columns = columns_from(&stored.columns, &stored.within, &from);
     let mut record = None;
-    for_each_row(&format!("SELECT {columns}"), &[Some(question)], &mut |[columns, scope]| {
-        let scope = scope.map_or(0, |scope| scope.integer());
-        record = columns.map(|columns| StoredRecord::new(columns, scope, stored.settings.ngram));
-    });
+    for_each_row(
+        &format!("SELECT {columns}"),
+        &[Some(question)],
+        &mut |[columns, scope]| {
+            let scope = scope.map_or(0, |scope| scope.integer());
+            record =
+                columns.map(|columns| StoredRecord::new(columns, scope, stored.settings.ngram));
+        },
+    );
     record
 }

@@ -243,7 +243,10 @@ impl RecordTable {
             false => format!("{key_text}::{}", table::qualified_type_name(key_type)),
         };
         RecordTable {
-            query: format!("SELECT {key_value}, {}", columns_from(&columns, within, &name)),
+            query: format!(
+                "SELECT {key_value}, {}",
+                columns_from(&columns, within, &name)
+            ),
             table,
             key: key_text,
             key_type,

@@ -68,7 +68,10 @@ impl Stored {
     pub fn open(oid: Oid) -> Self {
         let (table, records) = open_relation(oid);
         if table::column(table.rel(), "record").is_none() {
-            let message = format!("\"{}\" is not a table of stored records", table.rel().name());
+            let message = format!(
+                "\"{}\" is not a table of stored records",
+                table.rel().name()
+            );
             Error::new(ERRCODE_UNDEFINED_OBJECT, message)
                 .hint("Call simhash_keep_records first, and name the table that it returns.")
                 .raise()
@@ -84,11 +87,25 @@ impl Stored {
             beside("_about")
         );
         let mut stored = None;
-        for_each_row(&query, &[], &mut |[relation, columns, within, weights, threshold, rare, rarity, ngram, count]| {
+        for_each_row(&query, &[], &mut |[
+            relation,
+            columns,
+            within,
+            weights,
+            threshold,
+            rare,
+            rarity,
+            ngram,
+            count,
+        ]| {
             let integer = |value: Option<Value<'_>>| value.map_or(0, |value| value.integer());
             let names = |array: Option<Value<'_>>| -> Vec<String> {
                 let items = array.map_or(Vec::new(), |array| array.array().items);
-                items.into_iter().flatten().map(|name| name.to_text()).collect()
+                items
+                    .into_iter()
+                    .flatten()
+                    .map(|name| name.to_text())
+                    .collect()
             };
             let weights = weights.map_or(Vec::new(), |array| array.array().items);
             let weights = weights.into_iter().map(number).collect();
@@ -164,7 +181,11 @@ impl Stored {
             let items = records.map_or(Vec::new(), |records| records.array().items);
             let records = items.into_iter().flatten().map(|hash| hash.integer());
             let integer = |value: Option<Value<'_>>| value.map_or(0, |value| value.integer());
-            each(integer(feature) as u64, integer(df) as u32, records.collect());
+            each(
+                integer(feature) as u64,
+                integer(df) as u32,
+                records.collect(),
+            );
         });
     }
 
@@ -194,14 +215,19 @@ impl Stored {
         });
         let near: Vec<BTreeSet<i64>> = (asked.iter())
             .map(|record| {
-                let lists = record.features.iter().filter_map(|(hash, _)| lists.get(hash));
+                let lists = record
+                    .features
+                    .iter()
+                    .filter_map(|(hash, _)| lists.get(hash));
                 let hashes = lists.flatten().copied();
                 hashes.filter(|hash| Some(*hash) != record.hash).collect()
             })
             .collect();
         let wanted: BTreeSet<i64> = near.iter().flatten().copied().collect();
         let (others, keys) = self.read(wanted.into_iter());
-        let unknown = all(&others).into_iter().filter(|hash| !frequencies.contains_key(hash));
+        let unknown = all(&others)
+            .into_iter()
+            .filter(|hash| !frequencies.contains_key(hash));
         let unknown: BTreeSet<u64> = unknown.collect();
         self.read_terms(&unknown, &mut |hash, df, _| {
             frequencies.insert(hash, df);
@@ -224,11 +250,18 @@ impl Stored {
         }
         let frequency = |hash: u64| frequencies.get(&hash).copied().unwrap_or(1);
         let (count, rating) = (self.count + more, self.settings.rating());
-        let found = known.compare(&pairs, count, frequency, rating, &mut TempFiles, |pair, s| {
-            if let Some(hash) = others[pair.b as usize - asked.len()].hash {
-                each(pair.a as usize, hash, s);
-            }
-        });
+        let found = known.compare(
+            &pairs,
+            count,
+            frequency,
+            rating,
+            &mut TempFiles,
+            |pair, s| {
+                if let Some(hash) = others[pair.b as usize - asked.len()].hash {
+                    each(pair.a as usize, hash, s);
+                }
+            },
+        );
         or_out_of_memory(found);
         keys
     }

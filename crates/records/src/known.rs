@@ -21,7 +21,9 @@ impl KnownRecords {
     pub fn add(&mut self, features: &[(u64, u32)]) -> Result<u32, TryReserveError> {
         let record = self.records;
         self.entries.try_reserve(features.len())?;
-        let entries = features.iter().map(|&(hash, column)| (hash, record, column));
+        let entries = features
+            .iter()
+            .map(|&(hash, column)| (hash, record, column));
         self.entries.extend(entries);
         self.records += 1;
         Ok(record)
@@ -44,8 +46,12 @@ impl KnownRecords {
         let mut writer = writer.with_frequencies_of(count);
         for of_feature in self.entries.chunk_by(|a, b| a.0 == b.0) {
             let frequency = frequency(of_feature[0].0);
-            if let ([(_, record, column)], 0..=1) = (of_feature, frequency) {
-                writer.add_single(*record, *column, host)?;
+            // A record may be there twice, as one that is asked about and as another's partner.
+            let mut of_records = of_feature.chunk_by(|a, b| a.1 == b.1);
+            if frequency <= 1 && of_records.all(|of_record| of_record.len() == 1) {
+                for &(_, record, column) in of_feature {
+                    writer.add_single(record, column, host)?;
+                }
                 continue;
             }
             for &(_, record, column) in of_feature {
@@ -116,22 +122,31 @@ mod tests {
             let mut hashes: Vec<u64> = features.iter().map(|(hash, _)| *hash).collect();
             hashes.sort_unstable();
             hashes.dedup();
-            hashes.iter().for_each(|hash| *frequencies.entry(*hash).or_default() += 1);
+            hashes
+                .iter()
+                .for_each(|hash| *frequencies.entry(*hash).or_default() += 1);
             rows.end_row(0, &mut InMemory).unwrap();
         }
         let mut found = rows.finish(30, rating, &mut InMemory).unwrap();
         let mut all = Vec::new();
-        compare(&mut found, true, &mut InMemory, |_, pair, s| all.push((pair, s))).unwrap();
+        compare(&mut found, true, &mut InMemory, |_, pair, s| {
+            all.push((pair, s))
+        })
+        .unwrap();
         assert!(all.len() > 1000, "{}", all.len());
         // Those of three records, which are numbered anew.
         for asked in [3, 77, 150] {
-            let of_asked = all.iter().filter(|(pair, _)| pair.a == asked || pair.b == asked);
+            let of_asked = all
+                .iter()
+                .filter(|(pair, _)| pair.a == asked || pair.b == asked);
             let others: Vec<(u32, f64)> = of_asked
                 .map(|(pair, s)| (if pair.a == asked { pair.b } else { pair.a }, *s))
                 .collect();
             let mut known = KnownRecords::default();
             known.add(&records[asked as usize]).unwrap();
+            // It is there a second time.
             let mut pairs = Vec::new();
+            known.add(&records[asked as usize]).unwrap();
             for (other, _) in &others {
                 let b = known.add(&records[*other as usize]).unwrap();
                 pairs.push(Candidate { a: 0, b });
@@ -139,12 +154,22 @@ mod tests {
             let mut similarities = Vec::new();
             let count = records.len() as u32;
             known
-                .compare(&pairs, count, |hash| frequencies[&hash], rating, &mut InMemory, |_, s| {
-                    similarities.push(s);
-                })
+                .compare(
+                    &pairs,
+                    count,
+                    |hash| frequencies[&hash],
+                    rating,
+                    &mut InMemory,
+                    |_, s| {
+                        similarities.push(s);
+                    },
+                )
                 .unwrap();
             for ((other, expected), found) in others.iter().zip(&similarities) {
-                assert!((expected - found).abs() < 1e-12, "{asked} {other}: {expected} {found}");
+                assert!(
+                    (expected - found).abs() < 1e-12,
+                    "{asked} {other}: {expected} {found}"
+                );
             }
             assert!(others.len() > 5 && similarities.len() == others.len());
         }

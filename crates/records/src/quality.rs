@@ -44,6 +44,8 @@ struct Count {
     estimate: f64,
     below: f64,
     above: f64,
+    /// Of strata without labels: how far on both sides beyond that.
+    unknown: f64,
 }
 
 impl Count {
@@ -55,12 +57,17 @@ impl Count {
             ..
         } = *stratum;
         // Without labels all is possible.
-        let share = match labels {
-            0 => 0.5,
-            _ => same as f64 / labels as f64,
-        };
-        let estimate = pairs as f64 * share;
+        if labels == 0 {
+            let half = pairs as f64 / 2.0;
+            return Count {
+                estimate: half,
+                unknown: half,
+                ..Count::default()
+            };
+        }
+        let estimate = pairs as f64 * (same as f64 / labels as f64);
         Count {
+            unknown: 0.0,
             estimate,
             below: estimate - least_true(pairs, labels, same) as f64,
             above: most_true(pairs, labels, same) as f64 - estimate,
@@ -73,6 +80,7 @@ impl Count {
             estimate: self.estimate + other.estimate,
             below: self.below.hypot(other.below),
             above: self.above.hypot(other.above),
+            unknown: self.unknown + other.unknown,
         }
     }
 }
@@ -104,11 +112,12 @@ fn precision(true_pairs: Count, pairs: u64) -> Option<Share> {
         estimate,
         below,
         above,
+        unknown,
     } = true_pairs;
     (pairs > 0).then(|| Share {
         estimate: share(estimate),
-        low: share(estimate - below),
-        high: share(estimate + above),
+        low: share(estimate - below - unknown),
+        high: share(estimate + above + unknown),
     })
 }
 
@@ -119,7 +128,10 @@ fn recall(above: Count, below: Count) -> Option<Share> {
         return None;
     }
     let difference = |r: f64| (1.0 - r) * above.estimate - r * below.estimate;
-    let spread = |r: f64, above: f64, below: f64| ((1.0 - r) * above).hypot(r * below);
+    let spread = |r: f64, of_above: f64, of_below: f64| {
+        let unknown = (1.0 - r) * above.unknown + r * below.unknown;
+        ((1.0 - r) * of_above).hypot(r * of_below) + unknown
+    };
     Some(Share {
         estimate: above.estimate / all,
         low: last_positive(|r| difference(r) - spread(r, above.below, below.above)),
@@ -162,8 +174,8 @@ fn least_true(pairs: u64, labels: u64, same: u64) -> u64 {
 fn at_most(same: u64, labels: u64, true_pairs: u64, pairs: u64) -> f64 {
     let others = pairs - true_pairs;
     let first = labels.saturating_sub(others);
-    let mut ways = ln_choose(true_pairs, first) + ln_choose(others, labels - first)
-        - ln_choose(pairs, labels);
+    let mut ways =
+        ln_choose(true_pairs, first) + ln_choose(others, labels - first) - ln_choose(pairs, labels);
     let mut sum = 0.0;
     for k in first..=same.min(true_pairs) {
         sum += ways.exp();
@@ -177,9 +189,7 @@ fn at_most(same: u64, labels: u64, true_pairs: u64, pairs: u64) -> f64 {
 /// is a number of labels.
 fn ln_choose(n: u64, k: u64) -> f64 {
     let k = k.min(n - k);
-    (0..k)
-        .map(|i| ((n - i) as f64 / (k - i) as f64).ln())
-        .sum()
+    (0..k).map(|i| ((n - i) as f64 / (k - i) as f64).ln()).sum()
 }
 
 #[cfg(test)]
@@ -194,8 +204,12 @@ mod tests {
         assert_eq!((most_true(9, 0, 0), least_true(9, 0, 0)), (9, 0));
         // Clopper and Pearson's limits of 3 in 20 are 0.0321 and 0.3789.
         let many = 10_000_000;
-        let shares = [least_true(many, 20, 3), most_true(many, 20, 3)].map(|n| n as f64 / many as f64);
-        assert!((shares[0] - 0.0321).abs() < 1e-4 && (shares[1] - 0.3789).abs() < 1e-4, "{shares:?}");
+        let shares =
+            [least_true(many, 20, 3), most_true(many, 20, 3)].map(|n| n as f64 / many as f64);
+        assert!(
+            (shares[0] - 0.0321).abs() < 1e-4 && (shares[1] - 0.3789).abs() < 1e-4,
+            "{shares:?}"
+        );
     }
 
     fn labelled(threshold: f64, pairs: u64, labels: u64, same: u64) -> Labelled {
@@ -216,13 +230,20 @@ mod tests {
             high: estimate,
         };
         let near = |found: Option<Share>, expected: f64| {
-            let Share { estimate, low, high } = found.unwrap();
+            let Share {
+                estimate,
+                low,
+                high,
+            } = found.unwrap();
             let exact = exact(expected);
             (estimate - exact.estimate).abs() < 1e-9
                 && (low - exact.low).abs() < 1e-9
                 && (high - exact.high).abs() < 1e-9
         };
-        assert_eq!((found[0].threshold, found[0].pairs, found[1].pairs), (0.9, 5, 15));
+        assert_eq!(
+            (found[0].threshold, found[0].pairs, found[1].pairs),
+            (0.9, 5, 15)
+        );
         assert!(near(found[0].precision, 1.0) && near(found[0].recall, 5.0 / 9.0));
         assert!(near(found[1].precision, 0.6) && near(found[1].recall, 1.0));
     }
@@ -233,8 +254,10 @@ mod tests {
         let none = qualities(&[labelled(0.5, 10, 10, 0)]);
         assert_eq!(none[0].recall, None);
         let unknown = qualities(&[labelled(0.9, 10, 0, 0), labelled(0.5, 10, 0, 0)]);
-        let Share { low, high, .. } = unknown[0].precision.unwrap();
-        assert_eq!((low, high), (0.0, 1.0));
+        for quality in &unknown {
+            let Share { low, high, .. } = quality.precision.unwrap();
+            assert_eq!((low, high), (0.0, 1.0));
+        }
         let Share { low, high, .. } = unknown[0].recall.unwrap();
         assert!(low < 1e-9 && high > 1.0 - 1e-9);
     }
@@ -264,9 +287,26 @@ mod tests {
         // Pairs, true ones and labels of the strata from the highest down: of products, people, and a hard case
         // with a few true pairs among very many.
         let sets: [&[[u64; 3]]; 3] = [
-            &[[400, 398, 12], [300, 270, 10], [500, 310, 14], [2000, 200, 28], [90_000, 130, 136]],
-            &[[9000, 8999, 60], [700, 650, 20], [200, 60, 10], [900, 9, 20], [40_000, 3, 90]],
-            &[[7, 6, 5], [30, 11, 5], [5000, 700, 40], [1_000_000, 900, 150]],
+            &[
+                [400, 398, 12],
+                [300, 270, 10],
+                [500, 310, 14],
+                [2000, 200, 28],
+                [90_000, 130, 136],
+            ],
+            &[
+                [9000, 8999, 60],
+                [700, 650, 20],
+                [200, 60, 10],
+                [900, 9, 20],
+                [40_000, 3, 90],
+            ],
+            &[
+                [7, 6, 5],
+                [30, 11, 5],
+                [5000, 700, 40],
+                [1_000_000, 900, 150],
+            ],
         ];
         let mut state = 57;
         const RUNS: usize = 500;
@@ -284,9 +324,13 @@ mod tests {
                 for (at, quality) in qualities(&strata).iter().enumerate() {
                     above += set[at][1];
                     pairs += set[at][0];
-                    let truth = [above as f64 / pairs as f64, above as f64 / true_pairs as f64];
+                    let truth = [
+                        above as f64 / pairs as f64,
+                        above as f64 / true_pairs as f64,
+                    ];
                     for (i, share) in [quality.precision, quality.recall].into_iter().enumerate() {
-                        let is_held = |s: Share| s.low <= truth[i] + 1e-9 && truth[i] <= s.high + 1e-9;
+                        let is_held =
+                            |s: Share| s.low <= truth[i] + 1e-9 && truth[i] <= s.high + 1e-9;
                         held[at][i] += usize::from(share.is_none_or(is_held));
                     }
                 }

@@ -156,7 +156,9 @@ mod tests {
         for seed in 0..4000 {
             for (_, _, drawn) in drawn((0..40).map(|a| a * 10), 8, seed) {
                 assert_eq!(drawn.len(), 8);
-                drawn.iter().for_each(|pair| times[pair.a as usize / 10] += 1);
+                drawn
+                    .iter()
+                    .for_each(|pair| times[pair.a as usize / 10] += 1);
             }
         }
         // 800 each, with a standard deviation of 25.
