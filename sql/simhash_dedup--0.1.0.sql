@@ -1166,7 +1166,7 @@ BEGIN
 		simhash_catalog.beside(made::regclass, '_pair'));
 	EXECUTE format('CREATE INDEX ON %s (b)', simhash_catalog.beside(made::regclass, '_pair'));
 	EXECUTE format('CREATE TABLE %s AS SELECT $1 AS relation, $2 AS key, $3 AS threshold, $4 AS columns, $5 AS decisions, '
-		'$6 AS rare, $7 AS rarity, $8 AS ngram, $9 AS within, $10 AS weights, 0::bigint AS count',
+		'$6 AS rare, $7 AS rarity, $8 AS ngram, $9 AS within, $10 AS weights, 0::bigint AS count, 0::bigint AS version',
 		simhash_catalog.beside(made::regclass, '_about'))
 	USING $1, $2, $3, compared, $5, $7, $8, $9, $10, ARRAY(SELECT coalesce(($11 ->> c.name)::float8, 1)
 		FROM unnest(compared) WITH ORDINALITY AS c (name, place) ORDER BY c.place);
@@ -1299,8 +1299,9 @@ BEGIN
 		-- Beyond that all pairs are found faster at once.
 		begins := cardinality(come) > (SELECT 0.1 * greatest(about.count, 1000));
 	END IF;
-	EXECUTE format('UPDATE %s SET count = (SELECT count(DISTINCT record) + count(*) FILTER (WHERE record IS NULL) FROM %s)',
-		simhash_catalog.beside(store, '_about'), store);
+	-- No two refreshes have one time, not even if one of them is rolled back.
+	EXECUTE format('UPDATE %s SET version = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, count = (
+		SELECT count(DISTINCT record) + count(*) FILTER (WHERE record IS NULL) FROM %s)', simhash_catalog.beside(store, '_about'), store);
 	IF begins THEN
 		EXECUTE format('TRUNCATE %s, %s', terms, pairs);
 		PERFORM simhash_catalog.change_terms(store, NULL, 1);

@@ -8,14 +8,30 @@ use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT;
 use pgrx::pg_sys::{self, Oid};
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::process::error::Error;
-use simhash_pg::process::memory::or_out_of_memory;
+use simhash_pg::process::memory::{or_out_of_memory, work_mem_bytes};
 use simhash_pg::process::temp_file::TempFiles;
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::key_type::KeyType;
 use simhash_pg::sql::value::Value;
 use simhash_records::frequencies::{Candidate, record_hash};
 use simhash_records::known::KnownRecords;
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
+
+/// How many records have each of the features that a session has looked up, of the table and the version that it asked last:
+/// nine of ten features of a question's candidates are frequent, and come again.
+#[derive(Default)]
+struct KnownFrequencies {
+    of: (Oid, i64),
+    known: HashMap<u64, u32>,
+}
+
+/// Bytes that a feature takes there, about.
+const KNOWN_BYTES: usize = 32;
+
+thread_local! {
+    static KNOWN: RefCell<KnownFrequencies> = RefCell::default();
+}
 
 /// A table of stored records, and what it was made with.
 pub struct Stored {
@@ -31,6 +47,8 @@ pub struct Stored {
     pub threshold: f64,
     /// Number of different records.
     count: u32,
+    /// Another one after each refresh.
+    version: i64,
     pub settings: RecordSettings,
 }
 
@@ -82,7 +100,7 @@ impl Stored {
             format!("{}.{}", quoted(&schema), quoted(&format!("{name}{ending}")))
         };
         let query = format!(
-            "SELECT relation::pg_catalog.oid, columns, within, weights, threshold, rare, rarity, ngram, count
+            "SELECT relation::pg_catalog.oid, columns, within, weights, threshold, rare, rarity, ngram, count, version
             FROM {}",
             beside("_about")
         );
@@ -97,6 +115,7 @@ impl Stored {
             rarity,
             ngram,
             count,
+            version,
         ]| {
             let integer = |value: Option<Value<'_>>| value.map_or(0, |value| value.integer());
             let names = |array: Option<Value<'_>>| -> Vec<String> {
@@ -108,20 +127,24 @@ impl Stored {
                     .collect()
             };
             let weights = weights.map_or(Vec::new(), |array| array.array().items);
-            let weights = weights.into_iter().map(number).collect();
+            let weights: Vec<f64> = weights.into_iter().map(number).collect();
             let (rare, ngram) = (integer(rare) as i32, integer(ngram) as i32);
             stored = Some((
                 relation.map_or(Oid::INVALID, |relation| Oid::from(relation.oid())),
                 [names(columns), names(within)],
-                in_range("threshold", number(threshold), 0.0..=1.0),
-                integer(count) as u32,
-                RecordSettings::new(rare, number(rarity), ngram, weights),
+                number(threshold),
+                (integer(count) as u32, integer(version)),
+                (rare, number(rarity), ngram, weights),
             ));
         });
-        let Some((relation, [columns, within], threshold, count, settings)) = stored else {
+        let Some((relation, [columns, within], threshold, (count, version), settings)) = stored
+        else {
             let message = format!("table {} is empty", beside("_about"));
             Error::new(ERRCODE_UNDEFINED_OBJECT, message).raise()
         };
+        let (rare, rarity, ngram, weights) = settings;
+        let threshold = in_range("threshold", threshold, 0.0..=1.0);
+        let settings = RecordSettings::new(rare, rarity, ngram, weights);
         let terms = beside("_term");
         Stored {
             table,
@@ -132,6 +155,7 @@ impl Stored {
             within,
             threshold,
             count,
+            version,
             settings,
         }
     }
@@ -171,7 +195,7 @@ impl Stored {
     }
 
     /// Calls `each` with each of these features that a record has: how many have it, and which, if they are few.
-    fn read_terms(&self, features: &BTreeSet<u64>, each: &mut dyn FnMut(u64, u32, Vec<i64>)) {
+    fn read_terms(&self, features: &[u64], each: &mut dyn FnMut(u64, u32, Vec<i64>)) {
         let query = format!(
             "SELECT feature, df, records FROM {} WHERE feature OPERATOR(pg_catalog.=) ANY ($1)",
             self.terms
@@ -189,6 +213,27 @@ impl Stored {
         });
     }
 
+    /// Adds how many records have each feature of these that is not there.
+    fn add_frequencies(&self, records: &[StoredRecord], to: &mut HashMap<u64, u32>) {
+        let KnownFrequencies { of, mut known } = KNOWN.take();
+        let this = (self.table.rel().oid(), self.version);
+        // The server shows one version with the features of it.
+        if of != this || known.len() * KNOWN_BYTES > work_mem_bytes() {
+            known = HashMap::new();
+        }
+        let is_unknown = |hash: u64| !to.contains_key(&hash) && !known.contains_key(&hash);
+        let unknown = all_features(records, is_unknown);
+        self.read_terms(&unknown, &mut |hash, df, _| {
+            known.insert(hash, df);
+        });
+        for (hash, _) in records.iter().flat_map(|record| &record.features) {
+            if let Some(df) = known.get(hash) {
+                to.entry(*hash).or_insert(*df);
+            }
+        }
+        KNOWN.set(KnownFrequencies { of: this, known });
+    }
+
     /// Calls `each` with the number of one of these records, a stored record that shares something rare with it, and
     /// their similarity. `are_stored` says that they are rows of the table; else there is one, which counts as a
     /// row more. Returns the keys of the rows that were compared.
@@ -201,11 +246,7 @@ impl Stored {
         let more = u32::from(!are_stored);
         let mut frequencies: HashMap<u64, u32> = HashMap::new();
         let mut lists: HashMap<u64, Vec<i64>> = HashMap::new();
-        let all = |records: &[StoredRecord]| -> BTreeSet<u64> {
-            let features = records.iter().flat_map(|record| &record.features);
-            features.map(|(hash, _)| *hash).collect()
-        };
-        let features = all(asked);
+        let features = all_features(asked, |_| true);
         frequencies.extend(features.iter().map(|hash| (*hash, 1)));
         self.read_terms(&features, &mut |hash, df, records| {
             frequencies.insert(hash, df + more);
@@ -225,13 +266,7 @@ impl Stored {
             .collect();
         let wanted: BTreeSet<i64> = near.iter().flatten().copied().collect();
         let (others, keys) = self.read(wanted.into_iter());
-        let unknown = all(&others)
-            .into_iter()
-            .filter(|hash| !frequencies.contains_key(hash));
-        let unknown: BTreeSet<u64> = unknown.collect();
-        self.read_terms(&unknown, &mut |hash, df, _| {
-            frequencies.insert(hash, df);
-        });
+        self.add_frequencies(&others, &mut frequencies);
         let mut known = KnownRecords::default();
         for record in asked.iter().chain(&others) {
             or_out_of_memory(known.add(&record.features));
@@ -265,6 +300,18 @@ impl Stored {
         or_out_of_memory(found);
         keys
     }
+}
+
+/// Returns those features of records that are wanted, each once.
+fn all_features(records: &[StoredRecord], is_wanted: impl Fn(u64) -> bool) -> Vec<u64> {
+    let features = records.iter().flat_map(|record| &record.features);
+    let wanted = features
+        .map(|(hash, _)| *hash)
+        .filter(|hash| is_wanted(*hash));
+    let mut wanted: Vec<u64> = wanted.collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted
 }
 
 /// A value of type float8; 0 for NULL.
