@@ -1195,7 +1195,7 @@ BEGIN
 		'simhash_catalog.record_features(r.columns, r.scope, (SELECT ngram FROM %s)) AS g, unnest(g.features) AS f (feature) '
 		'GROUP BY f.feature', $1, CASE WHEN $2 IS NULL THEN 'record IS NOT NULL' ELSE 'record = ANY ($1)' END,
 		simhash_catalog.beside($1, '_about'));
-	-- The list of records is left out for good once it is long: a refresh that needs it again begins anew.
+	-- The list of records is left out for good once it is long: a refresh that needs it again counts all records.
 	IF $3 > 0 THEN
 		EXECUTE format('INSERT INTO %1$s AS t SELECT feature, df, CASE WHEN df <= $2 THEN records END FROM (%2$s) AS c '
 			'ON CONFLICT (feature) DO UPDATE SET df = t.df + excluded.df, '
@@ -1239,7 +1239,7 @@ $$;
 COMMENT ON FUNCTION simhash_catalog.record_groups(regclass, regclass) IS
 	'the query for the groups of stored records that have several rows';
 
-CREATE FUNCTION simhash_refresh_records(records regclass, anew boolean DEFAULT false) RETURNS bigint
+CREATE FUNCTION simhash_refresh_records(records regclass, all_pairs boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -1257,7 +1257,7 @@ DECLARE
 BEGIN
 	PERFORM simhash_catalog.hide_context();
 	IF store IS NULL OR begins IS NULL THEN
-		RAISE EXCEPTION 'argument "%" of simhash_refresh_records must not be null', CASE WHEN store IS NULL THEN 'records' ELSE 'anew' END
+		RAISE EXCEPTION 'argument "%" of simhash_refresh_records must not be null', CASE WHEN store IS NULL THEN 'records' ELSE 'all_pairs' END
 			USING ERRCODE = 'null_value_not_allowed';
 	ELSIF to_regclass(terms) IS NULL THEN
 		RAISE EXCEPTION '"%" is not a table of stored records', store USING ERRCODE = 'undefined_object',
@@ -1322,7 +1322,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION simhash_refresh_records(regclass, boolean) IS
 	'brings a table that simhash_keep_records made up to date with its relation and decisions, and returns how many of its '
-	'rows are new or in another group; pairs of rows that are as they were stay, with anew all are computed again';
+	'rows are new or in another group; pairs of rows that are as they were stay, with all_pairs all are computed again';
 
 CREATE FUNCTION simhash_record_search(
 	records regclass, question jsonb, matches int DEFAULT 10, threshold float8 DEFAULT 0,

@@ -61,7 +61,7 @@ UPDATE person SET id = id + 7000 WHERE id = 11;
 DELETE FROM person WHERE id % 83 = 0 OR id IN (101, 2001);
 SELECT simhash_refresh_records('person_records') BETWEEN 10 AND 80 AS some;
 SELECT simhash_refresh_records('person_records') AS nothing;
--- The table of features is what it is anew, and so are pairs of new rows.
+-- The table of features is what it is when all is computed again, and pairs of new rows are.
 CREATE TABLE term AS SELECT feature, df, CASE WHEN df <= 30 THEN ARRAY(SELECT unnest(records) ORDER BY 1) END AS records FROM person_records_term;
 CREATE TABLE pair AS TABLE person_records_pair;
 CREATE TABLE grouped AS SELECT key, cluster_id, record FROM person_records;

@@ -145,7 +145,7 @@ impl<H: StoreHost> VectorsWriter<H> {
         }
     }
 
-    /// Frequencies are those of so many rows.
+    /// Frequencies are those of this number of rows.
     pub fn with_frequencies_of(self, of_rows: u32) -> Self {
         VectorsWriter { of_rows, ..self }
     }
