@@ -1074,8 +1074,8 @@ CREATE FUNCTION simhash_record_quality(
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000 ROWS 20 AS 'MODULE_PATHNAME', 'simhash_record_quality';
 COMMENT ON FUNCTION simhash_record_quality(regclass) IS
-	'precision and recall of the pairs from each threshold on, with their 95 % intervals, by a table of what '
-	'simhash_record_sample returned and a column same, whether both records are one thing';
+	'precision and recall of the pairs from each threshold on, with their 95 % intervals, by a labelled sample; that is a table of '
+	'what simhash_record_sample returned, with a column same, whether both records are one thing';
 
 -- ---------------------------------------------------------------- stored records
 -- docs/records.md#questions-and-groups. A table with a row for each row of the relation, and three beside it: _term
@@ -1178,7 +1178,7 @@ END $$;
 COMMENT ON FUNCTION simhash_keep_records(
 	regclass, name, float8, text[], regclass, text, int, float8, int, text[], jsonb
 ) IS
-	'stores the compared columns of a relation''s rows in a table, with groups named by their smallest key, and how many '
+	'stores the compared columns of a relation''s rows in a table, with groups named by their smallest key; also how many '
 	'records have each word and n-gram: simhash_record_search asks it, simhash_refresh_records brings it up to date';
 
 CREATE FUNCTION simhash_catalog.change_terms(records regclass, among bigint[], sign int) RETURNS void
