@@ -3,7 +3,9 @@
 //!
 //! In the order of the work: [`features`] (the words and n-grams of a value), [`copies`] (rows that are equal),
 //! [`frequencies`] (which records share them, and which share a rare one), [`vectors`] (how much each counts in a row),
-//! [`comparison`] and [`pair`] (how similar two rows are), [`partners`] (which row is whose best), [`report`] (pairs by similarity).
+//! [`comparison`] and [`pair`] (how similar two rows are), [`partners`] (which row is whose best), [`report`] (pairs by similarity),
+//! [`sample`] (pairs to label), [`quality`] (what the labels say),
+//! [`known`] (a few records beside stored ones).
 //! Nothing here knows a server; what memory does not hold is in stores of the caller.
 
 #![forbid(unsafe_code)]
@@ -12,7 +14,10 @@ pub mod comparison;
 pub mod copies;
 pub mod features;
 pub mod frequencies;
+pub mod known;
 pub mod pair;
 pub mod partners;
+pub mod quality;
 pub mod report;
+pub mod sample;
 pub mod vectors;
