@@ -131,21 +131,22 @@ impl Arguments<'_> {
         });
         let rarity: f64 = required(self.args.get(i), self.function, "rarity");
         let ngram: i32 = required(self.args.get(i + 1), self.function, "ngram");
+        let aligned = tables[0].columns.len() == tables[N - 1].columns.len();
+        let weights = self.weights(i + 3, &tables[0]);
         RecordSettings {
             rare: in_range("rare", rare, 0..=MOST_RARE) as usize,
             rarity: in_range("rarity", rarity, 0.0..=4.0),
             ngram: in_range("ngram", ngram, NGRAMS) as usize,
-            weights: self.weights(i + 3, &tables[0]),
-            aligned: tables[0].columns.len() == tables[N - 1].columns.len(),
+            // Columns that are not the same in both relations say nothing about each other.
+            weights: weights.or_else(|| (!aligned).then(Vec::new)),
+            aligned,
         }
     }
 
     /// Reads the weights of columns of a table, an object of names and numbers.
-    fn weights(&self, i: usize, table: &RecordTable) -> Vec<f64> {
+    fn weights(&self, i: usize, table: &RecordTable) -> Option<Vec<f64>> {
+        let json = self.args.varlena(i, pg_sys::JSONBOID)?;
         let mut weights = vec![1.0; table.columns.len()];
-        let Some(json) = self.args.varlena(i, pg_sys::JSONBOID) else {
-            return weights;
-        };
         let mut given = Vec::new();
         for_each_row(WEIGHTS, &[Some(json)], &mut |[name, weight]| {
             let [name, weight] = [name, weight].map(|value| value.map(|value| value.to_text()));
@@ -167,7 +168,7 @@ impl Arguments<'_> {
             let weight = required(weight, self.function, "weights");
             weights[column] = in_range("a weight", weight, 0.0..=MOST_WEIGHT);
         }
-        weights
+        Some(weights)
     }
 }
 
@@ -179,8 +180,8 @@ pub struct RecordSettings {
     rarity: f64,
     /// Number of letters of an n-gram.
     ngram: usize,
-    /// How much each column counts.
-    weights: Vec<f64>,
+    /// How much each column counts; None if the rows say it.
+    weights: Option<Vec<f64>>,
     /// Whether columns that stand at one place are one column.
     pub aligned: bool,
 }
@@ -332,7 +333,7 @@ impl<const N: usize> Records<N> {
         activity.show(|| format!("{} rows read; looking for shared features", rows.count()));
         let rating = Rating {
             rarity: settings.rarity,
-            columns: &settings.weights,
+            columns: settings.weights.as_deref(),
         };
         Records {
             keys,

@@ -155,7 +155,7 @@ mod tests {
     fn only_rarity(rarity: f64) -> Rating<'static> {
         Rating {
             rarity,
-            columns: &[],
+            columns: Some(&[]),
         }
     }
 
@@ -194,7 +194,7 @@ mod tests {
                     f64::INFINITY
                 };
                 let scale = (lengths[i].min(most) / square(column)).sqrt();
-                let scale = rating.columns.get(i).unwrap_or(&1.0) * scale;
+                let scale = rating.columns.unwrap().get(i).unwrap_or(&1.0) * scale;
                 column.iter().map(|f| (*f, weight(f) * scale)).collect()
             };
             row.iter().enumerate().map(column).collect()
@@ -242,7 +242,7 @@ mod tests {
         ) {
             let first = first.map(|first| first.min(rows.len()));
             let columns = [1.0, 3.0, 0.5];
-            let settings = (rare, Rating { rarity: f64::from(rarity) / 2.0, columns: &columns });
+            let settings = (rare, Rating { rarity: f64::from(rarity) / 2.0, columns: Some(&columns) });
             let (found, _) = compared(&rows, first, settings, memory);
             let expected = expected(&rows, first, settings);
             prop_assert!(found.keys().eq(expected.keys()), "{found:?} {expected:?}");
