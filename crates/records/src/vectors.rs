@@ -79,7 +79,7 @@ pub struct Rating<'a> {
     /// The exponent of what a feature weighs.
     pub rarity: f64,
     /// By which the weights of each column's features are multiplied, 1 for those that have none here; None
-    /// if that is to be found in the rows.
+    /// if the rows say it.
     pub columns: Option<&'a [f64]>,
 }
 
