@@ -7,11 +7,12 @@
 #   FULL        FULL=1: every file of tests in `make test`, and on all majors in `make test-majors`, with upgrades between them
 #   PROFILE     what cargo builds with: dev (tests, demo) or release (install, packages, benchmarks)
 #   CITUS       for `make test-citus`: a git repository of Citus, of which CITUS_TAG (v13.2.2) is built, or its unpacked sources
+#   CONTRIB_TESTDB  the database that `make installcheck` makes anew (contrib_regression)
 #   TESTS       tests whose names begin with one of these words ("pairs 005"), instead of all
 #   JOBS        how many majors are tested at a time (2)
 #   SUITES      how many suites of a major run side by side (3 in `make test`, else 2)
 #   DESTDIR     a prefix for `make install`, as packagers use it
-#   prefix      a folder outside of the server for `make install`, as PGXS has it: prefix/lib and prefix/share/extension (18 and later)
+#   prefix      a folder outside of the server for `make install`: prefix/lib and prefix/share/extension (18 and later)
 #   SUITE       the Debian release of `make test-deb` and `make test-readme` (bookworm); WITH_TESTS=1: the latter also runs `make test`
 #   KEEP        KEEP=1 leaves the server of `make demo` running
 #   ROWS        rows of `make bench`, or several numbers with commas between them
@@ -31,9 +32,9 @@
 #               splink, recordlinkage, dedupe, rapidfuzz and datasketch for `make quality`, with psycopg, sqlalchemy, alembic and
 #               django for the Python of the pages in `make test`
 
-export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE WITH_TESTS MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR prefix KEEP ROWS SETS SEED COUNT ENTRIES ROUND QUERIES QUESTIONS PEERS PARTS OUT SECONDS_EACH DATA PYTHON
+export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE WITH_TESTS MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR prefix CONTRIB_TESTDB KEEP ROWS SETS SEED COUNT ENTRIES ROUND QUERIES QUESTIONS PEERS PARTS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: all help build install uninstall demo test test-majors test-citus quick mutants mutants-server soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-readme test-docker clean
+.PHONY: all help build install uninstall installcheck demo test test-majors test-citus quick mutants mutants-server soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-readme test-docker clean
 .DEFAULT_GOAL := help
 
 help:
@@ -60,6 +61,7 @@ help:
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG, prefix and DESTDIR)'
 	@echo 'make uninstall      remove it from that server'
+	@echo 'make installcheck   the SQL tests on a server that runs and has the extension (PGHOST, PGPORT), for packagers'
 	@echo 'make deb            Debian packages and a tarball for PG_CONFIG and each of PG_CONFIGS, into target/packages'
 	@echo 'make dist           the source archive for PGXN'
 	@echo 'make test-deb       two builds in two folders compared, and the package installed in a bare Debian (SUITE=bookworm)'
@@ -67,7 +69,7 @@ help:
 	@echo 'make test-docker    packaging/Dockerfile built with buildah, stand-ins for the official images, and a search in the result'
 	@echo 'make clean          remove what was built'
 
-# The client of PGXN calls all, install and uninstall.
+# The client of PGXN calls all, install, uninstall and installcheck; Debian's pg_buildext all, install, installcheck and clean.
 all: build
 
 build:
@@ -78,6 +80,9 @@ install:
 
 uninstall:
 	@pg_test/tools/install.sh uninstall
+
+installcheck:
+	@pg_test/tools/installcheck.sh
 
 demo:
 	@pg_test/tools/demo.sh
@@ -154,5 +159,6 @@ test-readme:
 test-docker:
 	@packaging/test_docker.sh
 
+# Packages are tested where no cargo is.
 clean:
-	cargo clean
+	@! command -v cargo >/dev/null || cargo clean

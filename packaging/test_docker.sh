@@ -56,6 +56,8 @@ build_image() {
 	fi
 }
 
+label() { image_tool inspect --type image --format "{{index .OCIv1.Config.Labels \"io.cloudnativepg.image.$1\"}}" mounted; }
+
 # What CloudNativePG mounts, from the same stand-ins: the files of the extension in its folders, and nothing else.
 cnpg_image() {
 	local container place
@@ -65,6 +67,7 @@ cnpg_image() {
 		tail -n 30 "$(log_file cnpg_build)"
 		return 1
 	fi
+	[ "$(label base.pgmajor) $(label base.os) $(label sql.version)" = "$PG_MAJOR bookworm $VERSION" ] || return
 	container=$(image_tool from --pull-never mounted) && place=$(image_tool mount "$container") &&
 		(cd "$place" && find . -type f | LC_ALL=C sort) | diff - <(printf './%s\n' lib/simhash_dedup.so \
 			"licenses/postgresql-$PG_MAJOR-simhash-dedup/copyright" "share/extension/simhash_dedup--$VERSION.sql" \

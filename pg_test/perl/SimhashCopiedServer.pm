@@ -24,12 +24,13 @@ sub link_all
 	return;
 }
 
-# Copies the server that PATH names below $to. Returns its folders (bindir, sharedir, libdir, pkglibdir); sharedir/extension and
-# pkglibdir hold a link for each file.
+# Copies the server of a pg_config, by default that of PATH, below $to. Returns its folders (bindir, sharedir, libdir, pkglibdir);
+# sharedir/extension and pkglibdir hold a link for each file.
 sub copy_server
 {
-	my ($to) = @_;
-	my %place = map { my $path = `pg_config --$_`; chomp $path; ($_ => $path) } qw(bindir sharedir libdir pkglibdir);
+	my ($to, $pg_config) = @_;
+	$pg_config //= 'pg_config';
+	my %place = map { my $path = `$pg_config --$_`; chomp $path; ($_ => $path) } qw(bindir sharedir libdir pkglibdir);
 	# What all paths begin with.
 	my $common = $place{bindir};
 	$common = dirname($common) while grep { index("$_/", $common eq '/' ? '/' : "$common/") != 0 } values %place;

@@ -17,8 +17,9 @@ my $sessions = 8;
 my %done = (operations => 0, transactions => 0, pauses => 0);
 my %sent_back;
 
-# Errors after which a transaction is tried again. 23505: another session has stored a row with this key.
-sub is_sent_back { return $_[0] =~ /^(?:40001|40P01)/ || $_[0] =~ /^23505.*"doc/; }
+# Errors after which a transaction is tried again. 23505: another session has stored a row with this key. 21000: so it has, and
+# the key is deferrable: clusters are looked for before it is checked.
+sub is_sent_back { return $_[0] =~ /^(?:40001|40P01)/ || $_[0] =~ /^(?:23505.*"doc|21000: column "id" is not unique)/; }
 
 # What the sessions draw from between two pauses: fingerprints, and how many keys.
 my @phases = ([ 'path', 40 ], [ 'sparse', 200 ], [ 'hot', 100 ], [ 'bases', 250 ], [ 'mixed', 300 ]);

@@ -33,6 +33,9 @@ same('simhash_dedup.control', qr/^default_version = '(.*)'$/m, $version);
 same('simhash_dedup.control', qr/^comment = '(.*)'$/m, lcfirst $description =~ s/ in PostgreSQL//r);
 same($script, qr/^-- simhash_dedup (\S+):/m, $version);
 same('README.md', qr/simhash[_-]dedup[_-](\d+\.\d+\.\d+)/, $version);
+same('packaging/Dockerfile.cnpg', qr/(?:^ARG VERSION=|simhash-dedup:)(\d+\.\d+\.\d+)/m, $version);
+same('packaging/Dockerfile.cnpg', qr/image\.description="(.*)"/, $description);
+same('docs/upgrades.md', qr/simhash-dedup:(\d+\.\d+\.\d+)-/, $version);
 same('docs/upgrades.md', qr/^ extversion\n-+\n (\S+)$/m, $version);
 
 my ($newest, $date) = text('CHANGELOG.md') =~ /^## (\S+) \((.*)\)$/m;

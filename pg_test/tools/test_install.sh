@@ -61,10 +61,14 @@ on_path() {
 	ln -sf "$1" "$work/path/pg_config"
 }
 
-# install_with [VARIABLE=VALUE...]: its output is in $work/out.
-install_with() {
-	env PATH="$work/path:$PATH" PG_PLACES="$work/usr/*/bin" "$@" "$repo/pg_test/tools/install.sh" install >"$work/out" 2>&1
+# script ACTION [VARIABLE=VALUE...]: install.sh, whose output is in $work/out.
+script() {
+	local action=$1
+	shift
+	env PATH="$work/path:$PATH" PG_PLACES="$work/usr/*/bin" "$@" "$repo/pg_test/tools/install.sh" "$action" >"$work/out" 2>&1
 }
+
+install_with() { script install "$@"; }
 
 result() { # ok or not, what
 	if [ "$1" = 0 ]; then echo "ok - $2"; else
@@ -83,6 +87,14 @@ installs() {
 	result "$good" "$what"
 }
 
+# uninstalls WHAT [VARIABLE=VALUE...]: no file is left of what was installed.
+uninstalls() {
+	local what=$1 good=0
+	shift
+	script uninstall "$@" && [ -z "$(find "$DESTDIR" -type f)" ] || good=1
+	result "$good" "$what"
+}
+
 # refuses MESSAGE WHAT [VARIABLE=VALUE...]: one line with this text, and nothing is installed.
 refuses() {
 	local message=$1 what=$2 good=0
@@ -96,10 +108,7 @@ server 15
 on_path "$work/usr/15/bin/pg_config"
 repository
 installs 15 'nothing is set'
-left=0
-env PATH="$work/path:$PATH" PG_PLACES="$work/usr/*/bin" "$repo/pg_test/tools/install.sh" uninstall >"$work/out" 2>&1 || left=1
-[ -z "$(find "$DESTDIR" -type f)" ] || left=1
-result "$left" 'uninstall removes all that was installed'
+uninstalls 'uninstall removes all that was installed'
 repository
 installs 15 'CARGO_TARGET_DIR' CARGO_TARGET_DIR="$work/elsewhere"
 repository
@@ -131,6 +140,7 @@ rm -rf "$DESTDIR"
 install_with prefix=/opt/apart && grep -qs fresh "$DESTDIR/opt/apart/lib/simhash_dedup.so" &&
 	[ -e "$DESTDIR/opt/apart/share/extension/simhash_review.sql" ] && [ ! -e "$DESTDIR$work" ] || outside=1
 result "$outside" 'prefix is a folder outside of the server'
+uninstalls 'uninstall with that prefix' prefix=/opt/apart
 refuses 'prefix=apart is not an absolute path' 'prefix, relative' prefix=apart
 refuses 'prefix is for PostgreSQL 18 and later' 'prefix, for a server that would not look there' prefix=/opt/apart PG_CONFIG="$work/usr/15/bin/pg_config"
 rm -r "$work/usr/18" "$work/usr/15"

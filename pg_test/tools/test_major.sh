@@ -6,7 +6,7 @@
 #   test_major.sh most      the same without the long ones, except those that TESTS names
 #   test_major.sh reduced   SQL files, specs and the files of pg_test/t that look at what a major can change, without the long ones
 #   test_major.sh long      as reduced, and the long ones
-#   test_major.sh upgrade   009_upgrade, from the server of OLD_PG_CONFIG
+#   test_major.sh upgrade   009_upgrade, from the server of OLD_PG_CONFIG; from 18 on 065_outside too
 #   test_major.sh soak      the crash and concurrency tests, each for SECONDS_EACH seconds, and SQL files under valgrind
 #   test_major.sh attack    080_attack alone, for SECONDS_EACH seconds, from the seed SEED, all rounds or ROUND again and again
 #
@@ -318,6 +318,8 @@ upgrade() {
 	PG_CONFIG=$new
 	prepare
 	tap_file 009_upgrade "009_upgrade from $old_major" OLD_SERVER="$(dirname "$old_bin")"
+	# Where both majors look outside of the server.
+	[ "$old_major" -lt 18 ] || tap_file 065_outside "065_outside from $old_major" OLD_SERVER="$(dirname "$old_bin")"
 }
 
 SECONDS=0
