@@ -178,7 +178,13 @@ mod tests {
             .collect();
         let empty = rows.iter().filter(|row| is_empty(row)).count();
         let count = (records.len() + empty + 51) as f64;
-        let frequency = |f: &u64| records.iter().filter(|(_, row)| has(row, f)).count();
+        let mut frequencies: BTreeMap<u64, usize> = BTreeMap::new();
+        for (_, row) in &records {
+            for f in row.iter().flatten().collect::<BTreeSet<_>>() {
+                *frequencies.entry(*f).or_default() += 1;
+            }
+        }
+        let frequency = |f: &u64| frequencies[f];
         let weight = |f: &u64| (count / frequency(f) as f64).ln().powf(rating.rarity);
         // The weight of each feature of each column.
         let vector = |row: &Row| -> Vec<BTreeMap<u64, f64>> {
