@@ -140,7 +140,7 @@ WITH other AS (SELECT col, agree, (sum(agree::int) OVER pair - agree::int)::floa
 		FROM (SELECT col, agree, others >= 2::float8 / 3 AS alike FROM other WHERE others >= 1::float8 / 3) AS o GROUP BY col),
 	known AS (SELECT col, least(alike, half) / (least(alike, half) + 500) AS trust,
 			greatest(ln((alike_agree + 0.5) / (alike - alike_agree + 0.5)) - ln((half_agree + 0.5) / (half - half_agree + 0.5)), 0) AS tells FROM counted)
-SELECT col, least(greatest((1 + trust * (tells / (sum(trust * tells) OVER () / sum(trust) OVER ()) - 1)) ^ 2, 0.25), 4) AS weight FROM known;
+SELECT col, least(greatest((1 + trust * (tells / (sum(trust * tells) OVER () / sum(trust) OVER ()) - 1)) ^ 1.5, 0.25), 4) AS weight FROM known;
 SELECT count(*) AS columns, max(weight) - min(weight) > 0.1 AS differ FROM column_weight;
 UPDATE weighted SET w = w * weight FROM column_weight WHERE column_weight.col = weighted.col;
 TRUNCATE whole;
