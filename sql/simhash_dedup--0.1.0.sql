@@ -255,28 +255,29 @@ CREATE OPERATOR ~= (
 COMMENT ON OPERATOR ~= (bigint, bigint) IS 'Hamming distance of at most 3';
 
 -- ---------------------------------------------------------------- hashes that people have already
--- docs/hashes.md. What would have to be cut or padded is an error. The ways back need no check, and are
--- expressions that the planner puts into the query. They are parsed while this script runs, so they name the
--- schema of each operator and function.
+-- docs/hashes.md. What would have to be cut is an error, and what is too short too unless "pad" allows it. The ways
+-- back need no check, and are expressions that the planner puts into the query. They are parsed while this script
+-- runs, so they name the schema of each operator and function.
 
-CREATE FUNCTION fingerprint_from_hex(hash text) RETURNS bigint
+CREATE FUNCTION fingerprint_from_hex(hash text, pad boolean DEFAULT false) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_from_hex';
-COMMENT ON FUNCTION fingerprint_from_hex(text) IS
-	'a fingerprint from 16 hexadecimal digits, with or without 0x or \x in front';
+COMMENT ON FUNCTION fingerprint_from_hex(text, boolean) IS
+	'a fingerprint from 16 hexadecimal digits, with or without 0x or \x in front; with pad, of fewer';
 
 CREATE FUNCTION fingerprint_from_unsigned(hash numeric) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_from_unsigned';
 COMMENT ON FUNCTION fingerprint_from_unsigned(numeric) IS
 	'a fingerprint from an unsigned number of 64 bits, 0 to 2^64 - 1';
 
-CREATE FUNCTION fingerprint_from_bits(hash bit) RETURNS bigint
+CREATE FUNCTION fingerprint_from_bits(hash bit, pad boolean DEFAULT false) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_from_bits';
-COMMENT ON FUNCTION fingerprint_from_bits(bit) IS 'a fingerprint from 64 bits, the first the highest';
+COMMENT ON FUNCTION fingerprint_from_bits(bit, boolean) IS
+	'a fingerprint from 64 bits, the first the highest; with pad, of fewer';
 
-CREATE FUNCTION fingerprint_from_bytes(hash bytea) RETURNS bigint
+CREATE FUNCTION fingerprint_from_bytes(hash bytea, pad boolean DEFAULT false) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_from_bytes';
-COMMENT ON FUNCTION fingerprint_from_bytes(bytea) IS
-	'a fingerprint from 8 bytes, the first the highest (big-endian)';
+COMMENT ON FUNCTION fingerprint_from_bytes(bytea, boolean) IS
+	'a fingerprint from 8 bytes, the first the highest (big-endian); with pad, of fewer';
 
 CREATE FUNCTION fingerprint_to_hex(fingerprint bigint) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -299,15 +300,20 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN pg_catalog.int8send(fingerprint);
 COMMENT ON FUNCTION fingerprint_to_bytes(bigint) IS 'a fingerprint as 8 bytes, the highest first (big-endian)';
 
-CREATE FUNCTION fingerprint_parts_from_hex(hash text, bits int DEFAULT 256) RETURNS bigint[]
+CREATE FUNCTION fingerprint_parts_from_hex(hash text, bits int DEFAULT 256, pad boolean DEFAULT false) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_from_hex';
-COMMENT ON FUNCTION fingerprint_parts_from_hex(text, int) IS
+COMMENT ON FUNCTION fingerprint_parts_from_hex(text, int, boolean) IS
 	'a hash of the given number of bits, in hexadecimal digits, as fingerprints of 64 bits, the highest first';
 
-CREATE FUNCTION fingerprint_parts_from_bits(hash bit, bits int DEFAULT 256) RETURNS bigint[]
+CREATE FUNCTION fingerprint_parts_from_bits(hash bit, bits int DEFAULT 256, pad boolean DEFAULT false) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_from_bits';
-COMMENT ON FUNCTION fingerprint_parts_from_bits(bit, int) IS
+COMMENT ON FUNCTION fingerprint_parts_from_bits(bit, int, boolean) IS
 	'a hash of the given number of bits as fingerprints of 64 bits, the highest first';
+
+CREATE FUNCTION fingerprint_parts_from_bytes(hash bytea, bits int DEFAULT 256, pad boolean DEFAULT false) RETURNS bigint[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_from_bytes';
+COMMENT ON FUNCTION fingerprint_parts_from_bytes(bytea, int, boolean) IS
+	'a hash of the given number of bits, in bytes, as fingerprints of 64 bits, the highest first';
 
 CREATE FUNCTION fingerprint_parts_to_hex(parts bigint[]) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_to_hex';
@@ -319,24 +325,21 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN ('x' OPERATOR(pg_catalog.||) @extschema@.fingerprint_parts_to_hex(parts))::pg_catalog.varbit;
 COMMENT ON FUNCTION fingerprint_parts_to_bits(bigint[]) IS 'the bits of a hash in parts, 64 for each';
 
-CREATE FUNCTION hamming256(a bigint[], b bigint[]) RETURNS int
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_hamming256';
-COMMENT ON FUNCTION hamming256(bigint[], bigint[]) IS
-	'number of bits in which two hashes of four parts differ, 0 to 256';
+CREATE FUNCTION hamming_parts(a bigint[], b bigint[]) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_hamming_parts';
+COMMENT ON FUNCTION hamming_parts(bigint[], bigint[]) IS
+	'number of bits in which two hashes of the same number of parts differ';
 
--- If part i, from 0 on, differed in more than (radius - i) / 4 bits, rounded down, for each i, all four together
--- would differ in at least radius + 1 bits. So one of the four indexes finds each row. (>> rounds down below zero
--- too.) Not STRICT: the planner would not put it into the query.
-CREATE FUNCTION hamming256_within(a bigint[], b bigint[], radius int DEFAULT 31) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (
-	a[1] OPERATOR(@extschema@.<~>) b[1] OPERATOR(pg_catalog.<=) (radius OPERATOR(pg_catalog.>>) 2)
-	OR a[2] OPERATOR(@extschema@.<~>) b[2] OPERATOR(pg_catalog.<=) (radius OPERATOR(pg_catalog.-) 1 OPERATOR(pg_catalog.>>) 2)
-	OR a[3] OPERATOR(@extschema@.<~>) b[3] OPERATOR(pg_catalog.<=) (radius OPERATOR(pg_catalog.-) 2 OPERATOR(pg_catalog.>>) 2)
-	OR a[4] OPERATOR(@extschema@.<~>) b[4] OPERATOR(pg_catalog.<=) (radius OPERATOR(pg_catalog.-) 3 OPERATOR(pg_catalog.>>) 2)
-) AND @extschema@.hamming256(a, b) OPERATOR(pg_catalog.<=) radius;
-COMMENT ON FUNCTION hamming256_within(bigint[], bigint[], int) IS
-	'whether two hashes of four parts differ in at most radius bits; four indexes serve it, on a[1] to a[4]';
+CREATE FUNCTION simhash_catalog.hamming_parts_support(internal) RETURNS internal
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_parts_support';
+COMMENT ON FUNCTION simhash_catalog.hamming_parts_support(internal) IS
+	'planner support: the indexes on parts of hashes that serve hamming_parts_within';
+
+CREATE FUNCTION hamming_parts_within(a bigint[], b bigint[], radius int) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT simhash_catalog.hamming_parts_support
+AS 'MODULE_PATHNAME', 'simhash_hamming_parts_within';
+COMMENT ON FUNCTION hamming_parts_within(bigint[], bigint[], int) IS
+	'whether two hashes of the same number of parts differ in at most radius bits; served by the indexes on parts that there are';
 
 -- ---------------------------------------------------------------- methods of the papers
 -- What describes their methods, and what no index serves (docs/reference/functions.md). simhash64_margin tells which bits of a
@@ -1049,6 +1052,302 @@ COMMENT ON FUNCTION simhash_record_report(
 	'how many pairs simhash_record_pairs returns from each threshold on, without and with one_to_one, '
 	'and the keys of the least and the most similar pair below the next threshold; with relation_b of '
 	'a row of one relation and a row of the other';
+
+CREATE FUNCTION simhash_record_sample(
+	relation regclass, key name, columns text[] DEFAULT '{}',
+	relation_b regclass DEFAULT NULL, key_b name DEFAULT NULL, columns_b text[] DEFAULT '{}',
+	rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
+	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL, one_to_one boolean DEFAULT false,
+	size int DEFAULT 200, seed bigint DEFAULT 1,
+	OUT stratum float8, OUT stratum_pairs bigint, OUT a text, OUT b text, OUT similarity float8,
+	OUT values_a text[], OUT values_b text[]
+) RETURNS SETOF record
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 200 AS 'MODULE_PATHNAME', 'simhash_record_sample';
+COMMENT ON FUNCTION simhash_record_sample(
+	regclass, name, text[], regclass, name, text[], int, float8, int, text[], jsonb, boolean, int, bigint
+) IS
+	'size pairs of records for a person to label, some of each step of similarity, with their keys and columns side by '
+	'side; stratum is the least similarity of a step, stratum_pairs how many pairs it has';
+
+CREATE FUNCTION simhash_record_quality(
+	labelled regclass,
+	OUT threshold float8, OUT pairs bigint, OUT labels bigint,
+	OUT "precision" float8, OUT precision_low float8, OUT precision_high float8,
+	OUT recall float8, OUT recall_low float8, OUT recall_high float8
+) RETURNS SETOF record
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000 ROWS 20 AS 'MODULE_PATHNAME', 'simhash_record_quality';
+COMMENT ON FUNCTION simhash_record_quality(regclass) IS
+	'precision and recall of the pairs from each threshold on, with their 95 % intervals, by a labelled sample; that is a table of '
+	'what simhash_record_sample returned, with a column same, whether both records are one thing';
+
+-- ---------------------------------------------------------------- stored records
+-- docs/records.md#questions-and-groups. A table with a row for each row of the relation, and three beside it: _term
+-- has how many records have each feature, and which if they are few; _pair the pairs of records, which are named by
+-- their hashes since equal rows are one record; _about what simhash_keep_records was told. cluster_id is NULL only while
+-- a refresh runs: of rows that come or go.
+
+CREATE FUNCTION simhash_catalog.record_features(
+	columns text[], scope bigint, ngram int, OUT record bigint, OUT features bigint[]
+) RETURNS SETOF record
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 ROWS 1 AS 'MODULE_PATHNAME', 'simhash_record_features';
+COMMENT ON FUNCTION simhash_catalog.record_features(text[], bigint, int) IS
+	'the hash of a record, and its words and n-grams, each once';
+
+CREATE FUNCTION simhash_catalog.record_links(
+	records regclass, among bigint[], OUT a bigint, OUT b bigint, OUT similarity float8
+) RETURNS SETOF record
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_record_links';
+COMMENT ON FUNCTION simhash_catalog.record_links(regclass, bigint[]) IS
+	'pairs of stored records of which one is among these; all pairs if among is NULL; once or twice';
+
+CREATE FUNCTION simhash_catalog.beside(records regclass, ending text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT format('%I.%I', n.nspname, c.relname || $2)
+	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $1::oid
+$$;
+COMMENT ON FUNCTION simhash_catalog.beside(regclass, text) IS
+	'the name of a table beside one of stored records, as SQL writes it';
+
+CREATE FUNCTION simhash_keep_records(
+	relation regclass, key name, threshold float8, columns text[] DEFAULT '{}', decisions regclass DEFAULT NULL,
+	records text DEFAULT NULL, rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
+	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL
+) RETURNS regclass
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	key_type text;
+	made text;
+	parts text[];
+	near text;
+	compared text[];
+	missing text;
+	wrong text;
+	here text;
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	SELECT a.name INTO missing
+	FROM (VALUES ('relation', $1 IS NULL), ('key', $2 IS NULL), ('threshold', $3 IS NULL), ('columns', $4 IS NULL),
+		('rare', $7 IS NULL), ('rarity', $8 IS NULL), ('ngram', $9 IS NULL), ('within', $10 IS NULL)) AS a (name, is_null)
+	WHERE a.is_null LIMIT 1;
+	IF missing IS NOT NULL THEN
+		RAISE EXCEPTION 'argument "%" of simhash_keep_records must not be null', missing USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	compared := CASE WHEN $4 <> '{}' THEN $4 ELSE ARRAY(SELECT a.attname::text FROM pg_attribute AS a
+		WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attname <> $2 ORDER BY a.attnum) END;
+	PERFORM simhash_catalog.check_column($1, c) FROM unnest($2::text || compared || $10) AS c;
+	SELECT w INTO wrong FROM jsonb_object_keys($11) AS w WHERE w <> ALL (compared) LIMIT 1;
+	IF wrong IS NOT NULL THEN
+		RAISE EXCEPTION 'weights of simhash_keep_records names "%", which is not compared', wrong
+			USING ERRCODE = 'invalid_parameter_value', HINT = 'Name columns that are compared.';
+	END IF;
+	key_type := simhash_catalog.key_type($1, $2);
+	SELECT parse_ident(coalesce($6, format('%I.%I', n.nspname, c.relname || '_records'))), n.nspname INTO parts, near
+	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $1::oid;
+	-- A name alone is one of the relation's schema.
+	IF cardinality(parts) = 1 THEN
+		parts := near || parts;
+	END IF;
+	IF cardinality(parts) > 2 THEN
+		RAISE EXCEPTION 'records must be the name of a table, not "%"', $6 USING ERRCODE = 'invalid_parameter_value',
+			HINT = 'Write it as in SQL: table or schema.table.';
+	ELSIF octet_length(parts[2]) > 53 THEN
+		RAISE EXCEPTION 'the name of table of records "%" is too long', parts[2] USING ERRCODE = 'name_too_long',
+			HINT = 'Names of at most 53 bytes leave room for those beside it: give one with records => ''...''.';
+	END IF;
+	made := format('%I.%I', parts[1], parts[2]);
+	IF to_regclass(made) IS NOT NULL THEN
+		RAISE EXCEPTION 'relation "%" already exists', made USING ERRCODE = 'duplicate_object',
+			HINT = 'simhash_refresh_records brings it up to date, simhash_drop_records drops it; records => ''...'' names another one.';
+	END IF;
+	EXECUTE format('CREATE TABLE %s (key %2$s PRIMARY KEY, cluster_id %2$s, record bigint, scope bigint NOT NULL, '
+		'columns text[] NOT NULL)', made, key_type);
+	EXECUTE format('CREATE INDEX ON %s (record)', made);
+	EXECUTE format('CREATE TABLE %s (feature bigint PRIMARY KEY, df int NOT NULL, records bigint[]) WITH (fillfactor = 70)',
+		simhash_catalog.beside(made::regclass, '_term'));
+	EXECUTE format('CREATE TABLE %s (a bigint, b bigint, similarity float8 NOT NULL, PRIMARY KEY (a, b))',
+		simhash_catalog.beside(made::regclass, '_pair'));
+	EXECUTE format('CREATE INDEX ON %s (b)', simhash_catalog.beside(made::regclass, '_pair'));
+	EXECUTE format('CREATE TABLE %s AS SELECT $1 AS relation, $2 AS key, $3 AS threshold, $4 AS columns, $5 AS decisions, '
+		'$6 AS rare, $7 AS rarity, $8 AS ngram, $9 AS within, $10 AS weights, 0::bigint AS count, 0::bigint AS version',
+		simhash_catalog.beside(made::regclass, '_about'))
+	USING $1, $2, $3, compared, $5, $7, $8, $9, $10, ARRAY(SELECT coalesce(($11 ->> c.name)::float8, 1)
+		FROM unnest(compared) WITH ORDINALITY AS c (name, place) ORDER BY c.place);
+	SELECT format('%I', n.nspname) INTO here
+	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
+	EXECUTE format('SELECT %s.simhash_refresh_records($1, true)', here) USING made::regclass;
+	RETURN made::regclass;
+END $$;
+COMMENT ON FUNCTION simhash_keep_records(
+	regclass, name, float8, text[], regclass, text, int, float8, int, text[], jsonb
+) IS
+	'stores the compared columns of a relation''s rows in a table, with groups named by their smallest key; also how many '
+	'records have each word and n-gram: simhash_record_search asks it, simhash_refresh_records brings it up to date';
+
+CREATE FUNCTION simhash_catalog.change_terms(records regclass, among bigint[], sign int) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	terms CONSTANT text := simhash_catalog.beside($1, '_term');
+	few int;
+	changed text;
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	EXECUTE format('SELECT 2 * rare FROM %s', simhash_catalog.beside($1, '_about')) INTO few;
+	changed := format('SELECT f.feature, count(*)::int AS df, array_agg(r.record) AS records FROM ('
+		'SELECT DISTINCT ON (record) record, columns, scope FROM %s WHERE %s) AS r, '
+		'simhash_catalog.record_features(r.columns, r.scope, (SELECT ngram FROM %s)) AS g, unnest(g.features) AS f (feature) '
+		'GROUP BY f.feature', $1, CASE WHEN $2 IS NULL THEN 'record IS NOT NULL' ELSE 'record = ANY ($1)' END,
+		simhash_catalog.beside($1, '_about'));
+	-- The list of records is left out for good once it is long: a refresh that needs it again counts all records.
+	IF $3 > 0 THEN
+		EXECUTE format('INSERT INTO %1$s AS t SELECT feature, df, CASE WHEN df <= $2 THEN records END FROM (%2$s) AS c '
+			'ON CONFLICT (feature) DO UPDATE SET df = t.df + excluded.df, '
+			'records = CASE WHEN t.df + excluded.df <= $2 THEN t.records || excluded.records END', terms, changed) USING $2, few;
+	ELSE
+		EXECUTE format('UPDATE %1$s AS t SET df = t.df - c.df, records = ARRAY(SELECT unnest(t.records) EXCEPT SELECT unnest(c.records)) '
+			'FROM (%2$s) AS c WHERE t.feature = c.feature AND t.records IS NOT NULL', terms, changed) USING $2;
+		EXECUTE format('UPDATE %1$s AS t SET df = t.df - c.df FROM (%2$s) AS c WHERE t.feature = c.feature AND t.records IS NULL',
+			terms, changed) USING $2;
+		EXECUTE format('DELETE FROM %s WHERE df = 0', terms);
+	END IF;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.change_terms(regclass, bigint[], int) IS
+	'counts these stored records in the table of features, or with sign -1 counts them no more; all if among is NULL';
+
+CREATE FUNCTION simhash_catalog.record_groups(records regclass, decisions regclass) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	-- Links are between the first rows of two records, and of equal rows with the first of them. A record with a row that
+	-- a person has judged different from another one is linked row by row.
+	SELECT format('WITH touched AS MATERIALIZED (%3$s), first AS MATERIALIZED (
+			SELECT DISTINCT ON (record) record, key FROM %1$s WHERE record IS NOT NULL ORDER BY record, key
+		), links AS (
+			SELECT f.key AS a, r.key AS b FROM first AS f JOIN %1$s AS r USING (record)
+			WHERE f.key <> r.key AND r.record NOT IN (SELECT record FROM touched)
+			UNION ALL SELECT x.key, y.key FROM %2$s AS p JOIN first AS x ON x.record = p.a JOIN first AS y ON y.record = p.b
+			WHERE p.a NOT IN (SELECT record FROM touched) AND p.b NOT IN (SELECT record FROM touched)%4$s
+		) SELECT c.key, c.cluster_id FROM (SELECT array_agg(a) AS a, array_agg(b) AS b FROM links) AS l,
+			simhash_catalog.components(l.a, l.b) AS c', $1, simhash_catalog.beside($1, '_pair'),
+		CASE WHEN $2 IS NULL THEN 'SELECT NULL::bigint AS record WHERE false' ELSE format('SELECT DISTINCT r.record FROM %s AS r
+			JOIN %s AS d ON r.key IN (d.a, d.b) WHERE NOT d.same AND r.record IS NOT NULL', $1, $2) END,
+		CASE WHEN $2 IS NOT NULL THEN format('
+			UNION ALL SELECT x.key, y.key FROM (
+				SELECT a, b FROM %2$s WHERE a IN (SELECT record FROM touched) OR b IN (SELECT record FROM touched)
+				UNION ALL SELECT record, record FROM touched
+			) AS p JOIN %1$s AS x ON x.record = p.a JOIN %1$s AS y ON y.record = p.b
+			WHERE x.key <> y.key AND NOT EXISTS (SELECT FROM %3$s AS d WHERE NOT d.same
+				AND (d.a = x.key AND d.b = y.key OR d.a = y.key AND d.b = x.key))
+			UNION ALL SELECT x.key, y.key FROM %3$s AS d JOIN %1$s AS x ON x.key = d.a JOIN %1$s AS y ON y.key = d.b WHERE d.same',
+			$1, simhash_catalog.beside($1, '_pair'), $2) END)
+$$;
+COMMENT ON FUNCTION simhash_catalog.record_groups(regclass, regclass) IS
+	'the query for the groups of stored records that have several rows';
+
+CREATE FUNCTION simhash_refresh_records(records regclass, all_pairs boolean DEFAULT false) RETURNS bigint
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	store CONSTANT regclass := $1;
+	pairs CONSTANT text := simhash_catalog.beside($1, '_pair');
+	terms CONSTANT text := simhash_catalog.beside($1, '_term');
+	about record;
+	from_rows text;
+	gone bigint[];
+	come bigint[];
+	old_rows bigint;
+	new_rows bigint;
+	changed bigint;
+	begins boolean := $2;
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	IF store IS NULL OR begins IS NULL THEN
+		RAISE EXCEPTION 'argument "%" of simhash_refresh_records must not be null', CASE WHEN store IS NULL THEN 'records' ELSE 'all_pairs' END
+			USING ERRCODE = 'null_value_not_allowed';
+	ELSIF to_regclass(terms) IS NULL THEN
+		RAISE EXCEPTION '"%" is not a table of stored records', store USING ERRCODE = 'undefined_object',
+			HINT = 'Call simhash_keep_records first, and name the table that it returns.';
+	END IF;
+	-- One refresh at a time; questions are answered meanwhile.
+	EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', store);
+	EXECUTE format('SELECT * FROM %s', simhash_catalog.beside(store, '_about')) INTO about;
+	IF row_security_active(about.relation) THEN
+		RAISE EXCEPTION 'row security hides rows of table "%"', about.relation USING ERRCODE = 'insufficient_privilege',
+			HINT = 'Groups are of all rows: use a role that sees them, such as one with BYPASSRLS.';
+	END IF;
+	from_rows := format('(SELECT %I AS key, ARRAY[%s]::text[] AS columns, %s AS scope FROM %s%s)', about.key,
+		(SELECT string_agg(format('%I::text', c.name), ', ' ORDER BY c.place) FROM unnest(about.columns) WITH ORDINALITY AS c (name, place)),
+		CASE WHEN about.within = '{}' THEN '0::bigint' ELSE format('hash_record_extended(ROW(%s), 0)',
+			(SELECT string_agg(format('%I', c.name), ', ' ORDER BY c.place) FROM unnest(about.within) WITH ORDINALITY AS c (name, place))) END,
+		about.relation, (SELECT ' WHERE ' || string_agg(format('%I IS DISTINCT FROM NULL', c), ' AND ') FROM unnest(about.within) AS c));
+	-- Rows that are there no more, or otherwise; then those that come.
+	EXECUTE format('UPDATE %s AS s SET cluster_id = NULL WHERE $1 OR NOT EXISTS (
+		SELECT FROM %s AS r WHERE r.key = s.key AND r.columns = s.columns AND r.scope = s.scope)', store, from_rows) USING begins;
+	GET DIAGNOSTICS old_rows = ROW_COUNT;
+	IF NOT begins AND old_rows > 0 THEN
+		EXECUTE format('SELECT array_agg(record) FROM (SELECT record FROM %1$s WHERE record IN (
+			SELECT record FROM %1$s WHERE cluster_id IS NULL) GROUP BY record HAVING count(cluster_id) = 0) AS g', store) INTO gone;
+		IF gone IS NOT NULL THEN
+			PERFORM simhash_catalog.change_terms(store, gone, -1);
+			EXECUTE format('DELETE FROM %s WHERE a = ANY ($1) OR b = ANY ($1)', pairs) USING gone;
+			EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE records IS NULL AND df <= $1)', terms) INTO begins USING about.rare;
+		END IF;
+	END IF;
+	EXECUTE format('DELETE FROM %s WHERE $1 OR cluster_id IS NULL', store) USING begins;
+	EXECUTE format('INSERT INTO %1$s (key, record, scope, columns) SELECT r.key, f.record, r.scope, r.columns FROM %2$s AS r,
+		simhash_catalog.record_features(r.columns, r.scope, $1) AS f WHERE NOT EXISTS (SELECT FROM %1$s AS s WHERE s.key = r.key)',
+		store, from_rows) USING about.ngram;
+	GET DIAGNOSTICS new_rows = ROW_COUNT;
+	IF NOT begins THEN
+		EXECUTE format('SELECT array_agg(record) FROM (SELECT record FROM %1$s WHERE record IN (
+			SELECT record FROM %1$s WHERE cluster_id IS NULL) GROUP BY record HAVING count(cluster_id) = 0) AS g', store) INTO come;
+		-- Beyond that all pairs are found faster at once.
+		begins := cardinality(come) > (SELECT 0.1 * greatest(about.count, 1000));
+	END IF;
+	-- No two refreshes have one time, not even if one of them is rolled back.
+	EXECUTE format('UPDATE %s SET version = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, count = (
+		SELECT count(DISTINCT record) + count(*) FILTER (WHERE record IS NULL) FROM %s)', simhash_catalog.beside(store, '_about'), store);
+	IF begins THEN
+		EXECUTE format('TRUNCATE %s, %s', terms, pairs);
+		PERFORM simhash_catalog.change_terms(store, NULL, 1);
+		EXECUTE format('ANALYZE %s', store);
+		EXECUTE format('ANALYZE %s', terms);
+		EXECUTE format('INSERT INTO %s SELECT a, b, similarity FROM simhash_catalog.record_links($1, NULL)', pairs) USING store;
+	ELSIF come IS NOT NULL THEN
+		PERFORM simhash_catalog.change_terms(store, come, 1);
+		EXECUTE format('INSERT INTO %s SELECT a, b, similarity FROM simhash_catalog.record_links($1, $2) ON CONFLICT (a, b) DO NOTHING',
+			pairs) USING store, come;
+	END IF;
+	EXECUTE format('UPDATE %s AS s SET cluster_id = n.cluster_id FROM (
+		SELECT r.key, coalesce(g.cluster_id, r.key) AS cluster_id FROM %1$s AS r LEFT JOIN (%2$s) AS g ON g.key = r.key
+		) AS n WHERE n.key = s.key AND n.cluster_id IS DISTINCT FROM s.cluster_id', store,
+		simhash_catalog.record_groups(store, about.decisions));
+	GET DIAGNOSTICS changed = ROW_COUNT;
+	RETURN changed;
+END $$;
+COMMENT ON FUNCTION simhash_refresh_records(regclass, boolean) IS
+	'brings a table that simhash_keep_records made up to date with its relation and decisions, and returns how many of its '
+	'rows are new or in another group; pairs of rows that are as they were stay, with all_pairs all are computed again';
+
+CREATE FUNCTION simhash_record_search(
+	records regclass, question jsonb, matches int DEFAULT 10, threshold float8 DEFAULT 0,
+	OUT key text, OUT similarity float8
+) RETURNS SETOF record
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000 ROWS 10 AS 'MODULE_PATHNAME', 'simhash_record_search';
+COMMENT ON FUNCTION simhash_record_search(regclass, jsonb, int, float8) IS
+	'the stored rows that are most similar to a record which is in no row, by names of columns and values; the similarity '
+	'is that which it would have in simhash_record_pairs as a row more';
+
+CREATE FUNCTION simhash_drop_records(records regclass) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	IF $1 IS NULL OR to_regclass(simhash_catalog.beside($1, '_term')) IS NULL THEN
+		RAISE EXCEPTION '"%" is not a table of stored records', $1 USING ERRCODE = 'undefined_object';
+	END IF;
+	EXECUTE format('DROP TABLE %s, %s, %s, %s', $1, simhash_catalog.beside($1, '_term'), simhash_catalog.beside($1, '_pair'),
+		simhash_catalog.beside($1, '_about'));
+END $$;
+COMMENT ON FUNCTION simhash_drop_records(regclass) IS
+	'drops a table that simhash_keep_records made, and those beside it';
 
 -- ---------------------------------------------------------------- checking an index
 

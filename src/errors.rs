@@ -78,6 +78,8 @@ impl ToError for simhash_hamming::Error {
             BallSyntax(_) => Error::new(ERRCODE_INVALID_TEXT_REPRESENTATION, message)
                 .hint("Write it as (centre,radius), with a bigint and an int."),
             SameKey => Error::new(ERRCODE_CARDINALITY_VIOLATION, message),
+            PartCount { .. } => Error::new(ERRCODE_ARRAY_ELEMENT_ERROR, message)
+                .hint("Hashes of one tool have the same number of parts, 1 to 64."),
             SampleTooLarge => Error::new(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, message),
             OutOfMemory => Error::out_of_memory(),
         }

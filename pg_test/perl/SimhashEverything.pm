@@ -84,8 +84,8 @@ CREATE INDEX picture_3 ON picture USING simhash ((parts[3]));
 CREATE INDEX picture_4 ON picture USING simhash ((parts[4]));
 INSERT INTO picture (id, phash, pdq)
 SELECT i, fingerprint_to_hex(hashint8extended(i / 2, 3)), md5((i / 2)::text) || md5(i / 2 || 'b') FROM generate_series(1, 2000) i;
-CREATE VIEW picture_pair AS SELECT a.id AS a, b.id AS b, hamming256(a.parts, b.parts) AS distance
-	FROM picture a JOIN picture b ON hamming256_within(b.parts, a.parts) AND a.id < b.id;
+CREATE VIEW picture_pair AS SELECT a.id AS a, b.id AS b, hamming_parts(a.parts, b.parts) AS distance
+	FROM picture a JOIN picture b ON hamming_parts_within(b.parts, a.parts, 31) AND a.id < b.id;
 
 -- Rows by keys, as they are spread over servers.
 CREATE TABLE keyed AS SELECT key, id, fp FROM note, unnest(simhash_route(fp, 6)) AS key;
@@ -130,7 +130,7 @@ SELECT count(*), sum(hashtext(c::text)) FROM note_cluster c;
 SELECT count(*), sum(hashtext(p::text)) FROM picture p;
 SELECT count(*), sum(a), sum(b), sum(distance) FROM picture_pair;
 SET enable_seqscan = off;
-EXPLAIN (COSTS OFF) SELECT id FROM picture WHERE hamming256_within(parts, '{1,2,3,4}');
+EXPLAIN (COSTS OFF) SELECT id FROM picture WHERE hamming_parts_within(parts, '{1,2,3,4}', 31);
 EXPLAIN (COSTS OFF) SELECT id FROM hash WHERE fp <~> 5 <= 3;
 EXPLAIN (COSTS OFF) SELECT id FROM hash ORDER BY fp <~> 5 LIMIT 3;
 SELECT q.id, count(*), sum(h.id) FROM (SELECT * FROM hash WHERE id % 997 = 0) q JOIN hash h ON h.fp <~> q.fp <= 9 GROUP BY 1 ORDER BY 1;

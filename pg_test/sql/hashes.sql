@@ -1,4 +1,4 @@
--- Hashes that people have already: to fingerprints and back, and hashes of 256 bits by four indexes.
+-- Hashes that people have already: to fingerprints and back, and hashes of more bits by indexes on their parts.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA hashes_test;
@@ -37,7 +37,18 @@ SELECT count(*), count(*) FILTER (WHERE fingerprint_from_hex(fingerprint_to_hex(
 FROM fingerprint;
 SELECT fingerprint_from_hex(NULL) AS hex, fingerprint_from_unsigned(NULL) AS unsigned, fingerprint_from_bits(NULL) AS bits, fingerprint_from_bytes(NULL) AS bytes,
 	fingerprint_to_hex(NULL) AS to_hex, fingerprint_to_unsigned(NULL) AS to_unsigned, fingerprint_to_bits(NULL) AS to_bits, fingerprint_to_bytes(NULL) AS to_bytes,
-	fingerprint_parts_from_hex(NULL) AS parts, fingerprint_parts_from_hex('', NULL) AS no_width, fingerprint_parts_to_hex(NULL) AS parts_to;
+	fingerprint_parts_from_hex(NULL) AS parts, fingerprint_parts_from_hex('', NULL) AS no_width, fingerprint_parts_from_bytes(NULL) AS parts_from_bytes,
+	fingerprint_parts_to_hex(NULL) AS parts_to, fingerprint_from_hex('', NULL) AS no_pad;
+-- Shorter ones, when asked: as programs print numbers, and hashes of 32, 49 and 63 bits.
+SELECT fingerprint_from_hex('a3ef4b0f680c000', true) = fingerprint_from_hex('0a3ef4b0f680c000') AS hex, fingerprint_from_hex('0xff', true) AS prefixed,
+	fingerprint_from_bits(B'1011', true) AS bits, fingerprint_from_bytes('\x0102', true) AS bytes,
+	fingerprint_parts_from_hex('1' || repeat('0', 20), 84) AS of_84, fingerprint_parts_from_hex('1', 84, pad => true) AS of_84_short,
+	fingerprint_parts_from_bits(B'1' || repeat('0', 80)::bit(80), 81) AS of_81, fingerprint_parts_from_bytes(decode(repeat('01', 18), 'hex'), 144) AS of_144,
+	fingerprint_parts_from_bytes(decode(repeat('01', 17), 'hex'), 144, true) AS of_144_short;
+-- Distances are those of the bits, for every number of bits.
+SELECT count(*), count(*) FILTER (WHERE hamming_parts(fingerprint_parts_from_bits(a, n), fingerprint_parts_from_bits(b, n)) = bit_count(a # b)) AS as_of_bits
+FROM generate_series(1, 300) AS n, LATERAL (SELECT string_agg(md5(format('%s %s', n, i)), '') AS x, string_agg(md5(format('%s %s', i, n)), '') AS y FROM generate_series(1, 3) AS i) AS m,
+	LATERAL (SELECT substring(('x' || x)::varbit FROM 1 FOR n) AS a, substring(('x' || y)::varbit FROM 1 FOR n) AS b) AS s;
 -- Signed numbers of 32 bits, as docs/hashes.md converts them: distances are those of the 32 bits.
 SELECT count(*) AS pairs, count(*) FILTER (WHERE (a::bigint & 4294967295) <~> (b::bigint & 4294967295) = bit_count((a # b)::bit(32))) AS same,
 	max(a::bigint <~> b::bigint) AS by_cast
@@ -95,24 +106,33 @@ SELECT f.* FROM unnest(ARRAY[
 	$$fingerprint_parts_from_hex('c5334d134c17b573')$$,
 	$$fingerprint_parts_from_hex(repeat('f', 63))$$,
 	$$fingerprint_parts_from_hex(repeat('f', 128))$$,
-	$$fingerprint_parts_from_hex(repeat('f', 25), 100)$$,
+	$$fingerprint_parts_from_hex(repeat('f', 26), 100)$$,
+	$$fingerprint_parts_from_hex('18aed6954b92d896989c6', 64)$$,
+	$$fingerprint_from_hex('18aed6954b92d896989c6', true)$$,
+	$$fingerprint_from_hex('', true)$$,
+	$$fingerprint_parts_from_hex('ff', 4097)$$,
+	$$fingerprint_parts_from_bytes('\x01', 256)$$,
+	$$fingerprint_parts_from_bytes(decode(repeat('01', 18), 'hex'))$$,
 	$$fingerprint_parts_from_hex('', 0)$$,
 	$$fingerprint_parts_from_bits(repeat('1', 255)::bit(255))$$,
 	$$fingerprint_parts_from_bits(repeat('1', 128)::bit(128))$$,
 	$$fingerprint_parts_to_hex('{1,NULL}')$$,
 	$$fingerprint_parts_to_hex(array_fill(1::bigint, ARRAY[65]))$$,
-	$$hamming256('{1,2,3,4}', '{1,2,3}')$$,
-	$$hamming256('{1,2,3,4}', '{1,2,3,4,5}')$$,
-	$$hamming256('{1,2,3,4}', '{}')$$,
-	$$hamming256('{1,2,3,4}', '{{1,2},{3,4}}')$$,
-	$$hamming256('[0:3]={1,2,3,4}', '{1,2,3,4}')$$,
-	$$hamming256_within('{1,2,3,4}', '{{1,2},{3,4}}')$$,
-	$$hamming256_within('{1,2,3,4}', '[0:3]={1,2,3,4}')$$,
+	$$hamming_parts('{1,2,3,4}', '{1,2,3}')$$,
+	$$hamming_parts('{1,2,3,4}', '{1,2,3,4,5}')$$,
+	$$hamming_parts('{1,2,3,4}', '{}')$$,
+	$$hamming_parts('{}', '{}')$$,
+	$$hamming_parts('{1,2,3,4}', '{1,2,3,NULL}')$$,
+	$$hamming_parts_within('{1,2,3,NULL}', '{1,2,3,4}', 3)$$,
+	$$hamming_parts_within('{1,2,3,4}', '{1,2,3}', 3)$$,
+	$$hamming_parts('{1,2,3,4}', '{{1,2},{3,4}}')$$,
+	$$hamming_parts('[0:3]={1,2,3,4}', '{1,2,3,4}')$$,
+	$$hamming_parts_within('{1,2,3,4}', '{{1,2},{3,4}}', 3)$$,
+	$$hamming_parts_within('{1,2,3,4}', '[0:3]={1,2,3,4}', 3)$$,
 	$$fingerprint_parts_to_hex('{{1,2},{3,4}}')$$,
 	$$fingerprint_parts_to_hex('[2147483645:2147483646]={1,2}')$$,
 	$$fingerprint_parts_to_bits('[-1:0]={1,2}')$$,
-	$$hamming256_within('{1,2,3,4}', '{1,2,3,4}', -2147483645)$$,
-	$$hamming256_within('{1,2,3,4}', '{1,2,3,4}', -2147483646)$$
+	$$hamming_parts_within('{1,2,3,4}', '{1,2,3,4}', -2147483648)$$
 ]) AS e, fault(e) AS f;
 \x
 
@@ -155,28 +175,28 @@ CREATE INDEX ON picture USING simhash ((pdq[2]));
 CREATE INDEX ON picture USING simhash ((pdq[3]));
 CREATE INDEX ON picture USING simhash ((pdq[4]));
 ANALYZE picture;
-SELECT count(*) AS variants, count(*) FILTER (WHERE hamming256(v.pdq, o.pdq) = v.far) AS as_planted,
+SELECT count(*) AS variants, count(*) FILTER (WHERE hamming_parts(v.pdq, o.pdq) = v.far) AS as_planted,
 	count(*) FILTER (WHERE bit_count(fingerprint_parts_to_bits(v.pdq) # fingerprint_parts_to_bits(o.pdq)) = v.far) AS by_bits,
 	count(*) FILTER (WHERE v.far <= 31) AS near
 FROM picture AS v JOIN picture AS o ON o.id = v.of;
-SELECT hamming256('{0,0,0,0}', '{-1,-1,-1,-1}') AS most, hamming256('{1,2,3,4}', '{1,2,3,4}') AS same, hamming256('{1,2,3,NULL}', '{1,2,3,4}') AS unknown,
-	hamming256_within(NULL, '{1,2,3,4}') AS no_hash, hamming256_within('{1,2,3,4}', '{1,2,3,4}', NULL) AS no_radius;
+SELECT hamming_parts('{0,0,0,0}', '{-1,-1,-1,-1}') AS most, hamming_parts('{1,2,3,4}', '{1,2,3,4}') AS same,
+	hamming_parts_within(NULL, '{1,2,3,4}', 31) AS no_hash, hamming_parts_within('{1,2,3,4}', '{1,2,3,4}', NULL) AS no_radius;
 
 -- The plan: for a constant, for a parameter, for the rows of another table; with the digits in the table and in the query.
-EXPLAIN (COSTS OFF) SELECT id FROM picture WHERE hamming256_within(pdq, '{1,2,3,4}');
+EXPLAIN (COSTS OFF) SELECT id FROM picture WHERE hamming_parts_within(pdq, '{1,2,3,4}', 31);
 SET plan_cache_mode = force_generic_plan;
-PREPARE near(text) AS SELECT id FROM picture WHERE hamming256_within(pdq, fingerprint_parts_from_hex($1), 31);
+PREPARE near(text) AS SELECT id FROM picture WHERE hamming_parts_within(pdq, fingerprint_parts_from_hex($1), 31);
 EXPLAIN (COSTS OFF) EXECUTE near(repeat('0', 64));
 RESET plan_cache_mode;
 CREATE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query; END $$;
-SELECT count(*) FROM plan_of('SELECT * FROM picture q JOIN picture p ON hamming256_within(p.pdq, q.pdq, 31) WHERE q.id < 20') AS p WHERE p LIKE '%Bitmap Index Scan%';
+SELECT count(*) FROM plan_of('SELECT * FROM picture q JOIN picture p ON hamming_parts_within(p.pdq, q.pdq, 31) WHERE q.id < 20') AS p WHERE p LIKE '%Bitmap Index Scan%';
 CREATE TABLE of_text AS SELECT id, hex FROM picture;
 CREATE INDEX ON of_text USING simhash (((fingerprint_parts_from_hex(hex))[1]));
 CREATE INDEX ON of_text USING simhash (((fingerprint_parts_from_hex(hex))[2]));
 CREATE INDEX ON of_text USING simhash (((fingerprint_parts_from_hex(hex))[3]));
 CREATE INDEX ON of_text USING simhash (((fingerprint_parts_from_hex(hex))[4]));
 ANALYZE of_text;
-SELECT count(*) FROM plan_of($$SELECT id FROM of_text WHERE hamming256_within(fingerprint_parts_from_hex(hex), fingerprint_parts_from_hex('$$ || repeat('0', 64) || $$'))$$) AS p
+SELECT count(*) FROM plan_of($$SELECT id FROM of_text WHERE hamming_parts_within(fingerprint_parts_from_hex(hex), fingerprint_parts_from_hex('$$ || repeat('0', 64) || $$'), 31)$$) AS p
 WHERE p LIKE '%Bitmap Index Scan%';
 
 -- Every radius, through the indexes and by brute force.
@@ -185,20 +205,84 @@ FROM picture AS q, picture AS p WHERE q.id <= 60;
 SET enable_seqscan = off;
 CREATE FUNCTION compare(radius int, OUT found bigint, OUT wrong bigint) LANGUAGE sql AS $$
 	SELECT count(f.p), count(*) FILTER (WHERE f.p IS NULL OR t.p IS NULL)
-	FROM (SELECT q.id AS q, p.id AS p FROM picture AS q JOIN picture AS p ON hamming256_within(p.pdq, q.pdq, radius) WHERE q.id <= 60) AS f
+	FROM (SELECT q.id AS q, p.id AS p FROM picture AS q JOIN picture AS p ON hamming_parts_within(p.pdq, q.pdq, radius) WHERE q.id <= 60) AS f
 	FULL JOIN (SELECT q, p FROM truth WHERE distance <= radius) AS t USING (q, p)
 $$;
 SELECT radius, c.* FROM unnest(ARRAY[-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 27, 28, 29, 30, 31, 32, 33, 34, 35, 48, 64]) AS radius, compare(radius) AS c;
 SELECT sum(wrong) AS wrong FROM generate_series(0, 40) AS radius, compare(radius);
+-- With fewer indexes too: of one, of two, of three parts; in a view, under OR, in a table with tenants, in partitions.
+CREATE TABLE of_some (id int, tenant int, pdq bigint[]) PARTITION BY LIST (tenant);
+CREATE TABLE of_some_0 PARTITION OF of_some FOR VALUES IN (0);
+CREATE TABLE of_some_1 PARTITION OF of_some FOR VALUES IN (1);
+INSERT INTO of_some SELECT id, id % 2, pdq FROM picture;
+CREATE VIEW seen AS SELECT id, tenant, pdq FROM of_some WHERE id <> 7;
+CREATE FUNCTION compare_some(radius int, OUT wrong bigint) LANGUAGE sql AS $$
+	SELECT count(*) FROM (
+		SELECT q.id AS q, p.id AS p FROM picture AS q JOIN of_some AS p ON hamming_parts_within(q.pdq, p.pdq, radius) WHERE q.id <= 60
+	) AS f FULL JOIN (SELECT q, p FROM truth WHERE distance <= radius) AS t USING (q, p) WHERE f.p IS NULL OR t.p IS NULL
+$$;
+CREATE FUNCTION indexes_in(query text) RETURNS bigint LANGUAGE sql AS $$ SELECT count(*) FROM plan_of(query) AS p WHERE p LIKE '%Index Scan%' $$;
+CREATE INDEX ON of_some USING simhash ((pdq[3]));
+SELECT sum(compare_some(radius)) AS wrong, min(indexes_in('SELECT * FROM of_some WHERE hamming_parts_within(''{1,2,3,4}'', pdq, 31)')) AS indexes FROM generate_series(0, 34, 2) AS radius;
+CREATE INDEX ON of_some USING simhash ((pdq[1]));
+CREATE INDEX ON of_some USING simhash (tenant, (pdq[2]));
+ANALYZE of_some;
+SELECT sum(compare_some(radius)) AS wrong FROM generate_series(0, 34) AS radius;
+SELECT indexes_in('SELECT id FROM seen WHERE hamming_parts_within(pdq, ''{1,2,3,4}'', 20) OR hamming_parts_within(''{5,6,7,8}'', pdq, 2)') AS twice_three_of_two;
+-- What is asked for lacks a part, or the radius is of the row: the function looks at each row.
+SELECT indexes_in('SELECT * FROM of_some WHERE hamming_parts_within(pdq, ''{1,2}'', 3)') AS too_short,
+	indexes_in('SELECT * FROM of_some WHERE hamming_parts_within(pdq, ''{1,2,3,4}'', tenant)') AS of_the_row,
+	indexes_in('SELECT * FROM of_some WHERE NOT hamming_parts_within(pdq, ''{1,2,3,4}'', 3)') AS negated,
+	indexes_in('SELECT * FROM of_some WHERE hamming_parts_within(pdq, pdq, 3)') AS of_itself,
+	indexes_in('SELECT * FROM of_some WHERE hamming_parts_within(pdq, ''{1,2,3,4}'', (random() * 9)::int)') AS volatile;
 -- The rule by hand: 31 = 4 * 7 + 3.
 SELECT count(*) FROM picture AS q JOIN picture AS p ON
 	(p.pdq[1] <~> q.pdq[1] <= 7 OR p.pdq[2] <~> q.pdq[2] <= 7 OR p.pdq[3] <~> q.pdq[3] <= 7 OR p.pdq[4] <~> q.pdq[4] <= 7)
-	AND hamming256(p.pdq, q.pdq) <= 31
+	AND hamming_parts(p.pdq, q.pdq) <= 31
 WHERE q.id <= 60;
 -- From text.
 SELECT count(*) AS found FROM picture AS q JOIN of_text AS t
-	ON hamming256_within(fingerprint_parts_from_hex(t.hex), q.pdq) WHERE q.id <= 60;
+	ON hamming_parts_within(fingerprint_parts_from_hex(t.hex), q.pdq, 31) WHERE q.id <= 60;
 RESET enable_seqscan;
+
+-- Pairs, across two tables too, and clusters, of hashes of two, four and five parts: against brute force.
+CREATE TABLE long_hash AS SELECT id, id % 3 AS tenant, pdq AS four, pdq[1:2] AS two, pdq || fp AS five, format('picture %s', of) AS body
+FROM (SELECT id, pdq, of, hashint8extended(coalesce(of, id), 9) AS fp FROM picture WHERE of <= 6 OR id <= 6 OR id BETWEEN 3000 AND 3040) AS p;
+INSERT INTO long_hash SELECT 90000 + i, i % 3, array_fill(0::bigint, '{4}'), '{0,0}', '{0,0,0,0,0}', 'blank' FROM generate_series(1, 20) AS i;
+INSERT INTO long_hash VALUES (99999, 1, NULL, NULL, NULL, NULL);
+CREATE TABLE some_picture AS SELECT id, pdq FROM picture WHERE id <= 40 OR of <= 3;
+CREATE TABLE all_pairs AS SELECT a.id AS a, b.id AS b, a.tenant = b.tenant AS of_tenant, a.body = b.body AS same_body, hamming_parts(a.four, b.four) AS four, hamming_parts(a.two, b.two) AS two, hamming_parts(a.five, b.five) AS five
+FROM long_hash AS a JOIN long_hash AS b ON a.id < b.id;
+CREATE FUNCTION differ(got text, wanted text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	n bigint;
+BEGIN
+	EXECUTE format('WITH f AS (%s), e AS (%s) SELECT count(*) FROM ((TABLE f EXCEPT ALL TABLE e) UNION ALL (TABLE e EXCEPT ALL TABLE f)) AS x', got, wanted) INTO n;
+	RETURN n;
+END $$;
+SELECT radius, differ(format($$SELECT * FROM simhash_pairs('long_hash', 'id', 'four', %s)$$, radius), format('SELECT a, b, four FROM all_pairs WHERE four <= %s', radius)) AS four,
+	differ(format($$SELECT * FROM simhash_pairs('long_hash', 'id', 'two', %s)$$, radius), format('SELECT a, b, two FROM all_pairs WHERE two <= %s', radius)) AS two,
+	differ(format($$SELECT * FROM simhash_pairs('long_hash', 'id', 'five', %s, within => '{tenant}')$$, radius), format('SELECT a, b, five FROM all_pairs WHERE five <= %s AND of_tenant', radius)) AS five,
+	differ(format($$SELECT * FROM simhash_pairs('long_hash', 'id', 'four', %s, text => 'body', min_jaccard => 1)$$, radius), format('SELECT a, b, four FROM all_pairs WHERE four <= %s AND same_body', radius)) AS checked,
+	differ(format($$SELECT * FROM simhash_pairs_between('some_picture', 'id', 'pdq', 'long_hash', 'id', 'four', %s)$$, radius),
+		format('SELECT p.id::bigint, l.id::bigint, hamming_parts(p.pdq, l.four) FROM some_picture AS p JOIN long_hash AS l ON hamming_parts(p.pdq, l.four) <= %s', radius)) AS across,
+	differ(format($$SELECT c.key, min(c.key) OVER (PARTITION BY c.cluster_id), c.distance FROM simhash_clusters('long_hash', 'id', 'four', %s) AS c$$, radius),
+		format($$SELECT r.id::bigint, r.first::bigint, hamming_parts((SELECT four FROM long_hash WHERE id = r.id), (SELECT four FROM long_hash WHERE id = c.representative)) FROM (
+			WITH RECURSIVE edge AS (SELECT a, b FROM all_pairs WHERE four <= %1$s UNION ALL SELECT b, a FROM all_pairs WHERE four <= %1$s),
+			reached AS (SELECT a, a AS b FROM edge UNION SELECT r.a, e.b FROM reached AS r JOIN edge AS e ON e.a = r.b)
+			SELECT a AS id, min(b) AS first FROM reached GROUP BY a) AS r JOIN simhash_clusters('long_hash', 'id', 'four', %1$s) AS c ON c.key = r.id$$, radius)) AS clusters
+FROM unnest('{0,3,20,31,40}'::int[]) AS radius;
+-- Hashes of two lengths, a NULL part, columns of two types, a radius that no hash has.
+CREATE TABLE uneven AS SELECT i AS id, CASE i WHEN 2 THEN '{1,2,3}' WHEN 3 THEN '{1,NULL}' ELSE '{1,2}' END::bigint[] AS hash, 1::bigint AS fp FROM generate_series(1, 3) AS i;
+SELECT f.* FROM unnest(ARRAY[
+	$$count(*) FROM simhash_pairs('uneven', 'id', 'hash', 3)$$,
+	$$count(*) FROM simhash_pairs_between('uneven', 'id', 'hash', 'uneven', 'id', 'fp', 3)$$,
+	$$count(*) FROM simhash_pairs('uneven', 'id', 'hash', 4097)$$,
+	$$count(*) FROM simhash_pairs('uneven', 'id', 'fp', 65)$$,
+	$$count(*) FROM simhash_radius_report('uneven', 'id', 'hash')$$
+]) AS e, fault(e) AS f;
+DELETE FROM uneven WHERE id = 2;
+SELECT f.* FROM fault($$count(*) FROM simhash_clusters('uneven', 'id', 'hash', 3)$$) AS f;
 
 -- bktree's form of a search, as in docs/moving.md: a constant, parameters, a join.
 CREATE TYPE bktree_area AS (center bigint, distance bigint);

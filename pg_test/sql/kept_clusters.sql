@@ -288,6 +288,96 @@ SELECT clusters();
 DROP TRIGGER undo ON doc;
 DELETE FROM doc;
 
+-- Rows that are answered while the outer statement still changes others: what they joined is looked at again.
+CREATE FUNCTION store_one(bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO doc VALUES (100, -1) ON CONFLICT DO NOTHING;
+	RETURN $1;
+END $$;
+INSERT INTO doc VALUES (1, 0), (2, 0), (3, 0), (4, 5555555);
+UPDATE doc SET fp = CASE WHEN id = 4 THEN store_one(fp) ELSE -1 END WHERE id IN (3, 4);
+SELECT clusters();
+DELETE FROM doc;
+-- A row that a trigger in front of ours changes once more.
+INSERT INTO doc VALUES (1, 0), (2, 0), (3, 7), (4, 63);
+CREATE TRIGGER a_first AFTER UPDATE ON doc FOR EACH ROW WHEN (NEW.fp = 0) EXECUTE FUNCTION change_again();
+UPDATE doc SET fp = 0 WHERE id = 3;
+SELECT clusters();
+DROP TRIGGER a_first ON doc;
+DELETE FROM doc;
+-- A deleted row that a trigger stores again.
+CREATE FUNCTION undo() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO doc SELECT OLD.*;
+	RETURN NULL;
+END $$;
+INSERT INTO doc VALUES (1, 0), (2, 0), (3, 0), (4, 0);
+CREATE TRIGGER undo AFTER DELETE ON doc FOR EACH ROW EXECUTE FUNCTION undo();
+DELETE FROM doc WHERE id = 3;
+SELECT clusters();
+DROP TRIGGER undo ON doc;
+DELETE FROM doc;
+
+-- Rows that are answered while the outer statement still changes others: what they joined is looked at again.
+CREATE FUNCTION store_one(bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO doc VALUES (100, -1) ON CONFLICT DO NOTHING;
+	RETURN $1;
+END $$;
+INSERT INTO doc VALUES (1, 0), (2, 0), (3, 0), (4, 5555555);
+UPDATE doc SET fp = CASE WHEN id = 4 THEN store_one(fp) ELSE -1 END WHERE id IN (3, 4);
+SELECT clusters();
+DELETE FROM doc;
+-- A row that a trigger in front of ours changes once more.
+INSERT INTO doc VALUES (1, 0), (2, 0), (3, 7), (4, 63);
+CREATE TRIGGER a_first AFTER UPDATE ON doc FOR EACH ROW WHEN (NEW.fp = 0) EXECUTE FUNCTION change_again();
+UPDATE doc SET fp = 0 WHERE id = 3;
+SELECT clusters();
+DROP TRIGGER a_first ON doc;
+DELETE FROM doc;
+-- A deleted row that a trigger stores again.
+CREATE FUNCTION undo() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO doc SELECT OLD.*;
+	RETURN NULL;
+END $$;
+INSERT INTO doc VALUES (1, 0), (2, 0), (3, 0), (4, 0);
+CREATE TRIGGER undo AFTER DELETE ON doc FOR EACH ROW EXECUTE FUNCTION undo();
+DELETE FROM doc WHERE id = 3;
+SELECT clusters();
+DROP TRIGGER undo ON doc;
+DELETE FROM doc;
+
+-- Rows that are answered while the outer statement still changes others: what they joined is looked at again.
+CREATE FUNCTION store_one(bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO doc VALUES (100, -1) ON CONFLICT DO NOTHING;
+	RETURN $1;
+END $$;
+INSERT INTO doc VALUES (1, 0), (2, 0), (3, 0), (4, 5555555);
+UPDATE doc SET fp = CASE WHEN id = 4 THEN store_one(fp) ELSE -1 END WHERE id IN (3, 4);
+SELECT clusters();
+DELETE FROM doc;
+-- A row that a trigger in front of ours changes once more.
+INSERT INTO doc VALUES (1, 0), (2, 0), (3, 7), (4, 63);
+CREATE TRIGGER a_first AFTER UPDATE ON doc FOR EACH ROW WHEN (NEW.fp = 0) EXECUTE FUNCTION change_again();
+UPDATE doc SET fp = 0 WHERE id = 3;
+SELECT clusters();
+DROP TRIGGER a_first ON doc;
+DELETE FROM doc;
+-- A deleted row that a trigger stores again.
+CREATE FUNCTION undo() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO doc SELECT OLD.*;
+	RETURN NULL;
+END $$;
+INSERT INTO doc VALUES (1, 0), (2, 0), (3, 0), (4, 0);
+CREATE TRIGGER undo AFTER DELETE ON doc FOR EACH ROW EXECUTE FUNCTION undo();
+DELETE FROM doc WHERE id = 3;
+SELECT clusters();
+DROP TRIGGER undo ON doc;
+DELETE FROM doc;
+
 -- Deferred: rows that came and went, and rows that changed and changed back, do not count. A row whose trigger is still to
 -- come is no reason to leave another one out.
 DROP TRIGGER keep ON doc;

@@ -241,6 +241,60 @@ DELETE FROM d WHERE id <= 3;
 RESET ROLE;
 SET client_min_messages = warning;
 TABLE d_cluster ORDER BY key;
+-- Also where each row is answered for itself.
+CREATE TABLE d (id int PRIMARY KEY, who text, fp bigint);
+CREATE INDEX ON d USING simhash (who, fp);
+CREATE TABLE d_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+CREATE INDEX ON d_cluster (cluster_id);
+CREATE CONSTRAINT TRIGGER keep AFTER INSERT OR UPDATE OR DELETE ON d DEFERRABLE INITIALLY DEFERRED
+	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=d_cluster', 'key=id', 'fingerprint=fp', 'within=who');
+ALTER TABLE d ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON d USING (who = current_user);
+GRANT SELECT, INSERT, UPDATE, DELETE ON d, d_cluster TO regress_judged;
+SET client_min_messages = error;
+INSERT INTO d VALUES (50, 'other', 0), (51, 'other', 0);
+SET ROLE regress_judged;
+INSERT INTO d SELECT i, 'regress_judged', 0 FROM generate_series(1, 5) i;
+DELETE FROM d WHERE id <= 3;
+RESET ROLE;
+SET client_min_messages = warning;
+TABLE d_cluster ORDER BY key;
+-- Also where each row is answered for itself.
+CREATE TABLE d (id int PRIMARY KEY, who text, fp bigint);
+CREATE INDEX ON d USING simhash (who, fp);
+CREATE TABLE d_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+CREATE INDEX ON d_cluster (cluster_id);
+CREATE CONSTRAINT TRIGGER keep AFTER INSERT OR UPDATE OR DELETE ON d DEFERRABLE INITIALLY DEFERRED
+	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=d_cluster', 'key=id', 'fingerprint=fp', 'within=who');
+ALTER TABLE d ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON d USING (who = current_user);
+GRANT SELECT, INSERT, UPDATE, DELETE ON d, d_cluster TO regress_judged;
+SET client_min_messages = error;
+INSERT INTO d VALUES (50, 'other', 0), (51, 'other', 0);
+SET ROLE regress_judged;
+INSERT INTO d SELECT i, 'regress_judged', 0 FROM generate_series(1, 5) i;
+DELETE FROM d WHERE id <= 3;
+RESET ROLE;
+SET client_min_messages = warning;
+TABLE d_cluster ORDER BY key;
+-- Also where each row is answered for itself.
+CREATE TABLE d (id int PRIMARY KEY, who text, fp bigint);
+CREATE INDEX ON d USING simhash (who, fp);
+CREATE TABLE d_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+CREATE INDEX ON d_cluster (cluster_id);
+CREATE CONSTRAINT TRIGGER keep AFTER INSERT OR UPDATE OR DELETE ON d DEFERRABLE INITIALLY DEFERRED
+	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=d_cluster', 'key=id', 'fingerprint=fp', 'within=who');
+ALTER TABLE d ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON d USING (who = current_user);
+GRANT SELECT, INSERT, UPDATE, DELETE ON d, d_cluster TO regress_judged;
+SET client_min_messages = error;
+INSERT INTO d VALUES (50, 'other', 0), (51, 'other', 0);
+SET ROLE regress_judged;
+INSERT INTO d SELECT i, 'regress_judged', 0 FROM generate_series(1, 5) i;
+DELETE FROM d WHERE id <= 3;
+RESET ROLE;
+SET client_min_messages = warning;
+TABLE d_cluster ORDER BY key;
 -- A policy that hides rows of a scope.
 CREATE POLICY less ON r AS RESTRICTIVE USING (id <> 13);
 SET ROLE regress_judged;
@@ -306,6 +360,171 @@ BEGIN
 		-- A server that is built without ICU.
 		RETURN '{"(A,A)","(b,A)","(c,A)"}{"(A,A)","(c,A)"}{"(a,a)","(c,a)"}';
 	END;
+	EXECUTE 'CREATE TABLE e (id text COLLATE ci PRIMARY KEY, fp bigint)';
+	EXECUTE 'CREATE INDEX ON e USING simhash (fp)';
+	EXECUTE 'CREATE TABLE e_decision (a text COLLATE ci, b text COLLATE ci, same boolean)';
+	PERFORM simhash_keep_clusters('e', 'id', 'fp', 3, decisions => 'e_decision');
+	EXECUTE $q$INSERT INTO e VALUES ('A', 0), ('b', 0), ('c', -1)$q$;
+	EXECUTE $q$INSERT INTO e_decision VALUES ('a', 'C', true)$q$;
+	EXECUTE 'SELECT $1' || entries INTO shown USING '';
+	EXECUTE $q$INSERT INTO e_decision VALUES ('a', 'B', false)$q$;
+	EXECUTE 'SELECT $1' || entries INTO shown USING shown;
+	EXECUTE $q$UPDATE e SET id = 'a' WHERE id = 'A'$q$;
+	EXECUTE 'SELECT $1' || entries INTO shown USING shown;
+	RETURN shown;
+END $$;
+SELECT folded();
+
+-- ---- what others may name
+-- A trigger on a table of somebody else who may write clusters neither counts nor has its table dropped.
+CREATE TABLE payroll (key int);
+CREATE SCHEMA evil AUTHORIZATION regress_judged;
+SET ROLE regress_judged;
+CREATE TABLE evil.x (id int PRIMARY KEY, fp bigint);
+CREATE TRIGGER zz AFTER INSERT ON evil.x FOR EACH ROW
+	EXECUTE FUNCTION simhash_maintain_clusters('clusters=judged_test.d_cluster', 'key=id', 'fingerprint=fp', 'notes=judged_test.payroll');
+CREATE TABLE s_cluster (key int PRIMARY KEY, cluster_id int);
+RESET ROLE;
+SELECT simhash_drop_clusters('d_cluster');
+SELECT count(*) AS payroll FROM payroll;
+CREATE TABLE s (id int PRIMARY KEY, fp bigint);
+CREATE INDEX ON s USING simhash (fp);
+SELECT simhash_keep_clusters('s', 'id', 'fp', 3);
+-- Keys, and decisions about them, of types that cannot be looked up.
+CREATE TYPE pair AS (a int, b int);
+CREATE TABLE of_pairs (id pair PRIMARY KEY, fp bigint);
+SELECT simhash_keep_clusters('of_pairs', 'id', 'fp', 3);
+CREATE TABLE wide (a bigint, b bigint, same boolean);
+SELECT simhash_keep_clusters('s', 'id', 'fp', 3, clusters => 's2', decisions => 'wide');
+-- A function that is made again under its name is found by a session that has used the one before.
+CREATE FUNCTION agree(x s, y s) RETURNS boolean IMMUTABLE RETURN true;
+SELECT simhash_keep_clusters('s', 'id', 'fp', 3, clusters => 's2', checked_by => 'agree');
+INSERT INTO s VALUES (1, 0), (2, 0);
+DROP FUNCTION agree;
+CREATE FUNCTION agree(x s, y s) RETURNS boolean IMMUTABLE RETURN false;
+INSERT INTO s VALUES (3, 0), (4, 0);
+TABLE s2 ORDER BY key;
+
+-- ---- keys of a collation that finds different letters equal
+CREATE FUNCTION folded() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	shown text;
+	entries CONSTANT text := ' || array_agg((key, cluster_id) ORDER BY key)::text FROM e_cluster';
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_collation WHERE collprovider = 'i') THEN
+		RETURN '{"(A,A)","(b,A)","(c,A)"}{"(A,A)","(c,A)"}{"(a,a)","(c,a)"}';
+	END IF;
+	EXECUTE $q$CREATE COLLATION judged_test.ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)$q$;
+	EXECUTE 'CREATE TABLE e (id text COLLATE ci PRIMARY KEY, fp bigint)';
+	EXECUTE 'CREATE INDEX ON e USING simhash (fp)';
+	EXECUTE 'CREATE TABLE e_decision (a text COLLATE ci, b text COLLATE ci, same boolean)';
+	PERFORM simhash_keep_clusters('e', 'id', 'fp', 3, decisions => 'e_decision');
+	EXECUTE $q$INSERT INTO e VALUES ('A', 0), ('b', 0), ('c', -1)$q$;
+	EXECUTE $q$INSERT INTO e_decision VALUES ('a', 'C', true)$q$;
+	EXECUTE 'SELECT $1' || entries INTO shown USING '';
+	EXECUTE $q$INSERT INTO e_decision VALUES ('a', 'B', false)$q$;
+	EXECUTE 'SELECT $1' || entries INTO shown USING shown;
+	EXECUTE $q$UPDATE e SET id = 'a' WHERE id = 'A'$q$;
+	EXECUTE 'SELECT $1' || entries INTO shown USING shown;
+	RETURN shown;
+END $$;
+SELECT folded();
+
+-- ---- what others may name
+-- A trigger on a table of somebody else who may write clusters neither counts nor has its table dropped.
+CREATE TABLE payroll (key int);
+CREATE SCHEMA evil AUTHORIZATION regress_judged;
+SET ROLE regress_judged;
+CREATE TABLE evil.x (id int PRIMARY KEY, fp bigint);
+CREATE TRIGGER zz AFTER INSERT ON evil.x FOR EACH ROW
+	EXECUTE FUNCTION simhash_maintain_clusters('clusters=judged_test.d_cluster', 'key=id', 'fingerprint=fp', 'notes=judged_test.payroll');
+CREATE TABLE s_cluster (key int PRIMARY KEY, cluster_id int);
+RESET ROLE;
+SELECT simhash_drop_clusters('d_cluster');
+SELECT count(*) AS payroll FROM payroll;
+CREATE TABLE s (id int PRIMARY KEY, fp bigint);
+CREATE INDEX ON s USING simhash (fp);
+SELECT simhash_keep_clusters('s', 'id', 'fp', 3);
+-- Keys, and decisions about them, of types that cannot be looked up.
+CREATE TYPE pair AS (a int, b int);
+CREATE TABLE of_pairs (id pair PRIMARY KEY, fp bigint);
+SELECT simhash_keep_clusters('of_pairs', 'id', 'fp', 3);
+CREATE TABLE wide (a bigint, b bigint, same boolean);
+SELECT simhash_keep_clusters('s', 'id', 'fp', 3, clusters => 's2', decisions => 'wide');
+-- A function that is made again under its name is found by a session that has used the one before.
+CREATE FUNCTION agree(x s, y s) RETURNS boolean IMMUTABLE RETURN true;
+SELECT simhash_keep_clusters('s', 'id', 'fp', 3, clusters => 's2', checked_by => 'agree');
+INSERT INTO s VALUES (1, 0), (2, 0);
+DROP FUNCTION agree;
+CREATE FUNCTION agree(x s, y s) RETURNS boolean IMMUTABLE RETURN false;
+INSERT INTO s VALUES (3, 0), (4, 0);
+TABLE s2 ORDER BY key;
+
+-- ---- keys of a collation that finds different letters equal
+CREATE FUNCTION folded() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	shown text;
+	entries CONSTANT text := ' || array_agg((key, cluster_id) ORDER BY key)::text FROM e_cluster';
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_collation WHERE collprovider = 'i') THEN
+		RETURN '{"(A,A)","(b,A)","(c,A)"}{"(A,A)","(c,A)"}{"(a,a)","(c,a)"}';
+	END IF;
+	EXECUTE $q$CREATE COLLATION judged_test.ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)$q$;
+	EXECUTE 'CREATE TABLE e (id text COLLATE ci PRIMARY KEY, fp bigint)';
+	EXECUTE 'CREATE INDEX ON e USING simhash (fp)';
+	EXECUTE 'CREATE TABLE e_decision (a text COLLATE ci, b text COLLATE ci, same boolean)';
+	PERFORM simhash_keep_clusters('e', 'id', 'fp', 3, decisions => 'e_decision');
+	EXECUTE $q$INSERT INTO e VALUES ('A', 0), ('b', 0), ('c', -1)$q$;
+	EXECUTE $q$INSERT INTO e_decision VALUES ('a', 'C', true)$q$;
+	EXECUTE 'SELECT $1' || entries INTO shown USING '';
+	EXECUTE $q$INSERT INTO e_decision VALUES ('a', 'B', false)$q$;
+	EXECUTE 'SELECT $1' || entries INTO shown USING shown;
+	EXECUTE $q$UPDATE e SET id = 'a' WHERE id = 'A'$q$;
+	EXECUTE 'SELECT $1' || entries INTO shown USING shown;
+	RETURN shown;
+END $$;
+SELECT folded();
+
+-- ---- what others may name
+-- A trigger on a table of somebody else who may write clusters neither counts nor has its table dropped.
+CREATE TABLE payroll (key int);
+CREATE SCHEMA evil AUTHORIZATION regress_judged;
+SET ROLE regress_judged;
+CREATE TABLE evil.x (id int PRIMARY KEY, fp bigint);
+CREATE TRIGGER zz AFTER INSERT ON evil.x FOR EACH ROW
+	EXECUTE FUNCTION simhash_maintain_clusters('clusters=judged_test.d_cluster', 'key=id', 'fingerprint=fp', 'notes=judged_test.payroll');
+CREATE TABLE s_cluster (key int PRIMARY KEY, cluster_id int);
+RESET ROLE;
+SELECT simhash_drop_clusters('d_cluster');
+SELECT count(*) AS payroll FROM payroll;
+CREATE TABLE s (id int PRIMARY KEY, fp bigint);
+CREATE INDEX ON s USING simhash (fp);
+SELECT simhash_keep_clusters('s', 'id', 'fp', 3);
+-- Keys, and decisions about them, of types that cannot be looked up.
+CREATE TYPE pair AS (a int, b int);
+CREATE TABLE of_pairs (id pair PRIMARY KEY, fp bigint);
+SELECT simhash_keep_clusters('of_pairs', 'id', 'fp', 3);
+CREATE TABLE wide (a bigint, b bigint, same boolean);
+SELECT simhash_keep_clusters('s', 'id', 'fp', 3, clusters => 's2', decisions => 'wide');
+-- A function that is made again under its name is found by a session that has used the one before.
+CREATE FUNCTION agree(x s, y s) RETURNS boolean IMMUTABLE RETURN true;
+SELECT simhash_keep_clusters('s', 'id', 'fp', 3, clusters => 's2', checked_by => 'agree');
+INSERT INTO s VALUES (1, 0), (2, 0);
+DROP FUNCTION agree;
+CREATE FUNCTION agree(x s, y s) RETURNS boolean IMMUTABLE RETURN false;
+INSERT INTO s VALUES (3, 0), (4, 0);
+TABLE s2 ORDER BY key;
+
+-- ---- keys of a collation that finds different letters equal
+CREATE FUNCTION folded() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	shown text;
+	entries CONSTANT text := ' || array_agg((key, cluster_id) ORDER BY key)::text FROM e_cluster';
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_collation WHERE collprovider = 'i') THEN
+		RETURN '{"(A,A)","(b,A)","(c,A)"}{"(A,A)","(c,A)"}{"(a,a)","(c,a)"}';
+	END IF;
+	EXECUTE $q$CREATE COLLATION judged_test.ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)$q$;
 	EXECUTE 'CREATE TABLE e (id text COLLATE ci PRIMARY KEY, fp bigint)';
 	EXECUTE 'CREATE INDEX ON e USING simhash (fp)';
 	EXECUTE 'CREATE TABLE e_decision (a text COLLATE ci, b text COLLATE ci, same boolean)';

@@ -30,13 +30,13 @@ INSERT INTO argument VALUES
 	('a', 'anyarray', 'ARRAY[id, id + 1]'), ('b', 'anyarray', 'ARRAY[id + 2, id + 1]'),
 	('parts', 'bigint[]', 'fingerprint_parts_from_hex(big_hex)'), ('keys', 'bigint[]', 'ARRAY[id, id + 1, id + 2]'), ('fingerprints', 'bigint[]', 'ARRAY[other, other # 3, fp]'),
 	('a', 'bit', 'other::bit(128)'), ('b', 'bit', 'fp::bit(128)'), ('hash', 'bit', '(other::bit(64) || fp::bit(64) || other::bit(64) || fp::bit(64))'),
-	('hash', 'bytea', 'int8send(other)'), ('hash', 'numeric', 'id * 1000003'), ('hash', 'text', 'big_hex'),
+	('hash', 'bytea', 'decode(big_hex, ''hex'')'), ('pad', 'boolean', 'id % 2 = 0'), ('hash', 'numeric', 'id * 1000003'), ('hash', 'text', 'big_hex'),
 	('bits', 'int', NULL), ('ngram', 'int', '4'), ('context', 'int', '2'), ('functions', 'int', '20'), ('flips', 'int', '2'), ('radius', 'int', '3'), ('distance', 'int', '(id % 64)::int'),
 	('ball', 'hamming_ball', 'hamming_ball(other, 30)'), (NULL, 'hamming_ball', 'hamming_ball(other, (id % 60)::int)'), (NULL, 'cstring', 'format(''(%s,%s)'', other, id % 60)::cstring');
 -- Where a name and a type do not say it: the argument's place among the function's, from 1.
 CREATE TABLE special (function text, place int, expression text);
 INSERT INTO special VALUES
-	('fingerprint_from_hex(text)', 1, 'left(hex, 16)'), ('fingerprint_from_bits(bit)', 1, 'other::bit(64)'),
+	('fingerprint_from_hex(text,boolean)', 1, 'left(hex, 16)'), ('fingerprint_from_bits(bit,boolean)', 1, 'other::bit(64)'), ('fingerprint_from_bytes(bytea,boolean)', 1, 'int8send(other)'),
 	('simhash_explain(record,record,jsonb,text)', 1, 'ROW(subject, body)'), ('simhash_explain(record,record,jsonb,text)', 2, 'ROW(body, subject)'),
 	('simhash_explain(record,record,jsonb,text)', 3, '''{"f1": 1, "f2": 2}'''),
 	('simhash64_named(record,text)', 2, '''parallel_row'''), ('simhash_meet(bigint,bigint,integer)', 2, 'fp # 5');

@@ -2,6 +2,7 @@
 //! keys. Clusters, and pairs that are checked, begin here. Where pairs are needed, rows of equal
 //! fingerprints form a class, and the pairs are those of classes; of two relations each row is one.
 
+use crate::pairs::hashes_in_parts::{find_pairs_of_hashes, memory_of_rows};
 use crate::pairs::scope_columns::ScopeColumns;
 use crate::pairs::search::{PairSearch, Pairs, Tags};
 use crate::pairs::source::SourceTable;
@@ -143,7 +144,7 @@ pub fn classes(class_of_row: Vec<u32>) -> Classes {
 /// The rows that have pairs: those of each relation in the order of their keys.
 pub struct PairedRows {
     sides: Vec<PairedSide>,
-    /// Those of the rows of one relation; none of two.
+    /// Those of the rows of one relation, or the numbers of their hashes; none of two.
     pub fingerprints: Vec<u64>,
     /// Rows of equal fingerprints; where only components are needed, and of two relations, each row
     /// alone.
@@ -194,11 +195,14 @@ impl PairedRows {
             activity,
         };
         let memory_of_keys: usize = memory_of_keys.iter().sum();
-        let mut rows = Gathered::<_, N>::new(memory - memory_of_keys);
+        let memory = memory_of_rows(sources, memory - memory_of_keys);
+        let mut rows = Gathered::<_, N>::new(memory);
         let mut fingerprints = Vec::new();
         let mut firsts = [0; N];
         within.read(sources, &mut search, &mut rows, |search, group| {
-            group.find_pairs(search, radius);
+            if !find_pairs_of_hashes(sources, group, search, radius) {
+                group.find_pairs(search, radius);
+            }
             let sides = &mut search.pairs.sides;
             if let ([source], [rows]) = (&sources[..], &sides[..]) {
                 read_fingerprints(source, rows, group, &mut fingerprints);

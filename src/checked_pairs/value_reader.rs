@@ -30,7 +30,8 @@ impl<'m> ValueReader<'m> {
     /// `values` are SQL expressions over the rows of each relation.
     pub fn new(sources: &'m [SourceTable], values: &[String], members: &'m PairedRows) -> Self {
         let query = |(side, (source, value)): (usize, (&SourceTable, &String))| {
-            let (expression, key, fp) = (source.key_expression(), &source.key, &source.fp);
+            let (expression, key) = (source.key_expression(), &source.key);
+            let fp = source.fingerprint_expression();
             let table = &source.table_name;
             let equality = members.side(side).order.equality();
             let equality = equality.unwrap_or_else(|| no_arrays(source.key_type));
@@ -38,7 +39,7 @@ impl<'m> ValueReader<'m> {
             // Rows without a fingerprint may share a key.
             format!(
                 "SELECT {expression}, {value} FROM {table} \
-                 WHERE {has_listed_key} AND {fp}::pg_catalog.int8 IS NOT NULL"
+                 WHERE {has_listed_key} AND {fp} IS NOT NULL"
             )
         };
         ValueReader {

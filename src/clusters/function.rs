@@ -12,7 +12,7 @@ use crate::checked_pairs::paired_rows::{
 use crate::checked_pairs::passing::PassingPairs;
 use crate::checked_pairs::value_reader::ValueReader;
 use crate::pairs::scope_columns::ScopeColumns;
-use crate::pairs::source::{SourceTable, first_argument_after, radius};
+use crate::pairs::source::{SourceTable, first_argument_after, radius_of};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use simhash_hamming::components::edges::Edge;
@@ -91,7 +91,7 @@ fn clusters(
     }
     // Position of the radius, which method, text, min_jaccard, within and checked_by follow.
     let radius_at = first_argument_after::<1>(keyed);
-    let radius = radius(args.get::<i32>(radius_at), name);
+    let radius = radius_of(args.get::<i32>(radius_at), name, &sources);
     let within = ScopeColumns::from_arguments(args, radius_at + 4, name, &sources);
     let within = match keys {
         Some(keys) => within.with_parameter(keys),
@@ -119,7 +119,7 @@ fn clusters(
             collected(representatives.into_iter().map(|row| (row, None)))
         }
     };
-    return_clusters(rows, &members, &assigned);
+    return_clusters(rows, &sources[0], &members, &assigned);
     args.null()
 }
 
@@ -216,7 +216,12 @@ fn with_similarities(
 }
 
 /// Returns the clusters of two or more rows by their smallest keys, and the rows of each by key.
-fn return_clusters(mut out: RowsOut, members: &PairedRows, assigned: &[Assignment]) {
+fn return_clusters(
+    mut out: RowsOut,
+    source: &SourceTable,
+    members: &PairedRows,
+    assigned: &[Assignment],
+) {
     let mut sizes = filled(assigned.len(), 0i64);
     let mut first = filled(assigned.len(), u32::MAX);
     for (row, (representative, _)) in (0u32..).zip(assigned) {
@@ -237,13 +242,13 @@ fn return_clusters(mut out: RowsOut, members: &PairedRows, assigned: &[Assignmen
         check_for_interrupts();
         let (representative, jaccard) = assigned[row as usize];
         let (row, representative) = (row as usize, representative as usize);
-        let differing = members.fingerprints[row] ^ members.fingerprints[representative];
+        let [a, b] = [row, representative].map(|row| members.fingerprints[row]);
         out.push([
             Some(ResultValue::Value(members.key(first[representative]))),
             Some(ResultValue::Value(members.key(row as u32))),
             Some(ResultValue::from(sizes[representative])),
             Some(ResultValue::Value(members.key(representative as u32))),
-            Some(ResultValue::from(differing.count_ones() as i32)),
+            Some(ResultValue::from(source.distance(a, b) as i32)),
             jaccard.map(ResultValue::from),
         ]);
     }

@@ -4,7 +4,7 @@ use pgrx::PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED;
 use pgrx::pg_sys;
 
 use crate::errors::or_raise;
-use simhash_fingerprint::hashes::read;
+use simhash_fingerprint::hashes::read::{self, Length};
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::call_site;
@@ -17,23 +17,49 @@ fn width(args: &Args) -> Option<usize> {
     Some(or_raise(read::width(args.get::<i32>(1)?)))
 }
 
-/// Returns the elements of a bigint[]; None when one is NULL.
-fn bigints(args: &Args, i: usize) -> Option<Vec<i64>> {
-    let value = args.varlena(i, pg_sys::INT8ARRAYOID)?;
+/// Whether a hash may be shorter, by the argument `pad`.
+fn length(args: &Args, i: usize) -> Option<Length> {
+    Some(match args.get::<bool>(i)? {
+        true => Length::Padded,
+        false => Length::Exact,
+    })
+}
+
+/// Returns the parts of a hash, an array of bigint.
+pub fn parts_of_hash(value: Value<'_>) -> Vec<i64> {
     let array = value.array();
     or_raise(read::check_parts(&array.dims));
-    array
-        .items
-        .iter()
+    let parts = array.items.iter();
+    let parts: Option<_> = parts
         .map(|item| item.as_ref().map(Value::integer))
-        .collect()
+        .collect();
+    parts.unwrap_or_else(|| {
+        Error::new(
+            ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            "parts of a hash must not be null",
+        )
+        .raise()
+    })
+}
+
+/// Returns the parts of a hash; None when the array is NULL.
+fn parts(args: &Args, i: usize) -> Option<Vec<i64>> {
+    args.varlena(i, pg_sys::INT8ARRAYOID).map(parts_of_hash)
+}
+
+/// Returns the distance of two hashes in parts; None when one is NULL.
+fn distance(args: &Args) -> Option<i32> {
+    let (a, b) = (parts(args, 0)?, parts(args, 1)?);
+    Some(or_raise(read::hamming_parts(&a, &b)) as i32)
 }
 
 pg_function! {
-    /// `fingerprint_from_hex(hash text) -> bigint`, strict
+    /// `fingerprint_from_hex(hash text, pad boolean) -> bigint`, strict
     fn simhash_from_hex, pg_finfo_simhash_from_hex (args) {
-        let hash = args.varlena(0, pg_sys::TEXTOID);
-        args.result(hash.map(|text| or_raise(read::hex(&to_utf8(text.bytes())))))
+        let (Some(text), Some(length)) = (args.varlena(0, pg_sys::TEXTOID), length(args, 1)) else {
+            return args.null();
+        };
+        args.result(Some(or_raise(read::hex(&to_utf8(text.bytes()), length))))
     }
 }
 
@@ -50,57 +76,81 @@ pg_function! {
 }
 
 pg_function! {
-    /// `fingerprint_from_bits(hash bit) -> bigint`, strict
+    /// `fingerprint_from_bits(hash bit, pad boolean) -> bigint`, strict
     fn simhash_from_bits, pg_finfo_simhash_from_bits (args) {
-        let hash = args.varlena(0, pg_sys::BITOID);
-        args.result(hash.map(|string| or_raise(read::bits(string.bits()))))
+        let (Some(string), Some(length)) = (args.varlena(0, pg_sys::BITOID), length(args, 1)) else {
+            return args.null();
+        };
+        args.result(Some(or_raise(read::bits(string.bits(), length))))
     }
 }
 
 pg_function! {
-    /// `fingerprint_from_bytes(hash bytea) -> bigint`, strict
+    /// `fingerprint_from_bytes(hash bytea, pad boolean) -> bigint`, strict
     fn simhash_from_bytes, pg_finfo_simhash_from_bytes (args) {
-        let hash = args.varlena(0, pg_sys::BYTEAOID);
-        args.result(hash.map(|bytes| or_raise(read::bytes(bytes.bytes()))))
+        let (Some(bytes), Some(length)) = (args.varlena(0, pg_sys::BYTEAOID), length(args, 1)) else {
+            return args.null();
+        };
+        args.result(Some(or_raise(read::bytes(bytes.bytes(), length))))
     }
 }
 
 pg_function! {
-    /// `fingerprint_parts_from_hex(hash text, bits int) -> bigint[]`, strict
+    /// `fingerprint_parts_from_hex(hash text, bits int, pad boolean) -> bigint[]`, strict
     fn simhash_parts_from_hex, pg_finfo_simhash_parts_from_hex (args) {
-        let (Some(text), Some(bits)) = (args.varlena(0, pg_sys::TEXTOID), width(args)) else {
+        let (Some(text), Some(bits), Some(length)) =
+            (args.varlena(0, pg_sys::TEXTOID), width(args), length(args, 2))
+        else {
             return args.null();
         };
-        args.result(Some(or_raise(read::hex_parts(&to_utf8(text.bytes()), bits))))
+        args.result(Some(or_raise(read::hex_parts(&to_utf8(text.bytes()), bits, length))))
     }
 }
 
 pg_function! {
-    /// `fingerprint_parts_from_bits(hash bit, bits int) -> bigint[]`, strict
+    /// `fingerprint_parts_from_bits(hash bit, bits int, pad boolean) -> bigint[]`, strict
     fn simhash_parts_from_bits, pg_finfo_simhash_parts_from_bits (args) {
-        let (Some(string), Some(bits)) = (args.varlena(0, pg_sys::BITOID), width(args)) else {
+        let (Some(string), Some(bits), Some(length)) =
+            (args.varlena(0, pg_sys::BITOID), width(args), length(args, 2))
+        else {
             return args.null();
         };
-        args.result(Some(or_raise(read::bit_parts(string.bits(), bits))))
+        args.result(Some(or_raise(read::bit_parts(string.bits(), bits, length))))
+    }
+}
+
+pg_function! {
+    /// `fingerprint_parts_from_bytes(hash bytea, bits int, pad boolean) -> bigint[]`, strict
+    fn simhash_parts_from_bytes, pg_finfo_simhash_parts_from_bytes (args) {
+        let (Some(bytes), Some(bits), Some(length)) =
+            (args.varlena(0, pg_sys::BYTEAOID), width(args), length(args, 2))
+        else {
+            return args.null();
+        };
+        args.result(Some(or_raise(read::byte_parts(bytes.bytes(), bits, length))))
     }
 }
 
 pg_function! {
     /// `fingerprint_parts_to_hex(parts bigint[]) -> text`, strict
     fn simhash_parts_to_hex, pg_finfo_simhash_parts_to_hex (args) {
-        let Some(parts) = bigints(args, 0) else {
-            Error::new(ERRCODE_NULL_VALUE_NOT_ALLOWED, "parts of a hash must not be null").raise()
-        };
-        args.result(Some(read::to_hex(&parts)))
+        args.result(parts(args, 0).map(|parts| read::to_hex(&parts)))
     }
 }
 
 pg_function! {
-    /// `hamming256(a bigint[], b bigint[]) -> int`, strict; NULL when a part is
-    fn simhash_hamming256, pg_finfo_simhash_hamming256 (args) {
-        let (Some(a), Some(b)) = (bigints(args, 0), bigints(args, 1)) else {
+    /// `hamming_parts(a bigint[], b bigint[]) -> int`, strict
+    fn simhash_hamming_parts, pg_finfo_simhash_hamming_parts (args) {
+        args.result(distance(args))
+    }
+}
+
+pg_function! {
+    /// `hamming_parts_within(a bigint[], b bigint[], radius int) -> boolean`, strict
+    fn simhash_hamming_parts_within, pg_finfo_simhash_hamming_parts_within (args) {
+        let (Some(distance), Some(radius)) = (distance(args), args.get::<i32>(2)) else {
             return args.null();
         };
-        args.result(Some(or_raise(read::hamming256(&a, &b)) as i32))
+        args.result(Some(distance <= radius))
     }
 }

@@ -4,3 +4,5 @@
 //! `functions` is what SQL sees of `simhash_fingerprint::hashes`, which reads and refuses them.
 //! Nothing here makes a hash of data.
 mod functions;
+
+pub use functions::parts_of_hash;

@@ -1,11 +1,12 @@
 //! simhash_pairs and simhash_pairs_between: every pair of rows within a radius that passes a check,
 //! without an index. The server calls them from SQL. Each pair comes once; within one relation the smaller key is `a`.
 
+use super::hashes_in_parts::{find_pairs_of_hashes, memory_of_rows};
 use super::parallel_scan::find_pairs_of_tables;
 use super::parallel_search::find_pairs;
 use super::scope_columns::ScopeColumns;
 use super::search::{PairSearch, Pairs, Tags};
-use super::source::{SourceTable, first_argument_after, radius};
+use super::source::{SourceTable, first_argument_after, radius_of};
 use super::value_store::{ValueBuffer, ValueStore};
 use crate::checked_pairs::check::{Check, CheckArguments};
 use crate::checked_pairs::paired_rows::{PairedRows, for_each_edge, no_edges};
@@ -89,7 +90,7 @@ fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum 
     let rows = RowsOut::begin(args);
     let sources: [SourceTable; N] = SourceTable::from_arguments(args, name, keyed);
     let radius_at = first_argument_after::<N>(keyed);
-    let radius = radius(args.get::<i32>(radius_at), name);
+    let radius = radius_of(args.get::<i32>(radius_at), name, &sources);
     let within = ScopeColumns::from_arguments(args, radius_at + 1, name, &sources);
     let checked = CheckArguments {
         function: name,
@@ -142,7 +143,7 @@ fn return_all<const N: usize>(
         },
         activity,
     };
-    let mut gathered = Gathered::new(memory - memory_of_keys);
+    let mut gathered = Gathered::new(memory_of_rows(sources, memory - memory_of_keys));
     let is_done =
         within.is_empty() && find_pairs_of_tables(sources, &mut gathered, &mut search, radius);
     if is_done {
@@ -150,7 +151,9 @@ fn return_all<const N: usize>(
     }
     within.read(sources, &mut search, &mut gathered, |search, group| {
         search.pairs.keys.iter_mut().for_each(ValueStore::finish);
-        find_pairs(group, search, radius);
+        if !find_pairs_of_hashes(sources, group, search, radius) {
+            find_pairs(group, search, radius);
+        }
         search.pairs.keys.iter_mut().for_each(ValueStore::clear);
     });
 }

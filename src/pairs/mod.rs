@@ -3,11 +3,13 @@
 //! The search itself is `simhash_hamming::pairs`. Here `source` is a table, `scope_columns` reads
 //! the rows of one or two, `value_store` keeps their keys, `scannable_source` reads tables without a
 //! query; `search` gives the pure search the server's files and interrupts, `parallel_search` a
-//! second process, with which `parallel_scan` exchanges rows. `function` is the SQL function.
+//! second process, with which `parallel_scan` exchanges rows; `hashes_in_parts` is for hashes of more
+//! than 64 bits. `function` is the SQL function.
 //! `group_pairs` is the SQL function for rows that are given as arrays. What must not live here:
 //! what becomes of a pair.
 mod function;
 pub(crate) mod group_pairs;
+pub(crate) mod hashes_in_parts;
 mod parallel_scan;
 mod parallel_search;
 mod scannable_source;

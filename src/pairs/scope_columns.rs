@@ -81,7 +81,8 @@ impl<'a> ScopeColumns<'a> {
     /// group.
     fn query(&self, sources: &[SourceTable]) -> String {
         let sides = sources.iter().enumerate().map(|(side, source)| {
-            let (key, fp, table) = (source.key_expression(), &source.fp, &source.table_name);
+            let (key, fp) = (source.key_expression(), source.fingerprint_expression());
+            let table = &source.table_name;
             let keys = if side == 0 {
                 [&key, "NULL"]
             } else {
@@ -93,8 +94,8 @@ impl<'a> ScopeColumns<'a> {
             let condition = |column| format!(" AND {column} IS DISTINCT FROM NULL");
             let conditions: String = self.columns.iter().map(condition).collect();
             format!(
-                "SELECT {keys}, {fp}::pg_catalog.int8, {side}::pg_catalog.int8, {columns} \
-                 FROM {table} WHERE {fp}::pg_catalog.int8 IS NOT NULL{conditions}"
+                "SELECT {keys}, {fp}, {side}::pg_catalog.int8, {columns} \
+                 FROM {table} WHERE {fp} IS NOT NULL{conditions}"
             )
         });
         let rows = sides.collect::<Vec<_>>().join(" UNION ALL ");
@@ -125,7 +126,7 @@ impl<'a> ScopeColumns<'a> {
                        [key, fp]: [Option<Value<'_>>; 2]| {
             let key = key.unwrap_or_else(|| sources[side].null_key());
             let row = Row {
-                fingerprint: integer(fp) as u64,
+                fingerprint: sources[side].fingerprint(fp),
                 tag: search.pairs.tag(side, key),
             };
             or_out_of_memory(rows.add(side, row, search));

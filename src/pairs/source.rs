@@ -1,17 +1,23 @@
 //! A table that a function searches for near-duplicates. simhash_pairs, simhash_clusters, the
 //! radius report and the refresh of clusters open it here. Its columns are checked, and it is
-//! locked against DDL.
+//! locked against DDL. Fingerprints are numbers of 64 bits, or longer hashes in parts.
 
+use crate::errors::or_raise;
+use crate::hashes::parts_of_hash;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_CARDINALITY_VIOLATION, ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE,
     ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
+use simhash_fingerprint::hashes::read::{FINGERPRINT_BITS, MOST_BITS};
+use simhash_hamming::parts::{self, Hashes};
 use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::key_type::{KeyType, no_order};
+use simhash_pg::sql::value::Value;
+use std::cell::RefCell;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
@@ -50,6 +56,14 @@ pub fn radius(given: Option<i32>, function: &str) -> u32 {
     bits(given, function, "radius")
 }
 
+/// Returns the argument `radius` of a function that compares rows of these tables.
+pub fn radius_of(given: Option<i32>, function: &str, sources: &[SourceTable]) -> u32 {
+    let given = required(given, function, "radius");
+    let is_long = sources.iter().any(|source| source.hashes.is_some());
+    let most = if is_long { MOST_BITS } else { FINGERPRINT_BITS };
+    in_range("radius", given, 0..=most as i32) as u32
+}
+
 /// A table, view or foreign table with a key and a fingerprint, locked against DDL.
 pub struct SourceTable {
     pub table: OpenTable,
@@ -63,6 +77,9 @@ pub struct SourceTable {
     pub key_type: pg_sys::Oid,
     /// The key and the fingerprint.
     pub columns: [Column; 2],
+    /// The hashes that were read, if the column has hashes in parts. A row's fingerprint is then
+    /// the number of its hash.
+    pub hashes: Option<RefCell<Hashes>>,
 }
 
 /// Returns where the arguments that follow those of N relations begin, see
@@ -77,7 +94,7 @@ impl SourceTable {
     /// relation before them, in whose type keys are returned; otherwise they are returned as
     /// bigint.
     pub fn from_arguments<const N: usize>(args: &Args, function: &str, keyed: bool) -> [Self; N] {
-        std::array::from_fn(|side| {
+        let sources: [Self; N] = std::array::from_fn(|side| {
             let first = 3 * side + if keyed { N } else { 0 };
             let key_type = match keyed {
                 true => args.type_of(side),
@@ -85,7 +102,19 @@ impl SourceTable {
             };
             let ending = if N == 1 { "" } else { ["_a", "_b"][side] };
             Self::from_argument(args, first, key_type, function, ending)
-        })
+        });
+        let types = sources
+            .each_ref()
+            .map(|source| source.columns[1].base_type());
+        if types[0] != types[N - 1] {
+            let [a, b] = [types[0], types[N - 1]].map(table::type_name);
+            Error::new(
+                ERRCODE_DATATYPE_MISMATCH,
+                format!("fingerprints of type {a} cannot be compared with those of type {b}"),
+            )
+            .raise();
+        }
+        sources
     }
 
     fn from_argument(
@@ -105,14 +134,16 @@ impl SourceTable {
     }
 
     /// Opens a relation with these columns; raises an ERROR unless it has them, and the fingerprint
-    /// is a bigint. Keys are returned in type `key_type`.
+    /// is a bigint or a bigint[]. Keys are returned in type `key_type`.
     pub fn open(oid: pg_sys::Oid, key: &str, fp: &str, key_type: pg_sys::Oid) -> Self {
         let (table, table_name) = open_relation(oid);
         let columns = [
             column(&table, key, "the key"),
             check_fingerprint(&table, fp),
         ];
+        let is_long = columns[1].base_type() == pg_sys::INT8ARRAYOID;
         SourceTable {
+            hashes: is_long.then(RefCell::default),
             table,
             // A column may have the name of the table; the star always means the row.
             row: format!("{table_name}.*::{table_name}"),
@@ -182,14 +213,49 @@ impl SourceTable {
         );
     }
 
+    /// Returns the fingerprint column as SQL text. A domain is cast to its base type, so that the
+    /// values are those of that type.
+    pub fn fingerprint_expression(&self) -> String {
+        let brackets = if self.hashes.is_some() { "[]" } else { "" };
+        format!("{}::pg_catalog.int8{brackets}", self.fp)
+    }
+
+    /// Returns the fingerprint that this value of the column is, or the number of its hash.
+    pub fn fingerprint(&self, value: Option<Value<'_>>) -> u64 {
+        match (&self.hashes, value) {
+            (Some(hashes), Some(value)) => {
+                let parts = parts_of_hash(value);
+                let parts = parts.into_iter().map(|part| part as u64);
+                or_raise(hashes.borrow_mut().add(parts))
+            }
+            (_, value) => value.map_or(0, |value| value.integer()) as u64,
+        }
+    }
+
+    /// Returns the number of bits in which two fingerprints differ.
+    pub fn distance(&self, a: u64, b: u64) -> u32 {
+        match &self.hashes {
+            Some(hashes) => {
+                let hashes = hashes.borrow();
+                parts::distance(hashes.get(a), hashes.get(b))
+            }
+            None => (a ^ b).count_ones(),
+        }
+    }
+
+    /// Returns the table; raises an ERROR if the fingerprints, in this column, are hashes in parts.
+    pub fn of_fingerprints(self, column: &str) -> Self {
+        match self.hashes {
+            Some(_) => no_fingerprint(column, &self.columns[1]),
+            None => self,
+        }
+    }
+
     /// Returns the query of the key and the fingerprint of each row that has one.
     pub fn query(&self) -> String {
-        let (key, fp, table) = (self.key_expression(), &self.fp, &self.table_name);
-        // A domain over bigint is cast to it, so that the values are those of bigint.
-        format!(
-            "SELECT {key}, {fp}::pg_catalog.int8 FROM {table} \
-             WHERE {fp}::pg_catalog.int8 IS NOT NULL"
-        )
+        let (key, fp) = (self.key_expression(), self.fingerprint_expression());
+        let table = &self.table_name;
+        format!("SELECT {key}, {fp} FROM {table} WHERE {fp} IS NOT NULL")
     }
 
     /// Raises an ERROR unless rows can be divided by the column of that name. If `is_only`, all
@@ -288,25 +354,30 @@ fn is_text(column: &Column) -> bool {
     table::casts_implicitly(column.storage.type_id, pg_sys::TEXTOID)
 }
 
-/// Returns the column of that name, which must be of type bigint.
+/// Returns the column of that name, which must be of type bigint or bigint[].
 fn check_fingerprint(table: &OpenTable, name: &str) -> Column {
     let found = column(table, name, "the fingerprint");
-    if found.base_type() != pg_sys::INT8OID {
-        let type_name = table::type_name(found.storage.type_id);
-        let hint = match table::casts_implicitly(found.base_type(), pg_sys::TEXTOID) {
-            true => {
-                "Store simhash64(...) of the text in a column of type bigint, and name that column."
-            }
-            false => "Name a column of type bigint that holds the fingerprints.",
-        };
-        Error::new(
-            ERRCODE_DATATYPE_MISMATCH,
-            format!("column \"{name}\" is of type {type_name}, not bigint"),
-        )
-        .hint(hint)
-        .raise();
+    match found.base_type() {
+        pg_sys::INT8OID | pg_sys::INT8ARRAYOID => found,
+        _ => no_fingerprint(name, &found),
     }
-    found
+}
+
+/// Raises the ERROR that this column holds no fingerprints.
+fn no_fingerprint(name: &str, column: &Column) -> ! {
+    let type_name = table::type_name(column.storage.type_id);
+    let hint = match table::casts_implicitly(column.base_type(), pg_sys::TEXTOID) {
+        true => {
+            "Store simhash64(...) of the text in a column of type bigint, and name that column."
+        }
+        false => "Name a column of type bigint that holds the fingerprints.",
+    };
+    Error::new(
+        ERRCODE_DATATYPE_MISMATCH,
+        format!("column \"{name}\" is of type {type_name}, not bigint"),
+    )
+    .hint(hint)
+    .raise()
 }
 
 /// Raises an ERROR unless values of the type can be compared. The values of this column are of this

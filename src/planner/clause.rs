@@ -5,6 +5,7 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
+use super::parts;
 use super::planner_distances::PlannerDistances;
 use super::sql_objects::{BallConstructor, distance_operator_of_within, is_hamming, within_beside};
 use simhash_pg::catalog::lookup;
@@ -52,7 +53,8 @@ pub enum Translation<'p> {
     Implied(NodeRef<'p>),
 }
 
-/// Returns `hamming_within(...)` for a clause that an index among `targets` can serve.
+/// Returns `hamming_within(...)` for a clause that an index among `targets` can serve; for
+/// `hamming_parts_within` one for each index on a part.
 pub fn translate<'p>(
     planner: Planner<'p>,
     targets: &Targets<'p>,
@@ -61,7 +63,10 @@ pub fn translate<'p>(
     let comparison = comparisons(clause)
         .into_iter()
         .flatten()
-        .find(|found| found.can_use(planner, targets))?;
+        .find(|found| found.can_use(planner, targets));
+    let Some(comparison) = comparison else {
+        return parts::implied(planner, targets, clause).map(Translation::Implied);
+    };
     let keep = comparison.bound == Bound::Exactly
         || targets.planner_distances.contains(comparison.distance);
     if keep && comparison.contains_subplan() {
@@ -162,9 +167,7 @@ impl<'p> DistanceComparison<'p> {
         let Some(ball) = BallConstructor::beside(self.hamming) else {
             return false;
         };
-        let fixed = |node: NodeRef<'p>| {
-            !node.is_volatile() && !planner.mentions_relation(node, targets.relid)
-        };
+        let fixed = |node: NodeRef<'p>| targets.is_fixed(planner, node);
         let serves = |indexed: NodeRef<'p>, centre: NodeRef<'p>| {
             targets.serves(indexed, ball) && fixed(centre)
         };
@@ -199,6 +202,11 @@ impl<'p> Targets<'p> {
                     node.equals(expression) || bare.equals(expression.strip_relabel())
                 }
             })
+    }
+
+    /// Returns whether the value is the same for all rows of the relation.
+    pub fn is_fixed(&self, planner: Planner<'p>, node: NodeRef<'p>) -> bool {
+        !node.is_volatile() && !planner.mentions_relation(node, self.relid)
     }
 
     fn serves(&self, node: NodeRef<'p>, ball: BallConstructor) -> bool {

@@ -10,6 +10,9 @@
 //! 2. [`support`]: asked by the planner for an index condition, the support function of
 //!    `hamming_within` answers `fp <@ hamming_ball(q, k)`.
 //!
+//! `hamming_parts_within`, of hashes of more than 64 bits, gets beside it that one of the parts with an
+//! index is near ([`parts`]); the rest goes the same way.
+//!
 //! Calling the support function of `hamming` is also how the planner loads this library, and with
 //! it the hook, while it simplifies the first query that mentions a distance.
 //!
@@ -21,6 +24,7 @@
 mod clause;
 mod estimate;
 mod index_sample;
+mod parts;
 mod planner_distances;
 mod rewrite;
 mod sql_objects;

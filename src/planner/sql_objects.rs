@@ -7,7 +7,7 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::support::{simhash_hamming_support, simhash_within_support};
+use super::support::{simhash_hamming_support, simhash_parts_support, simhash_within_support};
 use crate::index::operators::simhash_ball_make;
 use simhash_pg::catalog::lookup;
 
@@ -17,6 +17,11 @@ const IN_BALL_STRATEGY: i16 = 1;
 /// Returns whether this function is `hamming(bigint, bigint)`.
 pub fn is_hamming(function: Oid) -> bool {
     lookup::has_support_function(function, simhash_hamming_support)
+}
+
+/// Returns whether this function is `hamming_parts_within`.
+pub fn is_parts_within(function: Oid) -> bool {
+    lookup::has_support_function(function, simhash_parts_support)
 }
 
 /// Returns the operator `<~>` of which `support` is the support function. The input function of the
@@ -30,10 +35,10 @@ pub fn distance_operator_of(support: Oid) -> Option<Oid> {
     })
 }
 
-/// Returns `hamming_within` beside `hamming`.
-pub fn within_beside(hamming: Oid) -> Option<Oid> {
+/// Returns `hamming_within` beside another function of the extension.
+pub fn within_beside(sibling: Oid) -> Option<Oid> {
     let types = [pg_sys::INT8OID, pg_sys::INT8OID, pg_sys::INT4OID];
-    lookup::function_beside(hamming, c"hamming_within", &types)
+    lookup::function_beside(sibling, c"hamming_within", &types)
         .filter(|&within| lookup::has_support_function(within, simhash_within_support))
 }
 

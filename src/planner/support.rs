@@ -12,6 +12,10 @@ use simhash_pg::planner::hooks::{
 use simhash_pg::planner::nodes::{NodeList, NodeRef, Planner};
 use simhash_pg::sql::fmgr::{Args, pg_function};
 
+/// The share of the hashes that are taken to be within the radius of a question. Hashes of more than
+/// 64 bits have no statistics; who asks for near ones expects a few.
+const PARTS_WITHIN: f64 = 1e-4;
+
 pg_function! {
     /// `simhash_catalog.hamming_support(internal)`: a call of `hamming` becomes `<~>`. The
     /// planner's call loads the library and with it the planner hook, without
@@ -44,6 +48,17 @@ pg_function! {
                 request.answer(selectivity)
             }
             SupportRequest::Simplify(_) | SupportRequest::Other => no_answer(),
+        }
+    }
+}
+
+pg_function! {
+    /// `simhash_catalog.hamming_parts_support(internal)`: selectivity of `hamming_parts_within`.
+    /// [`super::parts`] finds its indexes, once a call of this function has loaded the library.
+    fn simhash_parts_support, pg_finfo_simhash_parts_support(args) {
+        match request(args) {
+            SupportRequest::Selectivity(request) => request.answer(PARTS_WITHIN),
+            _ => no_answer(),
         }
     }
 }

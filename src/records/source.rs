@@ -14,7 +14,7 @@ use simhash_pg::process::encoding::{name_to_utf8, to_utf8};
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{or_out_of_memory, push_within, work_mem_bytes};
 use simhash_pg::process::temp_file::TempFiles;
-use simhash_pg::spi::query::for_each_row;
+use simhash_pg::spi::query::{ResultSink, for_each_row};
 use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::key_type::{KeyType, no_order};
 use simhash_pg::sql::value::Value;
@@ -133,13 +133,11 @@ impl Arguments<'_> {
         let ngram: i32 = required(self.args.get(i + 1), self.function, "ngram");
         let aligned = tables[0].columns.len() == tables[N - 1].columns.len();
         let weights = self.weights(i + 3, &tables[0]);
+        // Columns that are not the same in both relations say nothing about each other.
+        let weights = weights.or_else(|| (!aligned).then(Vec::new));
         RecordSettings {
-            rare: in_range("rare", rare, 0..=MOST_RARE) as usize,
-            rarity: in_range("rarity", rarity, 0.0..=4.0),
-            ngram: in_range("ngram", ngram, NGRAMS) as usize,
-            // Columns that are not the same in both relations say nothing about each other.
-            weights: weights.or_else(|| (!aligned).then(Vec::new)),
             aligned,
+            ..RecordSettings::new(rare, rarity, ngram, weights)
         }
     }
 
@@ -175,15 +173,36 @@ impl Arguments<'_> {
 /// How records are compared.
 pub struct RecordSettings {
     /// Number of rows that may share a feature which makes them candidates.
-    rare: usize,
+    pub rare: usize,
     /// How much more rare features count: the exponent of their inverse document frequency.
     rarity: f64,
     /// Number of letters of an n-gram.
-    ngram: usize,
+    pub ngram: usize,
     /// How much each column counts; None if the rows say it.
     weights: Option<Vec<f64>>,
     /// Whether columns that stand at one place are one column.
     pub aligned: bool,
+}
+
+impl RecordSettings {
+    /// Settings for one relation; raises an ERROR where a number is outside of its range.
+    pub fn new(rare: i32, rarity: f64, ngram: i32, weights: Option<Vec<f64>>) -> Self {
+        RecordSettings {
+            rare: in_range("rare", rare, 0..=MOST_RARE) as usize,
+            rarity: in_range("rarity", rarity, 0.0..=4.0),
+            ngram: in_range("ngram", ngram, NGRAMS) as usize,
+            weights,
+            aligned: true,
+        }
+    }
+
+    /// Returns how much features count.
+    pub fn rating(&self) -> Rating<'_> {
+        Rating {
+            rarity: self.rarity,
+            columns: self.weights.as_deref(),
+        }
+    }
 }
 
 /// Pairs of a feature grow with the square of its rows.
@@ -224,20 +243,37 @@ impl RecordTable {
             true => key_text.clone(),
             false => format!("{key_text}::{}", table::qualified_type_name(key_type)),
         };
-        // An empty array needs a type.
-        let texts: Vec<String> = columns.iter().map(|name| as_text(name)).collect();
-        let texts = texts.join(", ");
         RecordTable {
             query: format!(
-                "SELECT {key_value}, ARRAY[{texts}]::pg_catalog.text[], {} FROM {name}{}",
-                scope_of(within),
-                where_all(within)
+                "SELECT {key_value}, {}",
+                columns_from(&columns, within, &name)
             ),
             table,
             key: key_text,
             key_type,
             columns,
         }
+    }
+
+    /// A table that is read by this query, whose keys are bigint.
+    pub fn of_query(table: OpenTable, query: String) -> Self {
+        RecordTable {
+            table,
+            key: String::new(),
+            key_type: pg_sys::INT8OID,
+            columns: Vec::new(),
+            query,
+        }
+    }
+
+    /// Reads the key, the columns as one array, and the scope of each row.
+    pub fn for_each_row(&self, sink: ResultSink<'_, 3>) {
+        for_each_row(&self.query, &[], sink);
+    }
+
+    /// Returns how many rows the server believes it to have.
+    fn expected_rows(&self) -> Option<u64> {
+        self.table.rel().expected_rows()
     }
 
     /// Returns the order of keys.
@@ -247,6 +283,35 @@ impl RecordTable {
 
     fn key_column_type(&self, key: &str) -> pg_sys::Oid {
         column(&self.table, key, "the key").storage.type_id
+    }
+}
+
+/// Returns SQL text behind SELECT: the columns as one array and the scope, from an item of FROM.
+pub fn columns_from(columns: &[String], within: &[String], from: &str) -> String {
+    // An empty array needs a type.
+    let texts: Vec<String> = columns.iter().map(|name| as_text(name)).collect();
+    format!(
+        "ARRAY[{}]::pg_catalog.text[], {} FROM {from}{}",
+        texts.join(", "),
+        scope_of(within),
+        where_all(within)
+    )
+}
+
+/// Calls `each` with the number and the features of every column that has a value.
+pub fn for_each_column(
+    values: Vec<Option<Value<'_>>>,
+    ngram: usize,
+    found: &mut Vec<u64>,
+    mut each: impl FnMut(u32, &[u64]),
+) {
+    for (column, value) in (0..).zip(values) {
+        let Some(value) = value else { continue };
+        value.show_bytes(|bytes| {
+            let pause = &mut check_for_interrupts;
+            or_raise(features(&to_utf8(bytes), ngram, found, pause));
+        });
+        each(column, found);
     }
 }
 
@@ -303,42 +368,39 @@ impl<const N: usize> Records<N> {
         let mut tags = Vec::new();
         let mut rows = Rows::new(memory);
         let mut found = Vec::new();
+        let expected = tables.iter().map(RecordTable::expected_rows);
+        let of_all = match expected.sum::<Option<u64>>() {
+            Some(all) => format!(" of about {all}"),
+            None => String::new(),
+        };
         for (side, table) in tables.iter().enumerate() {
             if side == 1 {
                 rows.begin_second_table();
             }
-            for_each_row(&table.query, &[], &mut |[key, columns, scope]| {
+            table.for_each_row(&mut |[key, columns, scope]| {
                 check_for_interrupts();
                 let key = key.unwrap_or_else(|| null_key(&table.key, NEEDS_KEY));
                 push_within(&mut tags, keys[side].add(key), u32::MAX as usize);
                 let values = columns.map_or(Vec::new(), |columns| columns.array().items);
                 each(rows.count(), key, &values);
-                for (column, value) in (0..).zip(values) {
-                    let Some(value) = value else { continue };
-                    value.show_bytes(|bytes| {
-                        let text = to_utf8(bytes);
-                        let pause = &mut check_for_interrupts;
-                        or_raise(features(&text, settings.ngram, &mut found, pause));
-                    });
-                    or_out_of_memory(rows.add(column, &found));
-                }
+                for_each_column(values, settings.ngram, &mut found, |column, features| {
+                    or_out_of_memory(rows.add(column, features));
+                });
                 let scope = scope.map_or(0, |scope| scope.integer());
                 or_out_of_memory(rows.end_row(scope as u64, &mut TempFiles));
                 if rows.count().is_multiple_of(REPORTED) {
-                    activity.show(|| format!("{} rows read", rows.count()));
+                    activity.show(|| format!("phase 1 of 3: {}{of_all} rows read", rows.count()));
                 }
             });
         }
         keys.iter_mut().for_each(ValueStore::finish);
-        activity.show(|| format!("{} rows read; looking for shared features", rows.count()));
-        let rating = Rating {
-            rarity: settings.rarity,
-            columns: settings.weights.as_deref(),
-        };
+        let count = rows.count();
+        activity.show(|| format!("phase 2 of 3: looking for what few of {count} rows share"));
+        let (rare, rating) = (settings.rare, settings.rating());
         Records {
             keys,
             tags,
-            found: or_out_of_memory(rows.finish(settings.rare, rating, &mut TempFiles)),
+            found: or_out_of_memory(rows.finish(rare, rating, &mut TempFiles)),
         }
     }
 }
@@ -359,7 +421,11 @@ pub fn compare_candidates(
         |copies, pair, similarity| {
             compared += 1;
             if compared.is_multiple_of(u64::from(REPORTED)) {
-                activity.show(|| format!("{compared} pairs compared"));
+                // Equal rows are one record, and come first.
+                let (done, all) = (pair.a, copies.records());
+                activity.show(|| {
+                    format!("phase 3 of 3: {done} of {all} rows done, {compared} pairs compared")
+                });
             }
             each(copies, pair, similarity);
         },

@@ -57,7 +57,7 @@ fn relation(args: &Args) -> SourceTable {
     let oid = required(args.get::<pg_sys::Oid>(0), NAME, "relation");
     let key = required(args.name(1), NAME, "key");
     let fp = required(args.name(2), NAME, "fingerprint");
-    SourceTable::open(oid, &key, &fp, pg_sys::TEXTOID)
+    SourceTable::open(oid, &key, &fp, pg_sys::TEXTOID).of_fingerprints(&fp)
 }
 
 fn size(given: Option<i32>) -> usize {

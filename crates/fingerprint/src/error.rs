@@ -153,14 +153,17 @@ pub enum Error {
         bits: usize,
         expected: usize,
     },
-    ByteCount(usize),
+    ByteCount {
+        found: usize,
+        expected: usize,
+    },
     /// The argument `bits` of a function that reads hashes.
     HashWidth(i32),
     /// An array of another form, as its subscripts are written.
     PartSubscripts(String),
     /// More parts than `MOST_BITS` fill.
     TooManyParts(usize),
-    /// Numbers of parts of two hashes that should have 4.
+    /// Numbers of parts of two hashes that are compared.
     PartCounts {
         first: usize,
         second: usize,
@@ -180,7 +183,7 @@ impl Error {
             | Error::VectorLengths { .. }
             | Error::PartSubscripts(_)
             | Error::PartCounts { .. } => Class::ArrayElement,
-            Error::BitLengths { .. } | Error::BitCount { .. } | Error::ByteCount(_) => {
+            Error::BitLengths { .. } | Error::BitCount { .. } | Error::ByteCount { .. } => {
                 Class::DataLength
             }
             Error::OutOfMemory => Class::OutOfMemory,
@@ -293,14 +296,16 @@ impl fmt::Display for Error {
             Error::BitCount { bits, expected } => {
                 write!(f, "hash has {bits} bits, not {expected}")
             }
-            Error::ByteCount(bytes) => write!(f, "hash has {bytes} bytes, not 8"),
+            Error::ByteCount { found, expected } => {
+                write!(f, "hash has {found} bytes, not {expected}")
+            }
             Error::HashWidth(bits) => write!(f, "bits is out of range: {bits}"),
             Error::PartSubscripts(_) => f.write_str(
                 "parts of a hash must be an array of one dimension with subscripts from 1",
             ),
             Error::TooManyParts(parts) => write!(f, "too many parts of a hash: {parts}"),
             Error::PartCounts { first, second } => {
-                write!(f, "hashes have {first} and {second} parts, not 4")
+                write!(f, "hashes have {first} and {second} parts")
             }
         }
     }

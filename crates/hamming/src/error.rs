@@ -17,6 +17,8 @@ pub enum Error {
     SampleTooLarge,
     /// Two rows have the same key.
     SameKey,
+    /// A hash has another number of parts than those before it, or none.
+    PartCount { found: usize, expected: usize },
     /// The system has no more memory.
     OutOfMemory,
 }
@@ -36,6 +38,12 @@ impl fmt::Display for Error {
                 write!(f, "invalid input syntax for type hamming_ball: \"{text}\"")
             }
             Error::SampleTooLarge => f.write_str("the sample and its pairs are too large"),
+            Error::PartCount { found, expected } if found == expected => {
+                f.write_str("a hash has no parts")
+            }
+            Error::PartCount { found, expected } => {
+                write!(f, "hashes have {expected} and {found} parts")
+            }
             Error::SameKey => f.write_str("two rows have the same key"),
             Error::OutOfMemory => f.write_str("out of memory"),
         }

@@ -18,6 +18,7 @@ pub mod key;
 pub mod nearby;
 pub mod page;
 pub mod pairs;
+pub mod parts;
 pub mod report;
 pub mod routes;
 pub mod row_bitmap;

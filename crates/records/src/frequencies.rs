@@ -129,15 +129,7 @@ impl<H: StoreHost> Rows<H> {
     /// Ends the present row; its number is how many ended before it. It pairs with rows of the same
     /// scope.
     pub fn end_row(&mut self, scope: u64, host: &mut H) -> Result<(), TryReserveError> {
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(8 + 12 * self.present.len())?;
-        bytes.extend(scope.to_ne_bytes());
-        for (hash, column) in &self.present {
-            bytes.extend(hash.to_ne_bytes());
-            bytes.extend(column.to_ne_bytes());
-        }
-        let hash = (!self.present.is_empty()).then(|| city64(&bytes));
-        let (row, is_new) = self.copies.add(hash)?;
+        let (row, is_new) = self.copies.add(record_hash(scope, &self.present)?)?;
         if is_new {
             self.scopes.try_reserve(1)?;
             self.scopes.push(scope);
@@ -247,6 +239,19 @@ fn evidence<H: StoreHost>(
         evidence.add(&a, &b);
     }
     Ok(evidence)
+}
+
+/// Returns the hash of a row's features, each with its column, and of its scope: equal rows have the same. A row without
+/// features has none.
+pub fn record_hash(scope: u64, features: &[(u64, u32)]) -> Result<Option<u64>, TryReserveError> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(8 + 12 * features.len())?;
+    bytes.extend(scope.to_le_bytes());
+    for (hash, column) in features {
+        bytes.extend(hash.to_le_bytes());
+        bytes.extend(column.to_le_bytes());
+    }
+    Ok((!features.is_empty()).then(|| city64(&bytes)))
 }
 
 /// Rows of one feature between two pauses.

@@ -17,8 +17,14 @@ pub struct Step {
 }
 
 /// The threshold of a step.
-fn threshold(step: usize) -> f64 {
+pub fn threshold(step: usize) -> f64 {
     step as f64 / STEPS as f64
+}
+
+/// Returns the step of a similarity.
+pub fn step_of(similarity: f64) -> usize {
+    let reached = (0..STEPS).rev().find(|step| similarity >= threshold(*step));
+    reached.unwrap_or(0)
 }
 
 /// All steps; the last one has similarity 1 too.
@@ -29,8 +35,7 @@ pub struct Report {
 
 impl Report {
     fn step(&mut self, similarity: f64) -> &mut Step {
-        let reached = (0..STEPS).rev().find(|i| similarity >= threshold(*i));
-        &mut self.steps[reached.unwrap_or(0)]
+        &mut self.steps[step_of(similarity)]
     }
 
     /// Adds a pair of records, and how many pairs of rows it is.

@@ -129,6 +129,8 @@ pub struct VectorsWriter<H: StoreHost> {
     /// Rows that have each feature that was ended.
     frequencies: Vec<u32>,
     rows: u32,
+    /// Rows of which frequencies are: more than `rows` if these are some of them.
+    of_rows: u32,
     memory: usize,
 }
 
@@ -139,8 +141,14 @@ impl<H: StoreHost> VectorsWriter<H> {
             entries: Sorter::new(memory, ByRow),
             frequencies: Vec::new(),
             rows,
+            of_rows: rows,
             memory,
         }
+    }
+
+    /// Frequencies are those of this number of rows.
+    pub fn with_frequencies_of(self, of_rows: u32) -> Self {
+        VectorsWriter { of_rows, ..self }
     }
 
     /// Adds a feature that this column of this row has, and no other.
@@ -197,7 +205,7 @@ impl<H: StoreHost> VectorsWriter<H> {
         vectors.ends.try_reserve_exact(self.rows as usize)?;
         let weights = Weights {
             frequencies: self.frequencies,
-            rows: self.rows,
+            rows: self.of_rows,
             rating,
         };
         let mut unwritten = Vec::new();

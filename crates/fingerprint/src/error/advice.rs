@@ -90,19 +90,13 @@ impl Error {
             }
             Error::BitLengths { .. } => Some("Both are fingerprints of 128 bits.".into()),
             Error::Width(_) => Some("Fingerprints have 64 or 32 bits.".into()),
-            Error::HexLength { digits, expected, .. } => Some(match several_parts(digits * 4) {
-                Some(bits) => format!(
-                    "A hash of {bits} bits is several fingerprints: \
-                     fingerprint_parts_from_hex(hash, {bits})."
-                ),
-                None if digits * 4 == FINGERPRINT_BITS => {
-                    "A hash of 64 bits is one fingerprint: fingerprint_from_hex(hash).".into()
-                }
-                None if (1..*expected).contains(digits) => format!(
-                    "If zeros were left out in front, put them back: lpad(hash, {expected}, '0')."
-                ),
-                None => format!("Write {expected} digits, with or without 0x in front."),
-            }),
+            Error::HexLength {
+                digits, expected, ..
+            } => Some(
+                of_another_length(*digits, *expected, "hex", 4).unwrap_or_else(|| {
+                    format!("Write {expected} digits, with or without 0x in front.")
+                }),
+            ),
             Error::NoHexDigit { .. } => {
                 Some("The digits are 0 to 9 and a to f, without blanks and signs.".into())
             }
@@ -112,29 +106,33 @@ impl Error {
             Error::Unsigned(_) | Error::NoInteger(_) => {
                 Some("An unsigned hash is an integer from 0 to 18446744073709551615.".into())
             }
-            Error::BitCount { bits, .. } => several_parts(*bits).map(|bits| {
-                format!(
-                    "A hash of {bits} bits is several fingerprints: \
-                     fingerprint_parts_from_bits(hash, {bits})."
-                )
-            }),
-            Error::ByteCount(_) => Some("The first of the 8 bytes is the highest.".into()),
-            Error::HashWidth(_) => Some(format!(
-                "bits is a multiple of {FINGERPRINT_BITS} up to {MOST_BITS}."
-            )),
+            Error::BitCount { bits, expected } => of_another_length(*bits, *expected, "bits", 1),
+            Error::ByteCount { found, expected } => {
+                of_another_length(*found, *expected, "bytes", 8)
+            }
+            Error::HashWidth(_) => Some(format!("A hash has 1 to {MOST_BITS} bits.")),
             Error::TooManyParts(_) => Some(format!("A hash has at most {MOST_BITS} bits.")),
             Error::PartCounts { .. } => {
-                Some("A hash of 256 bits has 4 parts: fingerprint_parts_from_hex(hash).".into())
+                Some("Hashes of one tool have the same number of parts, 1 to 64.".into())
             }
             _ => None,
         }
     }
 }
 
-/// Returns the number of bits if it is that of a hash of several fingerprints.
-fn several_parts(bits: usize) -> Option<usize> {
-    match bits % FINGERPRINT_BITS {
-        0 if (FINGERPRINT_BITS + 1..=MOST_BITS).contains(&bits) => Some(bits),
+/// The HINT for a hash of `found` units of `bits` bits each, where `expected` were asked for, that
+/// the functions with this name at their end read.
+fn of_another_length(found: usize, expected: usize, name: &str, bits: usize) -> Option<String> {
+    match found * bits {
+        FINGERPRINT_BITS => Some(format!(
+            "A hash of 64 bits is read by fingerprint_from_{name}(hash)."
+        )),
+        wide if wide % FINGERPRINT_BITS > 0 && found < expected => {
+            Some("If zeros were left out in front, call it with pad => true.".into())
+        }
+        wide @ 1..=MOST_BITS => Some(format!(
+            "A hash of {wide} bits is read by fingerprint_parts_from_{name}(hash, {wide})."
+        )),
         _ => None,
     }
 }

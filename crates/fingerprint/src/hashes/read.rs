@@ -1,5 +1,7 @@
 //! Fingerprints from hexadecimal digits, decimal digits, bits and bytes; hexadecimal digits from
-//! fingerprints. Nothing is cut, padded or rounded.
+//! fingerprints; the distance of hashes in parts. The SQL functions for hashes call it. Nothing is
+//! cut or rounded, and only what the caller allows to be shorter gets zeros in front: distances stay
+//! those of the hashes.
 
 #![forbid(unsafe_code)]
 
@@ -17,12 +19,25 @@ const BYTES: usize = FINGERPRINT_BITS / 8;
 /// Number of bits of a hash in parts, checked.
 pub fn width(bits: i32) -> Result<usize, Error> {
     match usize::try_from(bits) {
-        Ok(wide)
-            if (FINGERPRINT_BITS..=MOST_BITS).contains(&wide) && wide % FINGERPRINT_BITS == 0 =>
-        {
-            Ok(wide)
-        }
+        Ok(wide) if (1..=MOST_BITS).contains(&wide) => Ok(wide),
         _ => Err(Error::HashWidth(bits)),
+    }
+}
+
+/// How long a hash has to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    Exact,
+    /// What is missing in front is zero.
+    Padded,
+}
+
+impl Length {
+    fn allows(self, found: usize, expected: usize) -> bool {
+        match self {
+            Length::Exact => found == expected,
+            Length::Padded => (1..=expected).contains(&found),
+        }
     }
 }
 
@@ -56,37 +71,47 @@ fn excerpt(text: &str) -> String {
 
 /// The parts of a hash of `bits` bits, in hexadecimal digits of either case, the highest first.
 /// `0x` in front, as programs write numbers, and `\x`, as PostgreSQL writes bytes, may stand or
-/// not.
-pub fn hex_parts(text: &str, bits: usize) -> Result<Vec<i64>, Error> {
+/// not. The first part has zeros in front, 28 of 100 bits.
+pub fn hex_parts(text: &str, bits: usize, length: Length) -> Result<Vec<i64>, Error> {
     let prefixes = ["0x", "0X", "\\x"];
     let digits = prefixes
         .iter()
         .find_map(|prefix| text.strip_prefix(prefix))
         .unwrap_or(text);
-    let expected = bits / 4;
     // Not all characters of a text that is much too long.
     let no_digit = |c: &char| !c.is_ascii_hexdigit();
     if let Some(character) = digits.chars().take(MOST_BITS).find(no_digit) {
         let found = excerpt(text);
         return Err(Error::NoHexDigit { found, character });
     }
-    if digits.len() != expected {
+    let expected = bits.div_ceil(4);
+    if !length.allows(digits.len(), expected) {
         return Err(Error::HexLength {
             found: excerpt(text),
             digits: digits.chars().count(),
             expected,
         });
     }
-    let value = |part: &[u8]| {
-        let value = |c: &u8| char::from(*c).to_digit(16).unwrap_or_default();
-        part.iter().fold(0, |sum, c| sum << 4 | i64::from(value(c)))
-    };
-    Ok(digits.as_bytes().chunks(DIGITS).map(value).collect())
+    let value = |c: &u8| char::from(*c).to_digit(16).unwrap_or_default();
+    let values: Vec<u64> = digits.as_bytes().iter().map(|c| value(c).into()).collect();
+    Ok(parts::<DIGITS>(&values, bits))
+}
+
+/// Makes the parts of a hash of `bits` bits of its digits, of which `PER_PART` fill a part.
+fn parts<const PER_PART: usize>(digits: &[u64], bits: usize) -> Vec<i64> {
+    let count = bits.div_ceil(FINGERPRINT_BITS);
+    let mut parts = vec![0_u64; count];
+    let in_front = count * PER_PART - digits.len();
+    for (i, digit) in digits.iter().enumerate() {
+        let part = &mut parts[(in_front + i) / PER_PART];
+        *part = *part << (FINGERPRINT_BITS / PER_PART) | digit;
+    }
+    parts.into_iter().map(|part| part as i64).collect()
 }
 
 /// A fingerprint from 16 hexadecimal digits.
-pub fn hex(text: &str) -> Result<i64, Error> {
-    hex_parts(text, FINGERPRINT_BITS).map(|parts| parts[0])
+pub fn hex(text: &str, length: Length) -> Result<i64, Error> {
+    hex_parts(text, FINGERPRINT_BITS, length).map(|parts| parts[0])
 }
 
 /// The digits of parts, 16 for each, in lower case.
@@ -114,34 +139,47 @@ pub fn unsigned(decimal: &str) -> Result<i64, Error> {
         .map_err(|_| Error::Unsigned(excerpt(decimal)))
 }
 
-fn fingerprint(bytes: [u8; BYTES]) -> i64 {
-    i64::from_be_bytes(bytes)
-}
-
-/// The parts of a bit string, given as its number of bits and its bytes, which must have `expected`
-/// bits.
-pub fn bit_parts((bits, bytes): (usize, &[u8]), expected: usize) -> Result<Vec<i64>, Error> {
-    let (parts, rest) = bytes.as_chunks();
-    if bits != expected || !rest.is_empty() {
-        return Err(Error::BitCount { bits, expected });
+/// The parts of a bit string of `bits` bits, given as its number of bits and its bytes.
+pub fn bit_parts(
+    (found, bytes): (usize, &[u8]),
+    bits: usize,
+    length: Length,
+) -> Result<Vec<i64>, Error> {
+    if !length.allows(found, bits) {
+        let expected = bits;
+        return Err(Error::BitCount {
+            bits: found,
+            expected,
+        });
     }
-    Ok(parts.iter().copied().map(fingerprint).collect())
+    let bit = |i: usize| u64::from(bytes[i / 8] >> (7 - i % 8) & 1);
+    let digits: Vec<u64> = (0..found).map(bit).collect();
+    Ok(parts::<FINGERPRINT_BITS>(&digits, bits))
 }
 
 /// A fingerprint from a bit string of 64 bits, given as its number of bits and its bytes.
-pub fn bits(string: (usize, &[u8])) -> Result<i64, Error> {
-    bit_parts(string, FINGERPRINT_BITS).map(|parts| parts[0])
+pub fn bits(string: (usize, &[u8]), length: Length) -> Result<i64, Error> {
+    bit_parts(string, FINGERPRINT_BITS, length).map(|parts| parts[0])
+}
+
+/// The parts of a hash of `bits` bits, rounded up to bytes, the highest first.
+pub fn byte_parts(bytes: &[u8], bits: usize, length: Length) -> Result<Vec<i64>, Error> {
+    let (found, expected) = (bytes.len(), bits.div_ceil(8));
+    if !length.allows(found, expected) {
+        return Err(Error::ByteCount { found, expected });
+    }
+    let digits: Vec<u64> = bytes.iter().copied().map(u64::from).collect();
+    Ok(parts::<BYTES>(&digits, bits))
 }
 
 /// A fingerprint from 8 bytes, the highest first.
-pub fn bytes(bytes: &[u8]) -> Result<i64, Error> {
-    let exact = bytes.try_into().map(fingerprint);
-    exact.map_err(|_| Error::ByteCount(bytes.len()))
+pub fn bytes(bytes: &[u8], length: Length) -> Result<i64, Error> {
+    byte_parts(bytes, FINGERPRINT_BITS, length).map(|parts| parts[0])
 }
 
-/// Number of bits in which two hashes of 4 parts differ, 0 to 256.
-pub fn hamming256(a: &[i64], b: &[i64]) -> Result<u32, Error> {
-    if (a.len(), b.len()) != (4, 4) {
+/// Number of bits in which two hashes of the same number of parts differ.
+pub fn hamming_parts(a: &[i64], b: &[i64]) -> Result<u32, Error> {
+    if a.len() != b.len() || a.is_empty() {
         let (first, second) = (a.len(), b.len());
         return Err(Error::PartCounts { first, second });
     }

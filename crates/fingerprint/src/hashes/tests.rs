@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::read::Length::{Exact, Padded};
 use super::read::*;
 use crate::error::{Class, Error};
 
@@ -15,14 +16,14 @@ fn one_hash_in_all_forms() {
         "0XC5334d134c17b573",
         "\\xc5334d134c17b573",
     ] {
-        assert_eq!(hex(text), Ok(SIGNED), "{text}");
+        assert_eq!(hex(text, Exact), Ok(SIGNED), "{text}");
     }
     for text in ["14209785994560386419", "14209785994560386419.000"] {
         assert_eq!(unsigned(text), Ok(SIGNED), "{text}");
     }
     let raw = [0xc5, 0x33, 0x4d, 0x13, 0x4c, 0x17, 0xb5, 0x73];
-    assert_eq!(bytes(&raw), Ok(SIGNED));
-    assert_eq!(bits((64, &raw)), Ok(SIGNED));
+    assert_eq!(bytes(&raw, Exact), Ok(SIGNED));
+    assert_eq!(bits((64, &raw), Exact), Ok(SIGNED));
     assert_eq!(to_hex(&[SIGNED, 255]), "c5334d134c17b57300000000000000ff");
 }
 
@@ -36,7 +37,7 @@ fn the_ends_of_the_range() {
     ] {
         assert_eq!(unsigned(decimal), Ok(value), "{decimal}");
         let digits = to_hex(&[value]);
-        assert_eq!(hex(&digits), Ok(value), "{digits}");
+        assert_eq!(hex(&digits, Exact), Ok(value), "{digits}");
     }
 }
 
@@ -54,7 +55,7 @@ fn what_is_refused() {
         "0x0xffffffffffffff",
     ] {
         assert_eq!(
-            hex(text).map_err(|f| f.class()),
+            hex(text, Exact).map_err(|f| f.class()),
             Err(Class::InvalidText),
             "{text}"
         );
@@ -67,7 +68,7 @@ fn what_is_refused() {
         ("c5334d134c17b５73", '５'),
         ("c5334d134c17bé7", 'é'),
     ] {
-        let Err(Error::NoHexDigit { character, .. }) = hex(text) else {
+        let Err(Error::NoHexDigit { character, .. }) = hex(text, Exact) else {
             panic!("{text}");
         };
         assert_eq!(character, wrong);
@@ -91,14 +92,18 @@ fn what_is_refused() {
     }
     let zeros = [0; 40];
     for n in [0, 1, 7, 9, 16] {
-        assert_eq!(bytes(&zeros[..n]), Err(Error::ByteCount(n)));
+        let (found, expected) = (n, 8);
+        assert_eq!(
+            bytes(&zeros[..n], Exact),
+            Err(Error::ByteCount { found, expected })
+        );
     }
     for n in [0_usize, 1, 63, 65, 128] {
-        let found = bits((n, &zeros[..n.div_ceil(8)]));
+        let found = bits((n, &zeros[..n.div_ceil(8)]), Exact);
         let expected = 64;
         assert_eq!(found, Err(Error::BitCount { bits: n, expected }));
     }
-    for n in [-64, 0, 1, 63, 100, 4160, i32::MAX] {
+    for n in [i32::MIN, -64, 0, 4097, i32::MAX] {
         assert_eq!(width(n), Err(Error::HashWidth(n)));
     }
     assert_eq!(
@@ -119,13 +124,14 @@ fn what_is_refused() {
             Err(Error::PartSubscripts(written.into()))
         );
     }
-    assert!(hamming256(&[0; 4], &[0; 3]).is_err() && hamming256(&[0; 5], &[0; 5]).is_err());
+    assert!(hamming_parts(&[0; 4], &[0; 3]).is_err() && hamming_parts(&[], &[]).is_err());
+    assert_eq!(hamming_parts(&[0, -1, 5], &[-1, -1, 4]), Ok(65));
 }
 
 /// An error quotes the beginning, whatever it is given.
 #[test]
 fn long_input_is_quoted_in_part() {
-    let Err(Error::HexLength { found, digits, .. }) = hex(&"f".repeat(100_000)) else {
+    let Err(Error::HexLength { found, digits, .. }) = hex(&"f".repeat(100_000), Exact) else {
         panic!("no error of length");
     };
     assert_eq!((found.len(), digits), (100, 100_000));
@@ -140,23 +146,42 @@ proptest! {
     fn there_and_back(parts in prop::collection::vec(any::<i64>(), 1..=64)) {
         let wide = width(parts.len() as i32 * 64).unwrap();
         let digits = to_hex(&parts);
-        prop_assert_eq!(hex_parts(&digits, wide), Ok(parts.clone()));
-        prop_assert_eq!(hex_parts(&digits.to_uppercase(), wide), Ok(parts.clone()));
+        prop_assert_eq!(hex_parts(&digits, wide, Exact), Ok(parts.clone()));
+        prop_assert_eq!(hex_parts(&digits.to_uppercase(), wide, Exact), Ok(parts.clone()));
         let raw: Vec<u8> = parts.iter().flat_map(|part| part.to_be_bytes()).collect();
-        prop_assert_eq!(bit_parts((wide, &raw), wide), Ok(parts.clone()));
+        prop_assert_eq!(bit_parts((wide, &raw), wide, Exact), Ok(parts.clone()));
+        prop_assert_eq!(byte_parts(&raw, wide, Exact), Ok(parts.clone()));
         prop_assert_eq!(unsigned(&(parts[0] as u64).to_string()), Ok(parts[0]));
     }
 
     #[test]
     fn no_text_panics(text in any::<String>()) {
-        let _ = (hex(&text), unsigned(&text));
+        let _ = (hex(&text, Padded), hex_parts(&text, 100, Exact), unsigned(&text));
     }
 
-    /// The rule by which a search of four indexes is exact: quarter i is within (radius - i) / 4,
-    /// rounded down, for one i of 0 to 3.
+    /// Hashes of any number of bits: in all forms the same parts, and a distance that is theirs.
     #[test]
-    fn one_quarter_is_close(distances in prop::array::uniform4(0_i32..=64), more in 0_i32..=10) {
-        let radius = distances.iter().sum::<i32>() + more;
-        prop_assert!((0..4).any(|i| distances[i as usize] <= (radius - i) >> 2));
+    fn of_any_length(a in prop::collection::vec(any::<bool>(), 1..=200), flips in prop::collection::vec(any::<prop::sample::Index>(), 0..20)) {
+        let wide = a.len();
+        let mut b = a.clone();
+        flips.iter().for_each(|flip| b[flip.index(wide)] ^= true);
+        let string = |bits: &[bool]| {
+            let mut bytes = vec![0_u8; wide.div_ceil(8)];
+            (0..wide).for_each(|i| bytes[i / 8] |= u8::from(bits[i]) << (7 - i % 8));
+            bytes
+        };
+        let of_bits = |bits: &[bool]| bit_parts((wide, &string(bits)), wide, Exact).unwrap();
+        let differ = a.iter().zip(&b).filter(|(a, b)| a != b).count();
+        prop_assert_eq!(of_bits(&a).len(), wide.div_ceil(64));
+        prop_assert_eq!(hamming_parts(&of_bits(&a), &of_bits(&b)), Ok(differ as u32));
+        // The number that the bits are, in digits without zeros in front and with all.
+        let digits = to_hex(&of_bits(&a));
+        let short = digits.trim_start_matches('0');
+        let short = if short.is_empty() { "0" } else { short };
+        prop_assert_eq!(hex_parts(short, wide, Padded), Ok(of_bits(&a)));
+        let exact = &digits[digits.len() - wide.div_ceil(4)..];
+        prop_assert_eq!(hex_parts(exact, wide, Exact), Ok(of_bits(&a)));
+        let too_long = hex_parts(&("0".to_owned() + exact), wide, Padded);
+        prop_assert!(too_long.is_err());
     }
 }

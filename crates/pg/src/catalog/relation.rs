@@ -196,6 +196,12 @@ impl<'a> Rel<'a> {
         pages.max(0) as usize
     }
 
+    /// Returns how many rows the server believes it to have, if it knows.
+    pub fn expected_rows(self) -> Option<u64> {
+        let rows = self.class().reltuples;
+        (rows > 0.0).then_some(rows as u64)
+    }
+
     /// Size of the main fork.
     pub fn bytes(self) -> u64 {
         u64::from(self.block_count()) * u64::from(pg_sys::BLCKSZ)

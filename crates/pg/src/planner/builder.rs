@@ -5,9 +5,10 @@ use pgrx::pg_sys::{NodeTag, Oid};
 
 use super::nodes::{NodeList, NodeRef, Planner};
 
-/// `int4 - int4` and `int4 <= int4` of the system catalog, for which the bindings have no name.
+/// `int4 - int4`, `int4 <= int4` and `int4 / int4` of the system catalog, for which the bindings have no name.
 const INT4_MINUS_OPERATOR: Oid = Oid::from_u32(555);
 const INT4_AT_MOST_OPERATOR: Oid = Oid::from_u32(523);
+const INT4_DIVIDED_OPERATOR: Oid = Oid::from_u32(528);
 
 impl<'p> Planner<'p> {
     pub fn list(self, nodes: &[NodeRef<'p>]) -> NodeList<'p> {
@@ -92,9 +93,26 @@ impl<'p> Planner<'p> {
         self.operator(INT4_MINUS_OPERATOR, pg_sys::INT4OID, left, right)
     }
 
+    /// `left / right` of two integers.
+    pub fn int4_divided(self, left: NodeRef<'p>, right: NodeRef<'p>) -> NodeRef<'p> {
+        self.operator(INT4_DIVIDED_OPERATOR, pg_sys::INT4OID, left, right)
+    }
+
     /// `left <= right` of two integers.
     pub fn int4_at_most(self, left: NodeRef<'p>, right: NodeRef<'p>) -> NodeRef<'p> {
         self.condition(INT4_AT_MOST_OPERATOR, left, right)
+    }
+
+    /// `array[subscript]`, with the subscript that `element` has of another array of this type.
+    pub fn same_element(self, element: NodeRef<'p>, array: NodeRef<'p>) -> NodeRef<'p> {
+        // SAFETY: the copy is a node of the same struct as `element`, which
+        // [`NodeRef::as_element`] has found to be a SubscriptingRef.
+        self.built(unsafe {
+            let copy: *mut pg_sys::SubscriptingRef =
+                pg_sys::copyObjectImpl(element.as_ptr()).cast();
+            (*copy).refexpr = array.as_ptr();
+            copy
+        })
     }
 
     /// `left operator right`.

@@ -120,6 +120,18 @@ impl<'p> NodeRef<'p> {
         (var.varlevelsup == 0).then_some((var.varno as u32, var.varattno))
     }
 
+    /// The array and the subscript of `array[subscript]` with a constant subscript.
+    pub fn as_element(self) -> Option<(NodeRef<'p>, i64)> {
+        let element = self.cast::<pg_sys::SubscriptingRef>(NodeTag::T_SubscriptingRef)?;
+        if !element.reflowerindexpr.is_null() || !element.refassgnexpr.is_null() {
+            return None;
+        }
+        let [subscript] = NodeList::from_raw(element.refupperindexpr).as_array()?;
+        // SAFETY: a part of the tree lives as long as the tree.
+        let array = unsafe { NodeRef::new(element.refexpr) }?;
+        Some((array, subscript.as_integer()?))
+    }
+
     /// The expression of a column that a plan or a query returns.
     pub fn as_target(self) -> Option<NodeRef<'p>> {
         let target = self.cast::<pg_sys::TargetEntry>(NodeTag::T_TargetEntry)?;

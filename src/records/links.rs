@@ -1,0 +1,99 @@
+//! simhash_catalog.record_features and simhash_catalog.record_links: what the refresh of stored records needs. The PL/pgSQL
+//! of simhash_refresh_records calls them. Links are between records, by their hashes: equal rows are one record.
+
+use super::source::{RecordTable, Records, compare_candidates};
+use super::stored::{Stored, StoredRecord, bigints};
+use crate::pairs::source::required;
+use crate::pairs::value_store::ValueBuffer;
+use pgrx::pg_sys;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+
+const FEATURES: &str = "simhash_catalog.record_features";
+const LINKS: &str = "simhash_catalog.record_links";
+/// New records that are compared together.
+const CHUNK: usize = 512;
+
+pg_function! {
+    /// simhash_catalog.record_features(columns text[], scope bigint, ngram int) -> SETOF (record, features): one row
+    fn simhash_record_features, pg_finfo_simhash_record_features(args) {
+        let mut out = RowsOut::begin(args);
+        let columns = args.varlena(0, pg_sys::TEXTARRAYOID);
+        let columns = required(columns, FEATURES, "columns");
+        let scope = required(args.get::<i64>(1), FEATURES, "scope");
+        let ngram: i32 = required(args.get(2), FEATURES, "ngram");
+        let record = StoredRecord::new(columns, scope, ngram as usize);
+        let mut features: Vec<i64> = record.features.iter().map(|(hash, _)| *hash as i64).collect();
+        features.sort_unstable();
+        features.dedup();
+        out.push([
+            record.hash.map(ResultValue::from),
+            Some(ResultValue::Value(bigints(features.into_iter()))),
+        ]);
+        args.null()
+    }
+}
+
+pg_function! {
+    /// simhash_catalog.record_links(records regclass, among bigint[]) -> SETOF (a, b, similarity): the pairs of
+    /// records of which one is among these, or all
+    fn simhash_record_links, pg_finfo_simhash_record_links(args) {
+        let mut out = RowsOut::begin(args);
+        let stored = Stored::open(required(args.get(0), LINKS, "records"));
+        let least = stored.threshold;
+        let mut push = |a: i64, b: i64, similarity: f64| {
+            check_for_interrupts();
+            if similarity >= least {
+                let (a, b) = (a.min(b), a.max(b));
+                out.push([a.into(), b.into(), ResultValue::from(similarity)].map(Some));
+            }
+        };
+        let mut activity = Activity::new("simhash_refresh_records");
+        let Some(among) = args.varlena(1, pg_sys::INT8ARRAYOID) else {
+            link_all(stored, &mut activity, push);
+            return args.null();
+        };
+        let among = among.array().items;
+        let among: Vec<i64> = among.into_iter().flatten().map(|hash| hash.integer()).collect();
+        for (i, some) in among.chunks(CHUNK).enumerate() {
+            let all = among.len();
+            activity.show(|| format!("{} of {all} new records compared", i * CHUNK));
+            let (asked, _) = stored.read(some.iter().copied());
+            stored.compare(&asked, true, |a, other, similarity| {
+                if let Some(hash) = asked[a].hash {
+                    push(hash, other, similarity);
+                }
+            });
+        }
+        args.null()
+    }
+}
+
+/// Finds the pairs of all stored records.
+fn link_all(stored: Stored, activity: &mut Activity, mut push: impl FnMut(i64, i64, f64)) {
+    // Rows without features are records, though in no pair.
+    let query = format!(
+        "SELECT DISTINCT ON (record, CASE WHEN record IS NULL THEN key END)
+            COALESCE(record, 0::pg_catalog.int8), columns, scope FROM {}",
+        stored.records
+    );
+    let tables = [RecordTable::of_query(stored.table, query)];
+    let records = Records::read(&tables, &stored.settings, activity, &mut |_, _, _| {});
+    let Records {
+        mut keys,
+        tags,
+        mut found,
+    } = records;
+    let mut buffer = ValueBuffer::new();
+    let mut hash = |row: u32| keys[0].get(tags[row as usize], &mut buffer).integer();
+    compare_candidates(
+        &mut found,
+        &stored.settings,
+        activity,
+        |copies, pair, similarity| {
+            copies.for_each(pair, |a, b| push(hash(a), hash(b), similarity));
+        },
+    );
+}

@@ -1,0 +1,327 @@
+//! Stored records: the table that `simhash_keep_records` has made, and those beside it. `search` asks about one record
+//! that is in no row, `links` about rows that are new. What is found has the similarity that a search of all stored
+//! records would give it; everything is read from these tables, none from the relation that they are of.
+
+use super::source::{RecordSettings, for_each_column};
+use crate::pairs::source::{in_range, open_relation};
+use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT;
+use pgrx::pg_sys::{self, Oid};
+use simhash_pg::catalog::table::{self, OpenTable, quoted};
+use simhash_pg::process::error::Error;
+use simhash_pg::process::memory::{or_out_of_memory, work_mem_bytes};
+use simhash_pg::process::temp_file::TempFiles;
+use simhash_pg::spi::query::for_each_row;
+use simhash_pg::sql::key_type::KeyType;
+use simhash_pg::sql::value::Value;
+use simhash_records::frequencies::{Candidate, record_hash};
+use simhash_records::known::KnownRecords;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+
+/// How many records have each of the features that a session has looked up, of the table and the version that it asked last:
+/// nine of ten features of a question's candidates are frequent, and come again.
+#[derive(Default)]
+struct KnownFrequencies {
+    of: (Oid, i64),
+    known: HashMap<u64, u32>,
+}
+
+/// Bytes that a feature takes there, about.
+const KNOWN_BYTES: usize = 32;
+
+thread_local! {
+    static KNOWN: RefCell<KnownFrequencies> = RefCell::default();
+}
+
+/// A table of stored records, and what it was made with.
+pub struct Stored {
+    /// The table itself, locked against DDL.
+    pub table: OpenTable,
+    /// Its name and that of the table of features, as SQL text.
+    pub records: String,
+    terms: String,
+    /// The relation whose rows are stored, and the names of its columns.
+    pub relation: Oid,
+    pub columns: Vec<String>,
+    pub within: Vec<String>,
+    pub threshold: f64,
+    /// Number of different records.
+    count: u32,
+    /// Another one after each refresh.
+    version: i64,
+    pub settings: RecordSettings,
+}
+
+/// A record, and which pairs it may be in.
+pub struct StoredRecord {
+    /// Each feature with its column.
+    pub features: Vec<(u64, u32)>,
+    pub scope: i64,
+    /// The hash of both; None without features.
+    pub hash: Option<i64>,
+}
+
+impl StoredRecord {
+    /// Makes a record of the columns of a row.
+    pub fn new(columns: Value<'_>, scope: i64, ngram: usize) -> Self {
+        let mut features = Vec::new();
+        let add = |column, of_column: &[u64]| {
+            features.extend(of_column.iter().map(|hash| (*hash, column)));
+        };
+        for_each_column(columns.array().items, ngram, &mut Vec::new(), add);
+        let hash = or_out_of_memory(record_hash(scope as u64, &features));
+        StoredRecord {
+            features,
+            scope,
+            hash: hash.map(|hash| hash as i64),
+        }
+    }
+}
+
+/// The keys of the rows of each record, as text.
+pub type Keys = HashMap<i64, Vec<String>>;
+
+impl Stored {
+    /// Opens a table of stored records; raises an ERROR if it is another one.
+    pub fn open(oid: Oid) -> Self {
+        let (table, records) = open_relation(oid);
+        if table::column(table.rel(), "record").is_none() {
+            let message = format!(
+                "\"{}\" is not a table of stored records",
+                table.rel().name()
+            );
+            Error::new(ERRCODE_UNDEFINED_OBJECT, message)
+                .hint("Call simhash_keep_records first, and name the table that it returns.")
+                .raise()
+        }
+        let schema = table::schema_name(table::schema(oid)).unwrap_or_default();
+        let beside = |ending: &str| {
+            let name = table.rel().name();
+            format!("{}.{}", quoted(&schema), quoted(&format!("{name}{ending}")))
+        };
+        let query = format!(
+            "SELECT relation::pg_catalog.oid, columns, within, weights, threshold, rare, rarity, ngram, count, version
+            FROM {}",
+            beside("_about")
+        );
+        let mut stored = None;
+        for_each_row(&query, &[], &mut |[
+            relation,
+            columns,
+            within,
+            weights,
+            threshold,
+            rare,
+            rarity,
+            ngram,
+            count,
+            version,
+        ]| {
+            let integer = |value: Option<Value<'_>>| value.map_or(0, |value| value.integer());
+            let names = |array: Option<Value<'_>>| -> Vec<String> {
+                let items = array.map_or(Vec::new(), |array| array.array().items);
+                items
+                    .into_iter()
+                    .flatten()
+                    .map(|name| name.to_text())
+                    .collect()
+            };
+            let weights = weights.map_or(Vec::new(), |array| array.array().items);
+            let weights: Vec<f64> = weights.into_iter().map(number).collect();
+            let (rare, ngram) = (integer(rare) as i32, integer(ngram) as i32);
+            stored = Some((
+                relation.map_or(Oid::INVALID, |relation| Oid::from(relation.oid())),
+                [names(columns), names(within)],
+                number(threshold),
+                (integer(count) as u32, integer(version)),
+                (rare, number(rarity), ngram, weights),
+            ));
+        });
+        let Some((relation, [columns, within], threshold, (count, version), settings)) = stored
+        else {
+            let message = format!("table {} is empty", beside("_about"));
+            Error::new(ERRCODE_UNDEFINED_OBJECT, message).raise()
+        };
+        let (rare, rarity, ngram, weights) = settings;
+        let threshold = in_range("threshold", threshold, 0.0..=1.0);
+        let settings = RecordSettings::new(rare, rarity, ngram, Some(weights));
+        let terms = beside("_term");
+        Stored {
+            table,
+            records,
+            terms,
+            relation,
+            columns,
+            within,
+            threshold,
+            count,
+            version,
+            settings,
+        }
+    }
+
+    /// Returns whether there is a row of this record.
+    pub fn has(&self, hash: i64) -> bool {
+        let query = format!(
+            "SELECT true FROM {} WHERE record OPERATOR(pg_catalog.=) $1 LIMIT 1",
+            self.records
+        );
+        let mut found = false;
+        for_each_row(&query, &[Some(Value::from(hash))], &mut |[_]| found = true);
+        found
+    }
+
+    /// Reads the records with these hashes, each once, and the keys of their rows.
+    pub fn read(&self, hashes: impl ExactSizeIterator<Item = i64>) -> (Vec<StoredRecord>, Keys) {
+        let query = format!(
+            "SELECT record, scope, columns, key::pg_catalog.text FROM {} WHERE record OPERATOR(pg_catalog.=) ANY ($1)",
+            self.records
+        );
+        let (mut records, mut keys) = (Vec::new(), Keys::new());
+        for_each_row(&query, &[Some(bigints(hashes))], &mut |row| {
+            let [Some(hash), Some(scope), Some(columns), Some(key)] = row else {
+                return;
+            };
+            let rows = keys.entry(hash.integer()).or_default();
+            if rows.is_empty() {
+                let ngram = self.settings.ngram;
+                let mut record = StoredRecord::new(columns, scope.integer(), ngram);
+                record.hash = Some(hash.integer());
+                records.push(record);
+            }
+            rows.push(key.to_text());
+        });
+        (records, keys)
+    }
+
+    /// Calls `each` with each of these features that a record has: how many have it, and which, if they are few.
+    fn read_terms(&self, features: &[u64], each: &mut dyn FnMut(u64, u32, Vec<i64>)) {
+        let query = format!(
+            "SELECT feature, df, records FROM {} WHERE feature OPERATOR(pg_catalog.=) ANY ($1)",
+            self.terms
+        );
+        let features = bigints(features.iter().map(|feature| *feature as i64));
+        for_each_row(&query, &[Some(features)], &mut |[feature, df, records]| {
+            let items = records.map_or(Vec::new(), |records| records.array().items);
+            let records = items.into_iter().flatten().map(|hash| hash.integer());
+            let integer = |value: Option<Value<'_>>| value.map_or(0, |value| value.integer());
+            each(
+                integer(feature) as u64,
+                integer(df) as u32,
+                records.collect(),
+            );
+        });
+    }
+
+    /// Adds how many records have each feature of these that is not there.
+    fn add_frequencies(&self, records: &[StoredRecord], to: &mut HashMap<u64, u32>) {
+        let KnownFrequencies { of, mut known } = KNOWN.take();
+        let this = (self.table.rel().oid(), self.version);
+        // The server shows one version with the features of it.
+        if of != this || known.len() * KNOWN_BYTES > work_mem_bytes() {
+            known = HashMap::new();
+        }
+        let is_unknown = |hash: u64| !to.contains_key(&hash) && !known.contains_key(&hash);
+        let unknown = all_features(records, is_unknown);
+        self.read_terms(&unknown, &mut |hash, df, _| {
+            known.insert(hash, df);
+        });
+        for (hash, _) in records.iter().flat_map(|record| &record.features) {
+            if let Some(df) = known.get(hash) {
+                to.entry(*hash).or_insert(*df);
+            }
+        }
+        KNOWN.set(KnownFrequencies { of: this, known });
+    }
+
+    /// Calls `each` with the number of one of these records, a stored record that shares something rare with it, and
+    /// their similarity. `are_stored` says that they are rows of the table; else there is one, which counts as a
+    /// row more. Returns the keys of the rows that were compared.
+    pub fn compare(
+        &self,
+        asked: &[StoredRecord],
+        are_stored: bool,
+        mut each: impl FnMut(usize, i64, f64),
+    ) -> Keys {
+        let more = u32::from(!are_stored);
+        let mut frequencies: HashMap<u64, u32> = HashMap::new();
+        let mut lists: HashMap<u64, Vec<i64>> = HashMap::new();
+        let features = all_features(asked, |_| true);
+        frequencies.extend(features.iter().map(|hash| (*hash, 1)));
+        self.read_terms(&features, &mut |hash, df, records| {
+            frequencies.insert(hash, df + more);
+            if (df + more) as usize <= self.settings.rare {
+                lists.insert(hash, records);
+            }
+        });
+        let near: Vec<BTreeSet<i64>> = (asked.iter())
+            .map(|record| {
+                let lists = record
+                    .features
+                    .iter()
+                    .filter_map(|(hash, _)| lists.get(hash));
+                let hashes = lists.flatten().copied();
+                hashes.filter(|hash| Some(*hash) != record.hash).collect()
+            })
+            .collect();
+        let wanted: BTreeSet<i64> = near.iter().flatten().copied().collect();
+        let (others, keys) = self.read(wanted.into_iter());
+        self.add_frequencies(&others, &mut frequencies);
+        let mut known = KnownRecords::default();
+        for record in asked.iter().chain(&others) {
+            or_out_of_memory(known.add(&record.features));
+        }
+        let numbers: HashMap<i64, usize> = (others.iter().enumerate())
+            .filter_map(|(i, record)| Some((record.hash?, i)))
+            .collect();
+        let mut pairs = Vec::new();
+        for (a, near) in near.iter().enumerate() {
+            for other in near.iter().filter_map(|hash| numbers.get(hash)) {
+                if others[*other].scope == asked[a].scope {
+                    let b = (asked.len() + other) as u32;
+                    pairs.push(Candidate { a: a as u32, b });
+                }
+            }
+        }
+        let frequency = |hash: u64| frequencies.get(&hash).copied().unwrap_or(1);
+        let (count, rating) = (self.count + more, self.settings.rating());
+        let found = known.compare(
+            &pairs,
+            count,
+            frequency,
+            rating,
+            &mut TempFiles,
+            |pair, s| {
+                if let Some(hash) = others[pair.b as usize - asked.len()].hash {
+                    each(pair.a as usize, hash, s);
+                }
+            },
+        );
+        or_out_of_memory(found);
+        keys
+    }
+}
+
+/// Returns those features of records that are wanted, each once.
+fn all_features(records: &[StoredRecord], is_wanted: impl Fn(u64) -> bool) -> Vec<u64> {
+    let features = records.iter().flat_map(|record| &record.features);
+    let wanted = features
+        .map(|(hash, _)| *hash)
+        .filter(|hash| is_wanted(*hash));
+    let mut wanted: Vec<u64> = wanted.collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted
+}
+
+/// A value of type float8; 0 for NULL.
+fn number(value: Option<Value<'_>>) -> f64 {
+    value.map_or(0.0, |value| f64::from_bits(value.datum().value() as u64))
+}
+
+/// An array of type bigint[], in the current memory context.
+pub fn bigints(items: impl ExactSizeIterator<Item = i64>) -> Value<'static> {
+    let of_bigint = KeyType::new(pg_sys::INT8OID);
+    let array = of_bigint.and_then(|of_bigint| of_bigint.array(items.map(Value::from)));
+    array.unwrap_or_else(|| Error::out_of_memory().raise())
+}
