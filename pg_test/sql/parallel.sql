@@ -20,7 +20,7 @@ CREATE TABLE argument (name text, type regtype, expression text);
 INSERT INTO argument VALUES
 	('text', 'text', 'body'), ('a', 'text', 'body'), ('b', 'text', 'subject || body'), ('preset', 'text', '''plain'''), ('name', 'text', '''parallel_text'''),
 	('config', 'simhash_catalog.config', 'ROW(subject, body, false, ''{}'', ''plain'', NULL, NULL, NULL)'),
-	('documents', 'bigint', 'id'), ('terms', 'text[]', 'ARRAY[body, ''a'']'), ('about', 'text[]', 'ARRAY[''1'', ''2'']'),
+	('documents', 'bigint', 'id'), ('terms', 'text[]', 'ARRAY[body, ''a'']'), ('columns', 'text[]', 'ARRAY[subject, body]'), ('scope', 'bigint', 'id % 3'), ('about', 'text[]', 'ARRAY[''1'', ''2'']'),
 	('record', 'record', 'd'), ('weights', 'jsonb', '''{"subject": 1, "body": 2}'''), ('options', 'jsonb', '''{"tf": "set"}'''), ('value', 'jsonb', 'to_jsonb(d)'),
 	('tokens', 'text[]', 'string_to_array(body, '' '')'), ('weights', 'float8[]', 'NULL'), ('lexemes', 'tsvector', 'to_tsvector(''simple'', body)'),
 	('a', 'float8[]', 'ARRAY[id, 2, 3]'), ('b', 'float8[]', 'ARRAY[1, id % 7, 5]'), ('jaccard', 'float8', '1.0 / (1 + id)'), ('min_jaccard', 'float8', '0.01'), ('min_length', 'int', '12'), ('mu', 'float8', '0.7'),

@@ -88,5 +88,18 @@ for my $page (@all)
 	}
 }
 is(join("\n", @dead), '', 'links between pages');
+
+# The expressions that the test hash_tools applies are those of the page: one row of its tables names the tool and has it.
+my @rows = slurp_file("$root/docs/hash-tools.md") =~ /^(\|.*)$/gm;
+my @unlisted;
+for my $line (split /\n/, slurp_file("$ENV{PG_TEST_DATA}/hash_tool_expressions.csv"))
+{
+	my ($tool, $gives, $expression) = split /,/, $line, 3;
+	next if $tool eq 'tool';
+	$expression =~ s/^"(.*)"$/$1/;
+	my ($package) = $tool =~ /^([^. ]+)/;
+	push @unlisted, $tool unless grep { index($_, "`$expression`") >= 0 && /\Q$package\E/i } @rows;
+}
+is("@unlisted", '', 'expressions of tools');
 $node->stop;
 done_testing();
