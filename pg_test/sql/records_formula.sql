@@ -108,9 +108,9 @@ FROM generate_series(1, 60) i;
 INSERT INTO record SELECT id + 100, c1, c2, c3 FROM record WHERE id % 10 = 0;
 CREATE TABLE feature AS SELECT id, col, f FROM record, LATERAL (VALUES (1, c1), (2, c2), (3, c3)) AS v (col, value), features(value) AS f;
 CREATE TABLE distinct_record AS SELECT min(id) AS id FROM record GROUP BY lower(c1), lower(c2), lower(c3);
+CREATE TABLE df AS SELECT f, count(DISTINCT id) AS df FROM feature JOIN distinct_record USING (id) GROUP BY f;
 CREATE TABLE weighted AS
-WITH df AS (SELECT f, count(DISTINCT id) AS df FROM feature JOIN distinct_record USING (id) GROUP BY f),
-	idf AS (SELECT f, ln(((SELECT count(*) FROM distinct_record) + 51)::float8 / df) ^ 2 AS idf FROM df),
+WITH idf AS (SELECT f, ln(((SELECT count(*) FROM distinct_record) + 51)::float8 / df) ^ 2 AS idf FROM df),
 	part AS (SELECT id, col, sum(idf ^ 2) AS square, sum(idf ^ 2) ^ 0.4 AS length FROM feature JOIN idf USING (f) GROUP BY id, col),
 	scale AS (SELECT id, col, sqrt(least(length, 3 * (sum(length) OVER row - length) / nullif(count(*) OVER row - 1, 0)) / square)
 		* CASE col WHEN 3 THEN 2 ELSE 1 END AS scale FROM part WINDOW row AS (PARTITION BY id))
@@ -123,5 +123,38 @@ $$;
 SELECT count(*) > 500 AS many, bool_and(abs(p.similarity - least(product / sqrt(square(p.a::int, p.b::int) * square(p.b::int, p.a::int)), 1)) < 1e-5) AS agree
 FROM simhash_record_pairs('record', 'id', 0, weights => '{"c3": 2}') AS p,
 	LATERAL (SELECT sum(x.w * y.w) AS product FROM whole AS x JOIN whole AS y USING (f) WHERE x.id = p.a AND y.id = p.b) AS s;
+-- Without weights the rows say what a column counts: how much better it agrees in pairs that agree in two thirds of the other
+-- columns than in those that agree in a third. Pairs share something that at most 30 records have.
+UPDATE weighted SET w = w / 2 WHERE col = 3;
+CREATE TABLE agreement AS
+WITH pair AS (SELECT DISTINCT x.id AS a, y.id AS b FROM feature AS x JOIN feature AS y ON y.f = x.f AND y.id > x.id JOIN df ON df.f = x.f AND df <= 30
+		WHERE x.id IN (TABLE distinct_record) AND y.id IN (TABLE distinct_record)),
+	length AS (SELECT id, col, sqrt(sum(w ^ 2)) AS length FROM weighted GROUP BY id, col)
+SELECT a, b, x.col, coalesce((SELECT sum(v.w * w.w) FROM weighted AS v JOIN weighted AS w USING (col, f)
+	WHERE v.id = a AND w.id = b AND col = x.col), 0) >= 0.5 * x.length * y.length AS agree
+FROM pair JOIN length AS x ON x.id = a JOIN length AS y ON y.id = b AND y.col = x.col;
+CREATE TABLE column_weight AS
+WITH other AS (SELECT col, agree, (sum(agree::int) OVER pair - agree::int)::float8 / nullif(count(*) OVER pair - 1, 0) AS others FROM agreement WINDOW pair AS (PARTITION BY a, b)),
+	counted AS (SELECT col, count(*) FILTER (WHERE alike)::float8 AS alike, count(*) FILTER (WHERE alike AND agree) AS alike_agree,
+			count(*) FILTER (WHERE NOT alike)::float8 AS half, count(*) FILTER (WHERE NOT alike AND agree) AS half_agree
+		FROM (SELECT col, agree, others >= 2::float8 / 3 AS alike FROM other WHERE others >= 1::float8 / 3) AS o GROUP BY col),
+	known AS (SELECT col, least(alike, half) / (least(alike, half) + 500) AS trust,
+			greatest(ln((alike_agree + 0.5) / (alike - alike_agree + 0.5)) - ln((half_agree + 0.5) / (half - half_agree + 0.5)), 0) AS tells FROM counted)
+SELECT col, least(greatest((1 + trust * (tells / (sum(trust * tells) OVER () / sum(trust) OVER ()) - 1)) ^ 1.5, 0.25), 4) AS weight FROM known;
+SELECT count(*) AS columns, max(weight) - min(weight) > 0.1 AS differ FROM column_weight;
+UPDATE weighted SET w = w * weight FROM column_weight WHERE column_weight.col = weighted.col;
+TRUNCATE whole;
+INSERT INTO whole SELECT id, f, sum(w) FROM weighted GROUP BY id, f;
+SELECT count(*) > 500 AS many, bool_and(abs(p.similarity - least(product / sqrt(square(p.a::int, p.b::int) * square(p.b::int, p.a::int)), 1)) < 1e-5) AS agree
+FROM simhash_record_pairs('record', 'id', 0) AS p,
+	LATERAL (SELECT sum(x.w * y.w) AS product FROM whole AS x JOIN whole AS y USING (f) WHERE x.id = p.a AND y.id = p.b) AS s;
+SELECT bool_and(abs(e.shared - p.similarity) < 1e-6) AS sums, bool_and(abs(e.shared + e.against - 1) < 1e-6) AS to_one
+FROM (SELECT * FROM simhash_record_pairs('record', 'id', 0.3) ORDER BY a, b LIMIT 10) AS p,
+	LATERAL (SELECT sum(shared) AS shared, sum(against) AS against FROM simhash_record_explain('record', 'id', p.a::text, p.b::text)) AS e;
+
+-- Codes are one word however they are cut, and umlauts are written in two ways.
+CREATE TABLE written (id int PRIMARY KEY, phone text, born text, code text, name text);
+INSERT INTO written VALUES (1, '01494 550324', '1961-03-14', 'TN23 1AB', 'Jürgen Müller'), (2, '+44 1494 550-324', '1961/03/14', 'tn231ab', 'Juergen Mueller');
+SELECT column_name, round(shared::numeric, 2) AS shared, round(against::numeric, 2) AS against FROM simhash_record_explain('written', 'id', '1', '2');
 SET client_min_messages = error;
 DROP SCHEMA formula_test CASCADE;

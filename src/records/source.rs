@@ -131,19 +131,20 @@ impl Arguments<'_> {
         });
         let rarity: f64 = required(self.args.get(i), self.function, "rarity");
         let ngram: i32 = required(self.args.get(i + 1), self.function, "ngram");
+        let aligned = tables[0].columns.len() == tables[N - 1].columns.len();
         let weights = self.weights(i + 3, &tables[0]);
+        // Columns that are not the same in both relations say nothing about each other.
+        let weights = weights.or_else(|| (!aligned).then(Vec::new));
         RecordSettings {
-            aligned: tables[0].columns.len() == tables[N - 1].columns.len(),
+            aligned,
             ..RecordSettings::new(rare, rarity, ngram, weights)
         }
     }
 
     /// Reads the weights of columns of a table, an object of names and numbers.
-    fn weights(&self, i: usize, table: &RecordTable) -> Vec<f64> {
+    fn weights(&self, i: usize, table: &RecordTable) -> Option<Vec<f64>> {
+        let json = self.args.varlena(i, pg_sys::JSONBOID)?;
         let mut weights = vec![1.0; table.columns.len()];
-        let Some(json) = self.args.varlena(i, pg_sys::JSONBOID) else {
-            return weights;
-        };
         let mut given = Vec::new();
         for_each_row(WEIGHTS, &[Some(json)], &mut |[name, weight]| {
             let [name, weight] = [name, weight].map(|value| value.map(|value| value.to_text()));
@@ -165,7 +166,7 @@ impl Arguments<'_> {
             let weight = required(weight, self.function, "weights");
             weights[column] = in_range("a weight", weight, 0.0..=MOST_WEIGHT);
         }
-        weights
+        Some(weights)
     }
 }
 
@@ -177,15 +178,15 @@ pub struct RecordSettings {
     rarity: f64,
     /// Number of letters of an n-gram.
     pub ngram: usize,
-    /// How much each column counts.
-    weights: Vec<f64>,
+    /// How much each column counts; None if the rows say it.
+    weights: Option<Vec<f64>>,
     /// Whether columns that stand at one place are one column.
     pub aligned: bool,
 }
 
 impl RecordSettings {
     /// Settings for one relation; raises an ERROR where a number is outside of its range.
-    pub fn new(rare: i32, rarity: f64, ngram: i32, weights: Vec<f64>) -> Self {
+    pub fn new(rare: i32, rarity: f64, ngram: i32, weights: Option<Vec<f64>>) -> Self {
         RecordSettings {
             rare: in_range("rare", rare, 0..=MOST_RARE) as usize,
             rarity: in_range("rarity", rarity, 0.0..=4.0),
@@ -199,7 +200,7 @@ impl RecordSettings {
     pub fn rating(&self) -> Rating<'_> {
         Rating {
             rarity: self.rarity,
-            columns: &self.weights,
+            columns: self.weights.as_deref(),
         }
     }
 }

@@ -144,7 +144,7 @@ impl Stored {
         };
         let (rare, rarity, ngram, weights) = settings;
         let threshold = in_range("threshold", threshold, 0.0..=1.0);
-        let settings = RecordSettings::new(rare, rarity, ngram, weights);
+        let settings = RecordSettings::new(rare, rarity, ngram, Some(weights));
         let terms = beside("_term");
         Stored {
             table,

@@ -39,6 +39,19 @@ impl CopiesBuilder {
         self.of_row.len() as u32
     }
 
+    /// Returns for each record whether it is in a sample of about `count` of them, chosen by what is in
+    /// them and not by their order.
+    pub fn sample(&self, count: u32) -> Result<Vec<bool>, TryReserveError> {
+        let mut sample = Vec::new();
+        sample.try_reserve_exact(self.records as usize)?;
+        sample.resize(self.records as usize, false);
+        let most = u64::MAX / u64::from(self.records.div_ceil(count).max(1));
+        for (hash, record) in &self.numbers {
+            sample[*record as usize] = *hash <= most;
+        }
+        Ok(sample)
+    }
+
     /// Returns the rows of each record.
     pub fn finish(self) -> Result<Copies, TryReserveError> {
         let mut ends = Vec::new();
@@ -226,6 +239,29 @@ mod tests {
         assert_eq!(one.first_pair(Candidate { a: 0, b: 0 }), [0, 2]);
         assert_eq!(free(&one, 0, 0), [(0, 2)]);
         assert_eq!(free(&one, 0, 1), [(0, 1), (2, 5)]);
+    }
+
+    #[test]
+    fn a_sample_is_of_records_by_what_is_in_them() {
+        let hash = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let sampled = |order: &mut dyn Iterator<Item = u64>, count| -> Vec<u64> {
+            let (mut builder, hashes): (_, Vec<u64>) =
+                (CopiesBuilder::default(), order.map(hash).collect());
+            for hash in &hashes {
+                builder.add(Some(*hash)).unwrap();
+            }
+            let sample = builder.sample(count).unwrap();
+            let mut chosen: Vec<u64> = (hashes.iter().zip(sample))
+                .filter(|(_, is_in)| *is_in)
+                .map(|(hash, _)| *hash)
+                .collect();
+            chosen.sort_unstable();
+            chosen
+        };
+        let some = sampled(&mut (1..1001), 100);
+        assert!((80..120).contains(&some.len()), "{}", some.len());
+        assert_eq!(some, sampled(&mut (1..1001).rev(), 100));
+        assert_eq!(sampled(&mut (1..1001), 1000).len(), 1000);
     }
 
     #[test]

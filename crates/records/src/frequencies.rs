@@ -4,7 +4,8 @@
 //! candidate, so there are at most records times features times `rare` of them, whatever the rows are.
 
 use crate::copies::{Copies, CopiesBuilder};
-use crate::vectors::{Rating, Vectors, VectorsWriter};
+use crate::evidence::Evidence;
+use crate::vectors::{Rating, Vector, Vectors, VectorsWriter};
 use simhash_base::bytes::{get_u32, get_u64};
 use simhash_base::external_sort::{Sorted, Sorter};
 use simhash_base::runs::{Item, Order};
@@ -152,16 +153,23 @@ impl<H: StoreHost> Rows<H> {
         rating: Rating<'_>,
         host: &mut H,
     ) -> Result<Found<H>, TryReserveError> {
+        let sample = match rating.columns {
+            Some(_) => Vec::new(),
+            None => self.copies.sample(SAMPLE)?,
+        };
         let filter = CandidateFilter {
             copies: self.copies.finish()?,
             scopes: self.scopes,
         };
+        let is_sampled = |pair: &Candidate| sample[pair.a as usize] || sample[pair.b as usize];
+        let mut sampled = Sorter::new(self.memory / 4, ByRows);
         let mut features = self.features.finish(host)?;
         let mut candidates = Sorter::new(self.memory / 2, ByRows);
         let mut vectors = VectorsWriter::new(filter.copies.records(), self.memory / 2);
         // The rows of a feature, as long as it is rare.
         let mut few: Vec<u32> = Vec::new();
-        few.try_reserve_exact(rare + 1)?;
+        let most = rare.max(RARE_OF_SAMPLE);
+        few.try_reserve_exact(most + 1)?;
         while let Some(first) = features.next() {
             host.pause();
             few.clear();
@@ -174,7 +182,7 @@ impl<H: StoreHost> Rows<H> {
                     if frequency % PAUSE == 0 {
                         host.pause();
                     }
-                    if few.len() <= rare {
+                    if few.len() <= most {
                         few.push(next.row);
                     }
                 }
@@ -187,16 +195,50 @@ impl<H: StoreHost> Rows<H> {
             vectors.add(last.row, last.column, host)?;
             vectors.end_feature(frequency)?;
             if frequency as usize <= rare {
-                filter.add_candidates(&few, &mut candidates, host)?;
+                filter.for_each_candidate(&few, |pair| candidates.add(pair, host))?;
+            }
+            if !sample.is_empty() && frequency as usize <= RARE_OF_SAMPLE {
+                filter.for_each_candidate(&few, |pair| match is_sampled(&pair) {
+                    true => sampled.add(pair, host),
+                    false => Ok(()),
+                })?;
             }
         }
         drop(features);
+        let mut vectors = vectors.finish(rating, host)?;
+        let weights = evidence(&mut vectors, sampled.finish(host)?, host)?.weights();
+        vectors.weigh(&weights);
         Ok(Found {
-            vectors: vectors.finish(rating, host)?,
+            vectors,
             candidates: candidates.finish(host)?,
             copies: filter.copies,
         })
     }
+}
+
+/// Records whose pairs say how much columns count.
+const SAMPLE: u32 = 5000;
+/// What `rare` is for those pairs, so that columns count the same whatever it is for others.
+const RARE_OF_SAMPLE: usize = 30;
+
+/// Returns what pairs, in their order, say about columns.
+fn evidence<H: StoreHost>(
+    vectors: &mut Vectors<H::File>,
+    mut pairs: Sorted<H::File, Candidate, ByRows>,
+    host: &mut H,
+) -> Result<Evidence, TryReserveError> {
+    let (mut evidence, mut a, mut b) = (Evidence::default(), Vector::default(), Vector::default());
+    while let Some(pair) = pairs.next() {
+        // Two rows may share several rare features.
+        if pairs.next_key() == Some(pair) {
+            continue;
+        }
+        host.pause();
+        vectors.read(pair.a, &mut a)?;
+        vectors.read(pair.b, &mut b)?;
+        evidence.add(&a, &b);
+    }
+    Ok(evidence)
 }
 
 /// Returns the hash of a row's features, each with its column, and of its scope: equal rows have the same. A row without
@@ -233,18 +275,18 @@ struct CandidateFilter {
 }
 
 impl CandidateFilter {
-    fn add_candidates<H: StoreHost>(
+    /// Calls `each` with the pairs of these rows that may be pairs.
+    fn for_each_candidate(
         &self,
         rows: &[u32],
-        candidates: &mut Sorter<H::File, Candidate, ByRows>,
-        host: &mut H,
+        mut each: impl FnMut(Candidate) -> Result<(), TryReserveError>,
     ) -> Result<(), TryReserveError> {
         for (i, &b) in rows.iter().enumerate() {
             for &a in &rows[..i] {
                 let pair = Candidate { a, b };
                 let in_scope = self.scopes[a as usize] == self.scopes[b as usize];
                 if in_scope && self.copies.count(pair) > 0 {
-                    candidates.add(pair, host)?;
+                    each(pair)?;
                 }
             }
         }

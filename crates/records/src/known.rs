@@ -99,7 +99,7 @@ mod tests {
     fn a_few_records_are_as_similar_as_among_all() {
         let rating = Rating {
             rarity: 2.0,
-            columns: &[1.0, 2.5, 1.0],
+            columns: Some(&[1.0, 2.5, 1.0]),
         };
         // Some features are in several columns, some in one record.
         let record = |i: u64| -> Vec<(u64, u32)> {

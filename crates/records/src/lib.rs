@@ -1,8 +1,9 @@
 //! Pairs of records: which rows of short columns, or titles, describe the same thing. The extension
 //! reads the rows and returns the pairs.
 //!
-//! In the order of the work: [`features`] (the words and n-grams of a value), [`copies`] (rows that are equal),
-//! [`frequencies`] (which records share them, and which share a rare one), [`vectors`] (how much each counts in a row),
+//! In the order of the work: `plain` (one form of codes and umlauts), [`features`] (the words and n-grams of a value),
+//! [`copies`] (rows that are equal), [`frequencies`] (which records share features, and which share a rare one),
+//! [`vectors`] (how much each counts in a row), `evidence` (how much each column counts),
 //! [`comparison`] and [`pair`] (how similar two rows are), [`partners`] (which row is whose best), [`report`] (pairs by similarity),
 //! [`sample`] (pairs to label), [`quality`] (what the labels say),
 //! [`known`] (a few records beside stored ones).
@@ -12,11 +13,13 @@
 
 pub mod comparison;
 pub mod copies;
+mod evidence;
 pub mod features;
 pub mod frequencies;
 pub mod known;
 pub mod pair;
 pub mod partners;
+mod plain;
 pub mod quality;
 pub mod report;
 pub mod sample;

@@ -102,7 +102,7 @@ impl Pair<'_> {
 
 /// Calls `each` with the components of both rows of each feature that they share. The time grows with the
 /// length of the shorter one.
-fn for_each_shared<'a>(
+pub fn for_each_shared<'a>(
     a: &'a [Component],
     b: &'a [Component],
     each: &mut dyn FnMut(&'a [Component], &'a [Component]),

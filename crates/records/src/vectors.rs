@@ -78,8 +78,9 @@ const COMPONENT: usize = 12;
 pub struct Rating<'a> {
     /// The exponent of what a feature weighs.
     pub rarity: f64,
-    /// By which the weights of each column's features are multiplied; 1 for those that have none here.
-    pub columns: &'a [f64],
+    /// By which the weights of each column's features are multiplied, 1 for those that have none here; None
+    /// if the rows say it.
+    pub columns: Option<&'a [f64]>,
 }
 
 /// The vector of a row.
@@ -196,6 +197,7 @@ impl<H: StoreHost> VectorsWriter<H> {
         let mut vectors = Vectors {
             ends: Vec::new(),
             count: 0,
+            columns: Vec::new(),
             in_memory: Vec::new(),
             limit: self.memory / size_of::<Component>(),
             file: None,
@@ -277,7 +279,8 @@ impl Weights<'_> {
                 true => MOST_OF_COLUMN * (all - own) / f64::from(count - 1),
                 false => own,
             };
-            let weight = self.rating.columns.get(column).copied().unwrap_or(1.0);
+            let given = (self.rating.columns).and_then(|columns| columns.get(column));
+            let weight = given.copied().unwrap_or(1.0);
             *square = weight * (own.min(most) / *square).sqrt();
         }
     }
@@ -292,6 +295,8 @@ pub struct Vectors<F> {
     ends: Vec<u64>,
     /// Number of components of all rows.
     count: u64,
+    /// By which components are multiplied when they are read, 1 where there is none.
+    columns: Vec<f32>,
     /// The first components.
     in_memory: Vec<Component>,
     /// Components that memory holds.
@@ -334,8 +339,18 @@ impl<F: Store> Vectors<F> {
     /// Sets `vector` to that of a row.
     pub fn read(&mut self, row: u32, vector: &mut Vector) -> Result<(), TryReserveError> {
         self.read_components(row, &mut vector.components)?;
+        for component in &mut vector.components {
+            if let Some(weight) = self.columns.get(component.column as usize) {
+                component.weight *= weight;
+            }
+        }
         vector.add_up();
         Ok(())
+    }
+
+    /// Multiplies what columns weigh from now on.
+    pub fn weigh(&mut self, columns: &[f64]) {
+        self.columns = columns.iter().map(|weight| *weight as f32).collect();
     }
 
     fn read_components(
