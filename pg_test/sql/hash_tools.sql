@@ -1,5 +1,5 @@
 -- Hashes that tools made of the same pictures, brought by the expressions of docs/hash-tools.md: distances are the tools' own.
-\getenv data PG_TEST_DATA
+\getenv folder PG_ABS_SRCDIR
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA hash_tools_test;
@@ -7,9 +7,9 @@ SET search_path = hash_tools_test, public, simhash_methods;
 
 CREATE TABLE value (tool text, version text, picture text, hash text, distances int[], id int GENERATED ALWAYS AS IDENTITY);
 CREATE TABLE way (tool text PRIMARY KEY, gives text, expression text);
-\set file :data '/hash_tools.csv'
+\set file :folder '/data/hash_tools.csv'
 COPY value (tool, version, picture, hash, distances) FROM :'file' CSV HEADER;
-\set file :data '/hash_tool_expressions.csv'
+\set file :folder '/data/hash_tool_expressions.csv'
 COPY way FROM :'file' CSV HEADER;
 CREATE FUNCTION bits_of(code text, alphabet text DEFAULT 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567') RETURNS varbit
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
