@@ -731,6 +731,9 @@ BEGIN
 	key_type := simhash_catalog.key_type($1, $2);
 	IF (SELECT t.typtype = 'c' OR t.typcategory = 'A' FROM pg_type AS t WHERE t.oid = key_type::regtype) THEN
 		RAISE EXCEPTION 'keys of type % cannot be kept', key_type USING ERRCODE = 'feature_not_supported';
+	ELSIF simhash_catalog.key_type($1, $3) = 'bigint[]' THEN
+		RAISE EXCEPTION 'column "%" is of type bigint[], not bigint', $3 USING ERRCODE = 'datatype_mismatch',
+			HINT = 'Of longer hashes simhash_clusters computes the clusters.';
 	END IF;
 	IF $10 IS NOT NULL AND ((SELECT count(*) FROM pg_attribute AS a WHERE a.attrelid = $10::oid AND NOT a.attisdropped
 		AND a.attname = 'same' AND a.atttypid = 'boolean'::regtype) <> 1

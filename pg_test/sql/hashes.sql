@@ -279,7 +279,8 @@ SELECT f.* FROM unnest(ARRAY[
 	$$count(*) FROM simhash_pairs_between('uneven', 'id', 'hash', 'uneven', 'id', 'fp', 3)$$,
 	$$count(*) FROM simhash_pairs('uneven', 'id', 'hash', 4097)$$,
 	$$count(*) FROM simhash_pairs('uneven', 'id', 'fp', 65)$$,
-	$$count(*) FROM simhash_radius_report('uneven', 'id', 'hash')$$
+	$$count(*) FROM simhash_radius_report('uneven', 'id', 'hash')$$,
+	$$simhash_keep_clusters('uneven', 'id', 'hash', 3)$$
 ]) AS e, fault(e) AS f;
 DELETE FROM uneven WHERE id = 2;
 SELECT f.* FROM fault($$count(*) FROM simhash_clusters('uneven', 'id', 'hash', 3)$$) AS f;
