@@ -3,7 +3,7 @@
 # PyPI cityhash 0.4.10, by the same name, has those of CityHash 1.1, whose values Google changed.
 # Expected: one key, one CityHash64. Seen: of keys of 0 to 200 letters only the empty one has the same value in both.
 # All 201 agree with PyPI clickhouse-cityhash 1.0.2.6. cityHash64NumMax() is the lower 53 bits of that.
-# Hurt: whoever makes SimHash features in JavaScript and in Python: distances between the two are those of chance.
+# Affected: programs that compute SimHash features in JavaScript and in Python: the distances between the two mean nothing.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -4,7 +4,7 @@
 # Expected: in 5,000 rows, all that equal the hash that is asked are found, as they are when there are 20 of each.
 # Seen: with 100 or 200 of each, nearly a quarter is missed, and for one hash that is in the index no equal row is found.
 # 32 links, efConstruction 200, efSearch 400, one thread; the defaults are lower.
-# Hurt: whoever looks for copies, which are what such an index is asked for: blank pages, logos, reposts.
+# Affected: searches for copies, such as blank pages, logos and pictures that somebody posted again.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

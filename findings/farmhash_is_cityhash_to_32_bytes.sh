@@ -2,7 +2,7 @@
 # PyPI pyfarmhash 0.5.1 and cityhash 0.4.10: FarmHash's Fingerprint64 is CityHash64 for all keys of up to 32 bytes.
 # From 33 bytes on, every key has another value. So a test with words says that the two are one function.
 # Expected: two functions, which differ for nearly every key. Seen: equal for 0 to 32 bytes, for 33 to 300 never equal.
-# Hurt: whoever computes SimHash features by one and goes on with the other (BigQuery's FARM_FINGERPRINT is
+# Affected: programs that compute some SimHash features with one and some with the other (BigQuery's FARM_FINGERPRINT is
 # Fingerprint64): fingerprints agree until a word of 33 bytes comes, which is eleven Chinese characters, or a URL.
 set -euo pipefail
 dir=$(mktemp -d)

@@ -3,7 +3,7 @@
 # Expected: a set or dict of hashes takes about the same time for each further one.
 # Seen: 8,000 different hashes have 1,036 values of hash(). Twice as many hashes take four times as many comparisons
 # of whole arrays: 10,764 for 4,000 of them, 42,646 for 8,000.
-# Hurt: whoever removes equal hashes by a set or counts them by a Counter before they go to a database: use str(h).
+# Affected: programs that remove equal hashes with a set, or count them with a Counter: str(h) avoids it.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -4,7 +4,7 @@
 # The difference `-` of two such hashes depends on which stands first.
 # Expected: `a == b` means the same hash, as with phash(), and `a - b` is `b - a`.
 # Seen: of 45 pairs of ten pictures of random colours 44 are ==, a set keeps all ten, and no a - b is b - a.
-# Hurt: whoever tests for "the same picture" by ==, or has `a - b <= 8` as the rule that a database shall repeat.
+# Affected: programs that test for the same picture with ==, or whose rule `a - b <= 8` a database has to repeat.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -2,7 +2,7 @@
 # PyPI jieba_fast_dat 0.59: cut() as in its README works without its dictionary, and says nothing.
 # jieba loads the dictionary at the first cut. Here only initialize() loads it, so every word is guessed by the HMM.
 # Expected: the words of jieba 0.42.1. Seen: other words until initialize() is called, with HMM=False single characters.
-# Hurt: whoever takes it as a faster jieba: fingerprints of the same text differ, and change when somebody calls
+# Affected: programs that use it as a faster jieba: fingerprints of the same text differ, and change when a program calls
 # initialize() in the same process.
 set -euo pipefail
 dir=$(mktemp -d)

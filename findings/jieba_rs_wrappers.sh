@@ -3,7 +3,7 @@
 # rjieba keeps words with hyphens, underscores, addresses and versions whole, the other cuts them as Python's jieba does.
 # Expected: the words of one library. Seen: `hello-world` is one word in rjieba and three in the others.
 # cut_all() is the other way round: both add every single character, and Python's jieba adds none within known words.
-# Hurt: whoever computes fingerprints of words in two languages: texts with product names and addresses differ.
+# Affected: programs in two languages that compute fingerprints of words: texts with product names and addresses differ.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

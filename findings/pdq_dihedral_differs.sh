@@ -3,7 +3,7 @@
 # and mirrored picture itself has. We did not look for the cause; with 511 by 383 two turns more are the same.
 # Expected: the hashes of the eight pictures, or a bit or two of rounding. Seen: of 20 pictures of 512 by 512 only the
 # transposed one is the same. The others differ in 6 to 26 bits, of the 31 within which two pictures count as the same.
-# Hurt: whoever stores one hash and asks with the eight: a picture that was scaled or compressed as well falls out.
+# Affected: programs that store one hash and search with the eight: they miss a picture that was also scaled or compressed.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -3,7 +3,7 @@
 # OpenCV's functions expect the channels as its imread() gives them, blue first. Perception passes red first.
 # Expected: the hash of a file is the one that OpenCV 4.14 gives. Seen: 61 to 140 bits off it for three pictures of
 # random colours, and no bit off what OpenCV gives when red and blue are exchanged. A grey copy of a picture is as far.
-# Hurt: whoever makes some hashes by OpenCV, in C++ say, and others by Perception, or looks for grey copies.
+# Affected: programs that mix hashes of OpenCV and of Perception, and searches for grey copies.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -3,7 +3,7 @@
 # get_near_dups() reads a defaultdict, which keeps an empty set for each key that was asked and not there.
 # Expected: 10,000 questions to an index of one hash leave it as it is.
 # Seen: 4 buckets become 7,565, and bucket_size() counts them as if they held hashes.
-# Hurt: a service that checks new texts against an index in memory: it grows by up to k + 1 sets for each question.
+# Affected: services that check new texts against an index in memory: each question adds up to k + 1 sets.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -2,7 +2,7 @@
 # PyPI simhash 2.1.2 with NumPy 2: a text in which four letters occur more than 255 times has no hash.
 # Weights above 50 are multiplied with an array of uint8. NumPy 1 widened the array, NumPy 2 refuses such a number.
 # Expected: a hash, as before. Seen: 255 times gives one, 256 times raises an OverflowError.
-# Hurt: whoever upgrades NumPy: a long page, log or table with a repeated phrase stops the job that fills the column.
+# Affected: jobs that fill a column after NumPy was upgraded: a long page with a repeated phrase stops them.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

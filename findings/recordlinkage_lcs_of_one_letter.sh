@@ -2,7 +2,7 @@
 # PyPI recordlinkage 0.16, String(method='lcs'): two equal values of one character have the similarity 0.
 # Common substrings of one character are not counted, and equal values are no exception.
 # Expected: 1 for a value with itself, as the other seven methods give. Seen: 0 for 王, 李 and O.
-# Hurt: whoever compares Chinese family names, initials, grades or flags in a column of their own.
+# Affected: comparisons of columns with one letter: Chinese family names, initials, grades, flags.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

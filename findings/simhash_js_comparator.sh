@@ -3,7 +3,7 @@
 # It also counts every bit twice, since `>> 32` shifts by nothing in JavaScript. The README passes hashes as below.
 # Expected: hammingDistance() is the number of bits in which two hashes differ.
 # Seen: hashes that differ in one bit are 2 to 36 apart, and two hashes of 0 have the similarity NaN.
-# Hurt: whoever takes a threshold that was tuned with this Comparator to a database that counts bits.
+# Affected: programs that tune a threshold with this Comparator and use it in a database that counts bits.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -4,7 +4,7 @@
 # after them. So a text of exactly 129 shingles (513 to 516 letters) has the hash of one single shingle, its greatest.
 # Expected: two texts that share 1 of 129 shingles have hashes about as far apart as two that share 1 of 128.
 # Seen: of 200 such pairs none has equal hashes with 128 shingles, and all 200 have with 129.
-# Hurt: whoever stores these hashes of texts of about 513 letters or more, and looks for those within a few bits.
+# Affected: searches within a few bits for hashes of texts with about 513 letters or more.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

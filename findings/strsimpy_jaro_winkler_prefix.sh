@@ -2,7 +2,7 @@
 # PyPI strsimpy 0.2.1, JaroWinkler: it counts the whole common prefix, where Winkler's measure counts four letters.
 # Expected: the values of rapidfuzz 3.14.6 and jellyfish 1.3.0, which agree with each other on all pairs.
 # Seen: the same for pairs that share up to four letters in front, more from the fifth on: 0.9625 for 0.91.
-# Hurt: whoever moves a threshold, such as 0.92, from one package to another: pairs that were below it are above.
+# Affected: programs that use the threshold of one package, such as 0.92, with another: more pairs are above it.
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -165,7 +165,7 @@ fn most_true(pairs: u64, labels: u64, same: u64) -> u64 {
     low
 }
 
-/// Returns the smallest number of true pairs: those that are not are at most so many.
+/// Returns the smallest number of true pairs: all pairs without the largest number of false ones.
 fn least_true(pairs: u64, labels: u64, same: u64) -> u64 {
     pairs - most_true(pairs, labels, labels - same)
 }
