@@ -99,12 +99,7 @@ fn pairs<const N: usize>(arguments: &Arguments<'_>) -> Datum {
             Some(ResultValue::from(similarity)),
         ]);
     };
-    let with_partners = if one_to_one {
-        found.copies.records()
-    } else {
-        0
-    };
-    let mut partners = or_out_of_memory(Partners::new(with_partners));
+    let mut partners = or_out_of_memory(Partners::if_wanted(one_to_one, found.copies.records()));
     compare_candidates(
         &mut found,
         &settings,

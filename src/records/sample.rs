@@ -68,12 +68,7 @@ fn sample<const N: usize>(args: &Args, places: [TableArguments; N]) -> Datum {
         let keys = [hashes[a as usize], hashes[b as usize]];
         or_out_of_memory(sample.add([a, b], keys, similarity));
     };
-    let with_partners = if one_to_one {
-        found.copies.records()
-    } else {
-        0
-    };
-    let mut partners = or_out_of_memory(Partners::new(with_partners));
+    let mut partners = or_out_of_memory(Partners::if_wanted(one_to_one, found.copies.records()));
     compare_candidates(
         &mut found,
         &settings,

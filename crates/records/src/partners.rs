@@ -29,6 +29,11 @@ impl Partners {
         })
     }
 
+    /// The same if they are wanted; else partners of no record.
+    pub fn if_wanted(is_wanted: bool, records: u32) -> Result<Self, TryReserveError> {
+        Self::new(if is_wanted { records } else { 0 })
+    }
+
     /// Adds a pair of records.
     pub fn add(&mut self, pair: Candidate, similarity: f64) -> Result<(), TryReserveError> {
         let mut is_best = true;
