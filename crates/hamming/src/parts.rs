@@ -1,5 +1,5 @@
 //! Hashes of more than 64 bits, as fingerprints of 64 bits each: their parts. The planner, the search
-//! for pairs and the flag trigger call it. A hash within a radius is never missed by looking at some
+//! for pairs and the triggers call it. A hash within a radius is never missed by looking at some
 //! of its parts, each within [`part_radius`].
 
 use crate::error::Error;
@@ -15,6 +15,24 @@ pub fn distance(a: &[u64], b: &[u64]) -> u32 {
 /// bits, rounded down. These add up to `radius + 1`. Negative for no distance at all.
 pub fn part_radius(radius: i32, i: i32, count: i32) -> i32 {
     radius.saturating_sub(i).div_euclid(count)
+}
+
+/// A hash as it is compared: a fingerprint, or the parts of a longer hash.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Hash {
+    Fingerprint(u64),
+    Parts(Box<[u64]>),
+}
+
+impl std::ops::Deref for Hash {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        match self {
+            Self::Fingerprint(fingerprint) => std::slice::from_ref(fingerprint),
+            Self::Parts(parts) => parts,
+        }
+    }
 }
 
 /// Hashes of one number of parts, which are told apart by the order in which they came.

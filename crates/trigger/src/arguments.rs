@@ -6,9 +6,11 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use crate::Error;
+use simhash_fingerprint::hashes::read::MOST_BITS;
 
-/// Bits of a fingerprint: the largest radius.
-const MAX_RADIUS: u32 = u64::BITS;
+/// Bits of the longest hash: the largest radius. A column of fingerprints has 64, which the triggers
+/// check.
+const MAX_RADIUS: u32 = MOST_BITS as u32;
 /// The radius without `radius=`.
 const DEFAULT_RADIUS: u32 = 3;
 
@@ -282,12 +284,12 @@ mod tests {
     fn values_out_of_range_are_refused() {
         let radius = |text: &str| with(&[&format!("radius={text}")], |given| given.radius());
         assert_eq!(with(&[], |given| given.radius()), Ok(3));
-        assert_eq!((radius("0"), radius("64")), (Ok(0), Ok(64)));
-        for wrong in ["65", "-1", "3.5", "three", "4294967299"] {
+        assert_eq!((radius("0"), radius("4096")), (Ok(0), Ok(4096)));
+        for wrong in ["4097", "-1", "3.5", "three", "4294967299"] {
             assert_eq!(
                 message(radius(wrong)),
                 format!(
-                    "trigger argument \"radius\" must be a whole number from 0 to 64, not \"{wrong}\""
+                    "trigger argument \"radius\" must be a whole number from 0 to 4096, not \"{wrong}\""
                 )
             );
         }

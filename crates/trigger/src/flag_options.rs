@@ -305,10 +305,10 @@ mod tests {
         assert_eq!(with("radios=3"), "unknown trigger argument \"radios\"");
         assert_eq!(with("flag=x"), "trigger argument \"flag\" is given twice");
         assert_eq!(
-            with("radius=65"),
-            "trigger argument \"radius\" must be a whole number from 0 to 64, not \"65\""
+            with("radius=4097"),
+            "trigger argument \"radius\" must be a whole number from 0 to 4096, not \"4097\""
         );
-        assert!(parsed(&["fingerprint=fp", "flag=dup", "radius=64"]).is_ok());
+        assert!(parsed(&["fingerprint=fp", "flag=dup", "radius=4096"]).is_ok());
         assert_eq!(
             with("mode=refuse"),
             "trigger argument \"mode\" must be one of flag, reject, skip, conflict, not \"refuse\""

@@ -23,18 +23,27 @@
 //! So a deadlock takes two rows of each of two transactions, near each other crosswise, of which
 //! each transaction has entered one before the other's.
 //!
+//! **Hashes of several parts.** Each part of 64 bits is entered as a row is, in a place of its own, and
+//! all parts of a row together. Two hashes within the radius have a part in which they are within
+//! [`part_radius`](simhash_hamming::parts::part_radius): such parts are sought. Then the parts beside the
+//! one that was found are read, and the row counts only if the whole hashes are within the radius. So
+//! "near" means here what the search means by it, and all of the above holds as it does for one part.
+//!
 //! **What it takes.** A transaction's first 64 rows have room in the slot of its session, with their
-//! keys, for the messages. More rows take 24 bytes each, and from 1,089 on 40 bytes. Beyond
-//! 1,180,718 rows, or when the memory of all is at its bound, a transaction enters the *tables*
+//! keys, for the messages. More rows take 24 bytes each, and from 1,089 on 40 bytes; hashes of four
+//! parts take four times as much. Beyond
+//! 1,180,718 parts, or when the memory of all is at its bound, a transaction enters the *tables*
 //! that it writes instead of rows: from then on every other row in one of them waits for it.
 
 pub mod memory;
+mod near;
 mod rows;
 #[cfg(test)]
 mod tests;
 
 use memory::{Memory, header, slot};
 use rows::Row;
+use simhash_hamming::parts::Hash;
 
 /// Words of a key.
 const KEY: usize = 5;
@@ -44,9 +53,9 @@ const SECOND: usize = if cfg!(test) { 8 } else { 1024 };
 const MOST_RUNS: usize = 19;
 
 /// A row, as others are compared with it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Compared {
-    pub fingerprint: u64,
+    pub hash: Hash,
     /// The table, the column and the scope, as [`place`] makes it.
     pub place: u32,
     /// The table and the column, as [`place`] makes it; not 0.
@@ -172,12 +181,13 @@ impl<M: Memory> InProgress<M> {
     /// others, and others wait for it.
     pub fn new_rows(&mut self, of: usize, rows: &[Compared]) -> Vec<Compared> {
         let is_new = |row: &&Compared| {
-            let equal = Compared { radius: 0, ..**row };
-            let mut is_new = true;
-            self.for_each_near(of, &equal, |_, _| is_new = false);
-            is_new
+            let equal = Compared {
+                radius: 0,
+                ..(*row).clone()
+            };
+            self.near_rows(of, &equal).is_empty()
         };
-        rows.iter().filter(is_new).copied().collect()
+        rows.iter().filter(is_new).cloned().collect()
     }
 
     /// How many transactions with rows in progress have ended. If a session reads this number before
@@ -187,7 +197,7 @@ impl<M: Memory> InProgress<M> {
         self.0.header()[header::ENDED]
     }
 
-    /// How many rows a session has entered.
+    /// How many parts of rows a session has entered.
     pub fn count(&mut self, of: usize) -> usize {
         self.get(of, slot::COUNT) as usize
     }
@@ -203,7 +213,8 @@ impl<M: Memory> InProgress<M> {
             let other = self.used()[i] as usize;
             for row in rows.iter().filter(|_| other != of) {
                 sought |= self.is_whole(other, row.table).is_some();
-                self.for_each_near(other, row, |row, _| sought |= row.ticket > entered.ticket);
+                let near = self.near_rows(other, row);
+                sought |= near.iter().any(|near| near.ticket > entered.ticket);
             }
         }
         if !sought {
@@ -307,99 +318,6 @@ impl<M: Memory> InProgress<M> {
         left
     }
 
-    // ---- what others have entered
-
-    /// Those for which a session has to wait before it searches for these rows.
-    fn waits(
-        &mut self,
-        own: usize,
-        rows: &[Compared],
-        is_running: impl Fn(u32) -> bool,
-    ) -> Vec<Wait> {
-        let mut waits = Vec::new();
-        self.forget_prepared(is_running);
-        for i in 0..self.header(header::USED_COUNT) {
-            let other = self.used()[i] as usize;
-            if other != own {
-                for row in rows {
-                    self.add_waits(own, other, row, &mut waits);
-                }
-            }
-        }
-        waits
-    }
-
-    /// Adds those of the transaction in `other` for which a row of the one in `own` has to wait.
-    fn add_waits(&mut self, own: usize, other: usize, row: &Compared, waits: &mut Vec<Wait>) {
-        let own_whole = self.is_whole(own, row.table);
-        // A transaction that began to store rows that are not entered is waited for by those that
-        // were entered later.
-        let waits_for_own = |ticket: u64| own_whole.is_some_and(|since| since < ticket);
-        let is_known = |waits: &[Wait], transaction| {
-            (waits.iter()).any(|wait| wait.transaction == transaction)
-        };
-        if let Some(since) = self.is_whole(other, row.table)
-            && !waits_for_own(since)
-        {
-            let transaction = self.get(other, slot::TRANSACTION) as u32;
-            if !is_known(waits, transaction) {
-                let key = Key::default();
-                waits.push(Wait { transaction, key });
-            }
-        }
-        let mut near = Vec::new();
-        self.for_each_near(other, row, |row, key| near.push((row, key)));
-        for (found, key) in near {
-            // One row of a transaction is enough to wait for it: others need the memory meanwhile.
-            if waits_for_own(found.ticket) || is_known(waits, found.transaction) {
-                continue;
-            }
-            let sought = Compared {
-                fingerprint: found.fingerprint,
-                ..*row
-            };
-            let mut first = u64::MAX;
-            self.for_each_near(own, &sought, |row, _| first = first.min(row.ticket));
-            if first > found.ticket {
-                waits.push(Wait {
-                    transaction: found.transaction,
-                    key: key.unwrap_or_default(),
-                });
-            }
-        }
-    }
-
-    /// Calls `found` with each near row of a transaction, and its key if that is kept.
-    fn for_each_near(
-        &mut self,
-        of: usize,
-        sought: &Compared,
-        mut found: impl FnMut(Row, Option<Key>),
-    ) {
-        let words = self.slot(of);
-        if words[slot::TABLES] & table_bit(sought.table) == 0 {
-            return;
-        }
-        let count = words[slot::COUNT] as usize;
-        let (first, keys) = words[slot::ROWS..].split_at(slot::FIRST * rows::ROW);
-        rows::near(first, count.min(slot::FIRST), sought, &mut |i, row| {
-            let key = std::array::from_fn(|word| keys[i * KEY + word]);
-            found(row, Some(Key(key)));
-        });
-        for (run, start, size) in runs() {
-            if count <= start {
-                break;
-            }
-            let block = self.get(of, slot::RUNS + run);
-            let count = (count - start).min(size);
-            let found = &mut |_, row| found(row, None);
-            match run {
-                0 => rows::near(self.0.words(block), count, sought, found),
-                _ => rows::near_filed(self.0.words(block), count, sought, found),
-            }
-        }
-    }
-
     /// Gives the slots of prepared transactions that have ended back.
     fn forget_prepared(&mut self, is_running: impl Fn(u32) -> bool) {
         let sessions = self.header(header::SESSIONS) as u64;
@@ -421,7 +339,7 @@ impl<M: Memory> InProgress<M> {
         let before = self.get(by.slot, slot::COUNT) as usize;
         let mut became_whole = false;
         for row in rows {
-            if self.is_whole(by.slot, row.table).is_none() && !self.add(by, row, key) {
+            if self.is_whole(by.slot, row.table).is_none() && !self.add_row(by, row, key) {
                 self.make_whole(by.slot, row.table);
                 became_whole = true;
             }
@@ -445,17 +363,30 @@ impl<M: Memory> InProgress<M> {
         }
     }
 
-    /// Adds a row; false when there is no room for it.
-    fn add(&mut self, by: Writer, row: &Compared, key: Key) -> bool {
-        let count = self.get(by.slot, slot::COUNT) as usize;
-        let ticket = self.0.header()[header::TICKET] + 1;
+    /// Adds all parts of a row; false, with none, when there is no room for them.
+    fn add_row(&mut self, by: Writer, row: &Compared, key: Key) -> bool {
+        let before = self.count(by.slot);
+        self.0.header()[header::TICKET] += 1;
+        let ticket = self.0.header()[header::TICKET];
         self.slot(by.slot)[slot::TABLES] |= table_bit(row.table);
-        let row = Row {
-            fingerprint: row.fingerprint,
-            place: row.place,
-            transaction: by.subtransaction,
-            ticket,
-        };
+        let fits = (0..row.hash.len()).all(|part| {
+            let row = Row {
+                fingerprint: row.hash[part],
+                place: rows::place_of_part(row, part),
+                transaction: by.subtransaction,
+                ticket,
+            };
+            self.add(by, row, key)
+        });
+        if !fits {
+            self.withdraw(by.slot, before);
+        }
+        fits
+    }
+
+    /// Adds a part of a row; false when there is no room for it.
+    fn add(&mut self, by: Writer, row: Row, key: Key) -> bool {
+        let count = self.get(by.slot, slot::COUNT) as usize;
         if count < slot::FIRST {
             let words = self.slot(by.slot);
             rows::put(&mut words[slot::ROWS..slot::KEYS], count, &row);
@@ -481,7 +412,6 @@ impl<M: Memory> InProgress<M> {
                 _ => rows::file(words, count - start, &row),
             }
         }
-        self.0.header()[header::TICKET] = ticket;
         self.set(by.slot, slot::COUNT, count as u64 + 1);
         true
     }

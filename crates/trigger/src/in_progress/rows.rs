@@ -1,18 +1,49 @@
 //! A run of rows in progress, and the search of it for rows near one. [`super`] keeps the runs of a
-//! transaction, and says what a row is. A long run is filed under the four 16-bit parts of its
+//! transaction, and says what a row is: of a hash of several parts, each part is a row here. A long run is filed under the four 16-bit parts of its
 //! fingerprints, as the index is, so that a search of it does not read all of its rows.
 
 use super::Compared;
+use simhash_hamming::parts::part_radius;
 
-/// A row that a transaction has stored and not yet committed.
+/// A part of a row that a transaction has stored and not yet committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub fingerprint: u64,
+    /// That of the row and of the part.
     pub place: u32,
     /// The transaction or subtransaction that stores it.
     pub transaction: u32,
-    /// Rows that are entered later have greater tickets.
+    /// Rows that are entered later have greater tickets. The parts of a row have one ticket.
     pub ticket: u64,
+}
+
+/// A part of a row for which near rows are sought.
+#[derive(Clone, Copy)]
+pub(super) struct Sought {
+    pub fingerprint: u64,
+    pub place: u32,
+    /// Bits.
+    pub radius: u32,
+}
+
+impl Sought {
+    /// Returns part `i` of a row. A near row has a part that is near the same part of this one. None
+    /// where another part must be.
+    pub fn part(row: &Compared, i: usize) -> Option<Self> {
+        let radius = part_radius(row.radius as i32, i as i32, row.hash.len() as i32);
+        Some(Self {
+            fingerprint: row.hash[i],
+            place: place_of_part(row, i),
+            radius: u32::try_from(radius).ok()?,
+        })
+    }
+}
+
+/// The place in which part `i` of a row is compared: with the same part of hashes as long as this one.
+pub(super) fn place_of_part(row: &Compared, i: usize) -> u32 {
+    let number = (row.hash.len() - 1) << 6 | i;
+    row.place
+        .wrapping_add((number as u32).wrapping_mul(0x9E37_79B1))
 }
 
 /// Words of a row.
@@ -44,10 +75,15 @@ impl Row {
         [self.fingerprint, place, self.ticket]
     }
 
-    fn is_near(&self, sought: &Compared) -> bool {
+    fn is_near(&self, sought: Sought) -> bool {
         self.place == sought.place
             && (self.fingerprint ^ sought.fingerprint).count_ones() <= sought.radius
     }
+}
+
+/// Reads row `i` of a run.
+pub(super) fn get_row(run: &[u64], i: usize) -> Row {
+    Row::from_words(&run[i * ROW..])
 }
 
 /// Writes row `i` of a run that is not filed.
@@ -56,12 +92,7 @@ pub(super) fn put(run: &mut [u64], i: usize, row: &Row) {
 }
 
 /// Calls `found` with those of the first `count` rows of a run that are near, and their numbers.
-pub(super) fn near(
-    run: &[u64],
-    count: usize,
-    sought: &Compared,
-    found: &mut impl FnMut(usize, Row),
-) {
+pub(super) fn near(run: &[u64], count: usize, sought: Sought, found: &mut impl FnMut(usize, Row)) {
     let rows = run[..count * ROW].chunks_exact(ROW).map(Row::from_words);
     rows.enumerate()
         .filter(|(_, row)| row.is_near(sought))
@@ -82,7 +113,7 @@ pub(super) fn file(run: &mut [u64], i: usize, row: &Row) {
 
 /// Removes row `i`, the last one, from the lists of a run that is filed.
 pub(super) fn unfile(run: &mut [u64], i: usize) {
-    let row = Row::from_words(&run[i * ROW..]);
+    let row = get_row(run, i);
     let (rows, heads) = run.split_at_mut(FILED * (ROW + 1));
     let links = rows[FILED * ROW + i];
     for part in 0..PARTS {
@@ -95,7 +126,7 @@ pub(super) fn unfile(run: &mut [u64], i: usize) {
 pub(super) fn near_filed(
     run: &[u64],
     count: usize,
-    sought: &Compared,
+    sought: Sought,
     found: &mut impl FnMut(usize, Row),
 ) {
     let within = within(sought.radius);
@@ -111,7 +142,7 @@ pub(super) fn near_filed(
             let mut next = get(heads[own ^ mask], part);
             while next != 0 {
                 let i = usize::from(next) - 1;
-                let row = Row::from_words(&rows[i * ROW..]);
+                let row = get_row(rows, i);
                 if row.is_near(sought) {
                     found(i, row);
                 }

@@ -63,8 +63,12 @@ fn in_progress(room: usize) -> InProgress<TestMemory> {
 }
 
 fn row(fingerprint: u64, place: u32, radius: u32) -> Compared {
+    row_of(Hash::Fingerprint(fingerprint), place, radius)
+}
+
+fn row_of(hash: Hash, place: u32, radius: u32) -> Compared {
     Compared {
-        fingerprint,
+        hash,
         place,
         table: 1 + place % 2,
         radius,
@@ -164,15 +168,16 @@ fn a_writer_that_has_to_wait_claims_nothing() {
         waits(&all.claim(writer(slot), rows, |_| true))
     };
     let [x, y] = [1, 2].map(|id| row(id, 2, 0));
-    assert!(claim(&mut all, 0, &[x]).is_empty());
-    assert_eq!(claim(&mut all, 1, &[y, x]), [100]);
+    let both = [y.clone(), x.clone()];
+    assert!(claim(&mut all, 0, std::slice::from_ref(&x)).is_empty());
+    assert_eq!(claim(&mut all, 1, &both), [100]);
     assert_eq!(all.count(1), 0);
     // So the first may have the other one, too.
-    assert!(claim(&mut all, 0, &[y]).is_empty());
+    assert!(claim(&mut all, 0, std::slice::from_ref(&y)).is_empty());
     assert_eq!(all.new_rows(0, &[x, row(3, 2, 0), y]).len(), 1);
     let before = all.ended();
     all.end(0);
-    let now = all.claim(writer(1), &[y, x], |_| true);
+    let now = all.claim(writer(1), &both, |_| true);
     assert!(now.waits.is_empty() && now.ended == before + 1 && all.count(1) == 2);
 }
 
@@ -252,7 +257,7 @@ fn beyond_its_room_a_transaction_has_its_tables_whole() {
     );
     for table in 2..8 {
         let compared = Compared {
-            fingerprint: 0,
+            hash: Hash::Fingerprint(0),
             place: 90 + table,
             table,
             radius: 0,
@@ -260,19 +265,19 @@ fn beyond_its_room_a_transaction_has_its_tables_whole() {
         all.enter(writer(0), &[compared], Key::default(), |_| true);
     }
     // More tables than a slot has room for: all.
-    let other = Compared {
-        fingerprint: 0,
+    let other = [Compared {
+        hash: Hash::Fingerprint(0),
         place: 99,
         table: 99,
         radius: 0,
-    };
+    }];
     assert_eq!(
-        waits(&all.enter(writer(4), &[other], Key::default(), |_| true)),
+        waits(&all.enter(writer(4), &other, Key::default(), |_| true)),
         [100]
     );
     all.end(0);
     assert_eq!(
-        waits(&all.enter(writer(5), &[other], Key::default(), |_| true)),
+        waits(&all.enter(writer(5), &other, Key::default(), |_| true)),
         [104]
     );
 }
@@ -300,6 +305,35 @@ fn all_room_is_given_back() {
 }
 
 #[test]
+fn long_hashes_wait_as_a_whole() {
+    let mut all = in_progress(AMPLE);
+    let long = |parts: &[u64]| [row_of(Hash::Parts(parts.into()), 2, 5)];
+    let enter = |all: &mut InProgress<TestMemory>, slot, parts: &[u64]| {
+        all.enter(writer(slot), &long(parts), Key::new("long"), |_| true)
+    };
+    assert_eq!(enter(&mut all, 0, &[1, 2, 3]).now, 3);
+    // Two equal parts, but six bits off in the third.
+    assert!(enter(&mut all, 1, &[1, 2, 3 ^ 0x3F]).waits.is_empty());
+    // Five bits, in one part or in all.
+    assert_eq!(waits(&enter(&mut all, 2, &[1 ^ 0x1F, 2, 3])), [100]);
+    assert_eq!(waits(&enter(&mut all, 3, &[1 ^ 3, 2 ^ 1, 3 ^ 0xC0])), [100]);
+    // The same parts in another order, or fewer of them.
+    assert!(enter(&mut all, 4, &[!2, 3, 1]).waits.is_empty());
+    assert!(enter(&mut all, 5, &[1, 2]).waits.is_empty());
+    assert_eq!(all.new_rows(0, &long(&[1, 2, 3])).len(), 0);
+    assert_eq!(all.new_rows(0, &long(&[1, 2, 2])).len(), 1);
+}
+
+#[test]
+fn a_long_hash_has_room_for_all_parts_or_none() {
+    let mut all = in_progress(0);
+    let long = [row_of(Hash::Parts([7; 3].into()), 2, 3)];
+    all.enter(writer(0), &long, Key::default(), |_| true);
+    let entered = all.enter(writer(0), &long, Key::default(), |_| true);
+    assert!(entered.became_whole && (entered.before, entered.now) == (3, 3));
+}
+
+#[test]
 fn keys_are_cut_where_the_room_ends() {
     for length in [0, 1, 39, 40, 200] {
         let text = "k".repeat(length);
@@ -316,32 +350,36 @@ proptest! {
         radius in 0u32..20,
         left in 0usize..3000,
         centres in 1u64..5,
+        parts in 1usize..4,
     ) {
         let mut all = in_progress(AMPLE);
         let random = |i: u64| simhash_fingerprint::hash::mix(seed.wrapping_add(i));
         let drawn = |i: u64| {
             let flips = (0..random(i) % 20).fold(0, |flips, bit| flips | 1 << (random(i + bit) % 64));
-            row(random(i % centres) ^ flips, 2 + (i % 3) as u32, radius)
+            let place = 2 + (i % 3) as u32;
+            if parts == 1 {
+                return row(random(i % centres) ^ flips, place, radius);
+            }
+            // Each part has some of the flipped bits.
+            let part = |part: u64| {
+                random(i % centres + part % 2) ^ flips & random(part) & !random(part ^ 1 << 40)
+            };
+            row_of(Hash::Parts((0..parts as u64).map(part).collect()), place, radius)
         };
         let mut stored: Vec<Compared> = (0..3000).map(drawn).collect();
         for row in &stored {
             all.enter(writer(0), std::slice::from_ref(row), Key::default(), |_| true);
         }
-        all.withdraw(0, left);
+        all.withdraw(0, left * parts);
         stored.truncate(left);
         for row in (5000..6000).map(drawn) {
+            all.enter(writer(0), std::slice::from_ref(&row), Key::default(), |_| true);
             stored.push(row);
-            all.enter(writer(0), &[row], Key::default(), |_| true);
         }
         for sought in (9000..9060).map(drawn) {
-            let mut found = BTreeSet::new();
-            all.for_each_near(0, &sought, |row, _| {
-                found.insert((row.fingerprint, row.place));
-            });
-            let is_near = |row: &&Compared| row.place == sought.place
-                && (row.fingerprint ^ sought.fingerprint).count_ones() <= radius;
-            let expected = stored.iter().filter(is_near).map(|row| (row.fingerprint, row.place));
-            prop_assert_eq!(found, expected.collect::<BTreeSet<_>>());
+            let found = all.near_rows(0, &sought).into_iter().map(|row| row.hash);
+            let expected = stored.iter().filter(|row| near(row, &sought)).map(|row| row.hash.clone());
+            prop_assert_eq!(found.collect::<BTreeSet<_>>(), expected.collect::<BTreeSet<_>>());
         }
     }
 }
@@ -381,7 +419,10 @@ struct Schedule {
 }
 
 fn near(a: &Compared, b: &Compared) -> bool {
-    a.place == b.place && (a.fingerprint ^ b.fingerprint).count_ones() <= a.radius
+    let bits = |(a, b): (&u64, &u64)| (a ^ b).count_ones();
+    a.place == b.place
+        && a.hash.len() == b.hash.len()
+        && a.hash.iter().zip(b.hash.iter()).map(bits).sum::<u32>() <= a.radius
 }
 
 impl Schedule {
@@ -452,7 +493,8 @@ impl Schedule {
                 let (number, next) = (t.number, self.next);
                 let running: BTreeSet<u32> = self.transactions().map(|t| t.number).collect();
                 let is_running = |transaction| running.contains(&transaction);
-                let entered = self.all.enter(by, &[row], Key::default(), is_running);
+                let rows = std::slice::from_ref(&row);
+                let entered = self.all.enter(by, rows, Key::default(), is_running);
                 let waits = waits(&entered);
                 for wait in &waits {
                     prop_assert!(!(number..number + 1000).contains(wait) && *wait < next);
@@ -502,7 +544,8 @@ impl Schedule {
                     self.prepared.push(t);
                 } else if let Some(t) = self.prepared.pop() {
                     // Nobody says that it has ended: the next one who enters a row finds out.
-                    self.committed.extend(t.stored.iter().map(|(row, _)| *row));
+                    self.committed
+                        .extend(t.stored.iter().map(|(row, _)| row.clone()));
                 }
                 Ok(())
             }
@@ -540,7 +583,8 @@ impl Schedule {
     fn end(&mut self, session: usize, commits: bool) {
         let t = self.sessions[session].take().unwrap();
         if commits {
-            self.committed.extend(t.stored.iter().map(|(row, _)| *row));
+            self.committed
+                .extend(t.stored.iter().map(|(row, _)| row.clone()));
         }
         self.all.end(session);
     }
@@ -565,11 +609,20 @@ proptest! {
     fn no_schedule_misses_a_pair(
         steps in prop::collection::vec((0..SESSIONS, any_step(), 0u64..5, 0u32..64, 2u32..5), 1..120),
         room in prop_oneof![Just(0usize), Just(AMPLE)],
+        parts in 1u32..5,
     ) {
         let mut schedule = Schedule::new(room);
         for (session, step, centre, bit, place) in steps {
-            let fingerprint = simhash_fingerprint::hash::mix(centre) ^ 1 << bit;
-            schedule.step(session, step, row(fingerprint, place, 3))?;
+            let mix = simhash_fingerprint::hash::mix;
+            let hash = match parts {
+                1 => Hash::Fingerprint(mix(centre) ^ 1 << bit),
+                // Unlike hashes have some equal parts.
+                _ => {
+                    let part = |part: u32| mix((centre + u64::from(part)) / 2) ^ (1 << bit) * u64::from(bit % parts == part);
+                    Hash::Parts((0..parts).map(part).collect())
+                }
+            };
+            schedule.step(session, step, row_of(hash, place, 3))?;
         }
     }
 }
