@@ -338,6 +338,11 @@ COMMENT ON FUNCTION simhash_catalog.hamming_parts_support(internal) IS
 CREATE FUNCTION hamming_parts_within(a bigint[], b bigint[], radius int) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT simhash_catalog.hamming_parts_support
 AS 'MODULE_PATHNAME', 'simhash_hamming_parts_within';
+-- For the triggers' queries, which say themselves in which parts rows are near.
+CREATE FUNCTION simhash_catalog.hamming_parts_within(a bigint[], b bigint[], radius int) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_hamming_parts_within';
+COMMENT ON FUNCTION simhash_catalog.hamming_parts_within(bigint[], bigint[], int) IS
+	'the function hamming_parts_within, for triggers';
 COMMENT ON FUNCTION hamming_parts_within(bigint[], bigint[], int) IS
 	'whether two hashes of the same number of parts differ in at most radius bits; served by the indexes on parts that there are';
 
@@ -731,9 +736,6 @@ BEGIN
 	key_type := simhash_catalog.key_type($1, $2);
 	IF (SELECT t.typtype = 'c' OR t.typcategory = 'A' FROM pg_type AS t WHERE t.oid = key_type::regtype) THEN
 		RAISE EXCEPTION 'keys of type % cannot be kept', key_type USING ERRCODE = 'feature_not_supported';
-	ELSIF simhash_catalog.key_type($1, $3) = 'bigint[]' THEN
-		RAISE EXCEPTION 'column "%" is of type bigint[], not bigint', $3 USING ERRCODE = 'datatype_mismatch',
-			HINT = 'Of longer hashes simhash_clusters computes the clusters.';
 	END IF;
 	IF $10 IS NOT NULL AND ((SELECT count(*) FROM pg_attribute AS a WHERE a.attrelid = $10::oid AND NOT a.attisdropped
 		AND a.attname = 'same' AND a.atttypid = 'boolean'::regtype) <> 1
@@ -785,6 +787,8 @@ CREATE FUNCTION simhash_keep_clusters(
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1 AS $$
 DECLARE
 	at_once CONSTANT boolean := $7 = 'at once';
+	-- Whether the hashes have more than 64 bits.
+	in_parts CONSTANT boolean := simhash_catalog.key_type($1, $3) = 'bigint[]';
 	-- The extension's schema.
 	here text;
 	-- Of the table: its persistence as CREATE TABLE says it, and the type of its keys.
@@ -874,11 +878,13 @@ BEGIN
 		RAISE NOTICE 'created trigger % on table %', one.name, one.on_table;
 	END LOOP;
 	IF NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid JOIN pg_am AS m ON m.oid = c.relam
-		JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[i.indnkeyatts - 1]
-		WHERE i.indrelid = $1 AND i.indisvalid AND m.amname = 'simhash' AND a.attname = $3) THEN
+		CROSS JOIN ltrim(pg_get_indexdef(i.indexrelid, i.indnkeyatts, false), '(') AS last
+		WHERE i.indrelid = $1 AND i.indisvalid AND m.amname = 'simhash'
+		AND (last = format('%I', $3) OR in_parts AND starts_with(last, format('%I[', $3)))) THEN
 		RAISE WARNING 'no index serves the search of column "%" of table "%"', $3, $1
-			USING HINT = format('CREATE INDEX CONCURRENTLY ON %s USING simhash (%s);', $1,
-				(SELECT string_agg(format('%I', c), ', ') FROM unnest($5 || $3::text) AS c));
+			USING HINT = format('CREATE INDEX CONCURRENTLY ON %s USING simhash (%s%s);', $1,
+				(SELECT string_agg(format('%I, ', c), '') FROM unnest($5) AS c),
+				CASE WHEN in_parts THEN format('(%I[1])', $3) ELSE format('%I', $3) END);
 	END IF;
 	IF at_once THEN
 		EXECUTE format('SELECT %s.simhash_refresh_clusters($1)', here) USING of;

@@ -6,6 +6,7 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use crate::trigger::call::{accepted, column, fingerprint_column, seen, typed_column, wrong_type};
+use crate::trigger::hash_column::check_radius;
 use crate::trigger::scope::Scope;
 use simhash_fingerprint::options::grammar::parse_row;
 use simhash_fingerprint::options::json;
@@ -41,6 +42,7 @@ impl Columns {
     pub fn new(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Self {
         let fp = &options.fingerprint;
         let fingerprint = fingerprint_column(call, fp, options.recipe.is_some());
+        check_radius(&fingerprint, options.radius).unwrap_or_else(|error| call.raise(*error));
         if fingerprint.generated && options.recipe.is_some() {
             let hint =
                 "Leave the trigger argument \"weights\" out: the column's own expression is used.";

@@ -39,9 +39,9 @@ use pgrx::pg_sys::Oid;
 
 use crate::trigger::in_progress::{Added, RowInProgress, enter, place_number, table_number};
 use crate::trigger::scope::Scope;
+use simhash_hamming::parts::Hash;
 use simhash_pg::catalog::table::{OpenTable, column};
 use simhash_pg::sql::trigger::TriggerCall;
-use simhash_pg::sql::value::Value;
 use simhash_trigger::flag_options::parse;
 use simhash_trigger::in_progress::{Compared, Key, Wait};
 
@@ -100,23 +100,23 @@ impl ComparedTables {
         Self(compared.collect())
     }
 
-    /// Enters this fingerprint of the new row, and of the old one if it is given, and waits for the
+    /// Enters this hash of the new row, and of the old one if it is given, and waits for the
     /// transactions that have stored near-duplicates and not yet committed.
     pub fn enter(
         &self,
         call: &TriggerCall<'_>,
-        fingerprint: i64,
-        old: Option<Value<'_>>,
+        hash: &Hash,
+        old: Option<Hash>,
         key: Key,
         context: impl Fn(&Wait) -> String,
     ) -> Added {
         // A row without a scope is compared with none there.
         let compared = self.0.iter().flat_map(|compared| {
-            let new = (fingerprint, compared.scope.of_new(call));
-            let old = old.map(|old| (old.integer(), compared.scope.of_old(call)));
-            let rows = [Some(new), old.filter(|old| *old != new)];
-            let rows = rows.into_iter().flatten();
-            rows.filter_map(|(fingerprint, scope)| Some(compared.row(fingerprint, scope?)))
+            let new = (hash.clone(), compared.scope.of_new(call));
+            let old = (old.clone()).map(|old| (old, compared.scope.of_old(call)));
+            let old = old.filter(|old| *old != new);
+            let rows = [Some(new), old].into_iter().flatten();
+            rows.filter_map(|(hash, scope)| Some(compared.row(hash, scope?)))
         });
         let row = RowInProgress {
             compared: compared.collect(),
@@ -132,10 +132,10 @@ impl ComparedTables {
 }
 
 impl ComparedTable {
-    fn row(&self, fingerprint: i64, scope: u64) -> Compared {
+    fn row(&self, hash: Hash, scope: u64) -> Compared {
         let (table, column) = (self.table, self.column);
         Compared {
-            fingerprint: fingerprint as u64,
+            hash,
             place: place_number(table, column, scope),
             table: table_number(table, column),
             radius: self.radius,

@@ -7,14 +7,16 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
+use pgrx::PgSqlErrorCode::ERRCODE_ARRAY_ELEMENT_ERROR;
 use pgrx::pg_sys;
 
 use super::flagged_table::FlaggedTable;
+use simhash_hamming::parts::Hash;
 use simhash_pg::catalog::privilege::{SELECT, may};
 use simhash_pg::catalog::table::{self, OpenTable, column, generation_expression, quoted};
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::encoding::name_to_utf8;
-use simhash_pg::process::error::warn;
+use simhash_pg::process::error::{Error, warn};
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::expression::jsonb_text;
 use simhash_pg::sql::fmgr::pg_function;
@@ -45,6 +47,34 @@ pub fn check_once(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
         None if flagged.columns.fingerprint.generated => check_expressions(call, flagged),
         None => {}
     }
+}
+
+/// Raises an ERROR if a hash has not as many parts as those that are stored, of which one is looked at.
+pub fn check_length(call: &TriggerCall<'_>, flagged: &FlaggedTable, hash: &Hash) {
+    let parts = hash.len();
+    if matches!(hash, Hash::Fingerprint(_)) || flagged.parts.get() == parts {
+        return;
+    }
+    let Some(relation) = table::qualified_name(flagged.searched) else {
+        return;
+    };
+    let column = quoted(&flagged.options.fingerprint);
+    let sql = format!(
+        "SELECT pg_catalog.cardinality(t.{column}) FROM {relation} AS t \
+         WHERE t.{column} IS NOT NULL LIMIT 1"
+    );
+    let mut stored = parts;
+    for_each_row(&sql, &[], &mut |[count]| {
+        stored = count.map_or(parts, |count| count.integer() as usize);
+    });
+    if stored != parts {
+        let message = format!(
+            "a hash of {parts} parts cannot be compared with those of {stored} parts in \"{}\"",
+            flagged.name
+        );
+        call.raise(Error::new(ERRCODE_ARRAY_ELEMENT_ERROR, message));
+    }
+    flagged.parts.set(parts);
 }
 
 /// Compares the fingerprint of one stored row with the one that the trigger would give it.

@@ -2,11 +2,12 @@
 //! ([`super::columns`]), and the queries that look for near-duplicates. It is looked up once in a
 //! session, and again after the table was altered.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::rc::Rc;
 
 use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_UNDEFINED_TABLE};
+use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::columns::Columns;
@@ -14,7 +15,7 @@ use super::compared_tables::ComparedTables;
 use super::search_query::{QueryBuilder, SearchQueries};
 use crate::citus::refuse_shard;
 use crate::trigger::call::{Known, accepted, refuse_foreign, remembered};
-use crate::trigger::scope::Scope;
+use crate::trigger::hash_column::HashColumn;
 use simhash_pg::catalog::indexes::{Serving, is_partitioned_index, serving_index};
 use simhash_pg::catalog::invalidation::{Current, watch};
 use simhash_pg::catalog::lookup::equality_types;
@@ -42,6 +43,8 @@ pub struct FlaggedTable {
     pub queries: SearchQueries,
     /// Where rows in progress are compared; None with lock=off.
     pub compared: Option<ComparedTables>,
+    /// How many parts the hashes have that were compared last; 0 before the first.
+    pub parts: Cell<usize>,
 }
 
 thread_local! {
@@ -80,13 +83,6 @@ impl FlaggedTable {
             current.watch_types(&equality_types(key.base_type()));
         }
         columns.scope.watch(&current);
-        let Some(search) = QueryBuilder::new(call, searched, &options, &columns, has_copies) else {
-            Error::new(
-                ERRCODE_UNDEFINED_TABLE,
-                format!("relation with OID {} does not exist", searched.to_u32()),
-            )
-            .raise();
-        };
         let pinned = columns.scope.names();
         let serving = Serving {
             access_method: "simhash",
@@ -94,20 +90,29 @@ impl FlaggedTable {
             pinned: &pinned,
             condition: options.original(),
         };
-        let found = serving_index(searched, &serving);
-        let indexed = found.as_ref().is_some_and(|found| found.valid);
+        let hashes = HashColumn::new(&columns.fingerprint, searched, &serving);
         let name = table::name(searched).unwrap_or_default();
-        if !indexed {
-            let invalid = found.map(|found| found.index);
+        if !hashes.has_index() {
+            let invalid = serving_index(searched, &serving).map(|found| found.index);
             warn_once(searched, &name, &options.fingerprint, &columns, invalid);
         }
-        let prefers_indexes = indexed && options.radius <= INDEX_SERVES;
+        let prefers_indexes =
+            hashes.has_index() && hashes.index_radius(options.radius) <= INDEX_SERVES;
+        let builder = QueryBuilder::new(call, searched, &options, &columns, hashes, has_copies);
+        let Some(search) = builder else {
+            Error::new(
+                ERRCODE_UNDEFINED_TABLE,
+                format!("relation with OID {} does not exist", searched.to_u32()),
+            )
+            .raise();
+        };
         let compared = options
             .lock
             .then(|| ComparedTables::new(call, &options.fingerprint));
         let known = Self {
             queries: SearchQueries::new(search, prefers_indexes),
             compared,
+            parts: Cell::new(0),
             options,
             origin,
             searched,
@@ -158,21 +163,30 @@ fn warn_once(table: Oid, name: &str, fingerprint: &str, columns: &Columns, inval
             ),
             match columns.fingerprint.computed_on_read {
                 true => "A virtual column has no index: GENERATED ALWAYS AS (...) STORED.".into(),
-                false => how_to_create(table, fingerprint, &columns.scope),
+                false => how_to_create(table, fingerprint, columns),
             },
         ),
     };
     simhash_pg::process::error::warn(message, hint);
 }
 
-fn how_to_create(table: Oid, fingerprint: &str, scope: &Scope) -> String {
-    let mut columns = scope.indexable(c"simhash");
-    columns.push(fingerprint);
-    let columns: Vec<String> = columns.into_iter().map(table_name::identifier).collect();
+fn how_to_create(table: Oid, fingerprint: &str, columns: &Columns) -> String {
+    let scope = columns.scope.indexable(c"simhash");
+    let mut keys: Vec<String> = scope.into_iter().map(table_name::identifier).collect();
+    let fingerprint = table_name::identifier(fingerprint);
+    let is_in_parts = columns.fingerprint.base_type() == pg_sys::INT8ARRAYOID;
+    keys.push(match is_in_parts {
+        true => format!("({fingerprint}[1])"),
+        false => fingerprint,
+    });
+    let more = match is_in_parts {
+        true => " The same for [2] and the other parts.",
+        false => "",
+    };
     format!(
-        "CREATE INDEX ON {} USING simhash ({});",
+        "CREATE INDEX ON {} USING simhash ({});{more}",
         table_name::sql(table),
-        columns.join(", ")
+        keys.join(", ")
     )
 }
 

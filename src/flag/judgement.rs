@@ -8,6 +8,7 @@ use super::trigger::FlagState;
 use crate::trigger::call::missed_near_duplicate;
 use crate::trigger::in_progress::{Added, leave_out};
 use crate::trigger::scope::image;
+use simhash_hamming::parts::Hash;
 use simhash_pg::process::advisory_lock::keeps_its_snapshot;
 use simhash_pg::process::user::in_foreign_key;
 use simhash_pg::spi::saved_query::Sees;
@@ -22,15 +23,14 @@ impl FlagState {
     pub fn search<'a>(
         &self,
         call: &TriggerCall<'a>,
-        fingerprint: i64,
+        hash: &Hash,
         scope: &[Option<Value<'a>>],
         has_lost_its_original: bool,
     ) -> Option<NearDuplicate<'a>> {
         let table = &self.table;
         let updates = call.event() == Event::Update;
-        let old =
-            (updates && self.may_be_named()).then(|| call.old_value(&table.columns.fingerprint));
-        let added = self.enter(call, fingerprint, old.flatten());
+        let old = (updates && self.may_be_named()).then(|| self.old_hash(call));
+        let added = self.enter(call, hash, old.flatten());
         // An edit is never lost.
         if updates && table.options.mode == Mode::Skip {
             return None;
@@ -41,7 +41,7 @@ impl FlagState {
             true => Among::Unmarked,
             false => self.among(call),
         };
-        let search = self.new_search(call, fingerprint, scope, (old.as_ref(), among));
+        let search = self.new_search(call, Some(hash), scope, (old.as_ref(), among));
         let found = self.reported(call, &search, added.as_ref())?;
         // The original of other rows stays one.
         let may_have = updates || table.queries.finds_duplicates();
@@ -73,13 +73,12 @@ impl FlagState {
             // Another transaction may be about to mark an original that is farther away than rows
             // are compared. It has entered that row as it was.
             let is_far = reported.distance > table.options.radius;
-            let original =
-                (reported.fingerprint).filter(|_| is_far && entered != reported.fingerprint);
+            let original = (reported.hash.clone()).filter(|_| is_far && entered != reported.hash);
+            let added = (original.as_ref()).and_then(|original| self.enter(call, original, None));
             entered = original;
-            let added = original.and_then(|original| self.enter(call, original, None));
             // A row that row security hides has no fingerprint here.
             let is_marked = table.columns.duplicate_of.is_some()
-                && reported.fingerprint.is_some()
+                && reported.hash.is_some()
                 && !reported.key.is_empty();
             if checks_latest && is_marked && !search.is_still_original(&reported) {
                 missed_near_duplicate(&table.name);
@@ -98,32 +97,27 @@ impl FlagState {
 
     /// Enters a row that is not judged, but gets another key: another transaction may be about to name it
     /// by the old one.
-    pub fn enter_renamed(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) {
+    pub fn enter_renamed(&self, call: &TriggerCall<'_>, hash: Option<&Hash>) {
         let is_renamed = || {
             (self.table.columns.key.iter())
                 .any(|(_, key)| image(call.old_value(key)) != image(call.new_value(key)))
         };
-        if let Some(fingerprint) = fingerprint
+        if let Some(hash) = hash
             && call.event() == Event::Update
             && self.may_be_named()
             && is_renamed()
         {
-            self.enter(call, fingerprint, None);
+            self.enter(call, hash, None);
         }
     }
 
-    /// Enters a fingerprint in the scope of the new row, and the old one if it is given, among the rows in
+    /// Enters a hash in the scope of the new row, and the old one if it is given, among the rows in
     /// progress, and waits for those that are near.
-    fn enter(
-        &self,
-        call: &TriggerCall<'_>,
-        fingerprint: i64,
-        old: Option<Value<'_>>,
-    ) -> Option<Added> {
+    fn enter(&self, call: &TriggerCall<'_>, hash: &Hash, old: Option<Hash>) -> Option<Added> {
         let compared = self.table.compared.as_ref()?;
         let key = self.key_of_new(call);
         let context = |wait: &Wait| self.compares(key, wait.key);
-        Some(compared.enter(call, fingerprint, old, key, context))
+        Some(compared.enter(call, hash, old, key, context))
     }
 
     fn reads_marks(&self) -> bool {
@@ -149,12 +143,12 @@ impl FlagState {
     pub fn new_search<'s, 'a: 's>(
         &'s self,
         call: &'s TriggerCall<'a>,
-        fingerprint: i64,
+        hash: Option<&'s Hash>,
         scope: &[Option<Value<'a>>],
         (old, among): (Option<&'s VersionAddress>, Among),
     ) -> NearDuplicateSearch<'s, 'a> {
         let from = (&*self.table, &self.open);
-        NearDuplicateSearch::new(call, from, fingerprint, scope, old, among)
+        NearDuplicateSearch::new(call, from, hash, scope, old, among)
     }
 
     /// Returns whether a row that would not be stored as it is has the key of one that is stored, or was

@@ -5,6 +5,8 @@
 use super::columns::MOST_KEY;
 use super::flagged_table::FlaggedTable;
 use super::search_query::{Among, OpenQueries, QueryVariant, SearchTarget};
+use crate::trigger::hash_column;
+use simhash_hamming::parts::{Hash, distance};
 use simhash_pg::catalog::privilege::has_row_security;
 use simhash_pg::process::transaction;
 use simhash_pg::spi::saved_query::Sees;
@@ -19,7 +21,7 @@ const LONGEST_CHAIN: usize = 16;
 pub struct NearDuplicate<'a> {
     /// The values of the columns of its key; none if there is no key, or it is NULL.
     pub key: Vec<Value<'a>>,
-    pub fingerprint: Option<i64>,
+    pub hash: Option<Hash>,
     /// Bits between its fingerprint and that of the new row; more than there are without one.
     pub distance: u32,
     /// The key of the row that it is marked as a duplicate of, where marks are read.
@@ -33,7 +35,8 @@ pub struct NearDuplicateSearch<'s, 'a> {
     call: &'s TriggerCall<'a>,
     table: &'s FlaggedTable,
     open: &'s OpenQueries,
-    fingerprint: i64,
+    /// None where rows are looked up by keys alone.
+    hash: Option<&'s Hash>,
     /// The parameters that all queries take.
     parameters: Vec<Option<Value<'s>>>,
     variant: QueryVariant,
@@ -45,13 +48,13 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
     pub fn new(
         call: &'s TriggerCall<'a>,
         (table, open): (&'s FlaggedTable, &'s OpenQueries),
-        fingerprint: i64,
+        hash: Option<&'s Hash>,
         scope: &[Option<Value<'a>>],
         old: Option<&'s VersionAddress>,
         among: Among,
     ) -> Self {
         let columns = &table.columns;
-        let mut parameters = vec![Some(Value::from(fingerprint))];
+        let mut parameters = vec![hash.map(hash_column::value)];
         // Marks name a row by the key that it had before an UPDATE.
         parameters.extend(columns.key.iter().map(|(_, key)| match old {
             Some(_) => call.old_value(key),
@@ -71,7 +74,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
             call,
             table,
             open,
-            fingerprint,
+            hash,
             parameters,
             variant: QueryVariant {
                 for_update: old.is_some(),
@@ -159,7 +162,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
                 return match has_row_security(self.table.searched) {
                     true => Some(NearDuplicate {
                         key: vec![mark],
-                        fingerprint: None,
+                        hash: None,
                         ..original
                     }),
                     false => self.nearest_original(),
@@ -209,16 +212,16 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         let open_query = self.open.get(target, self.variant);
         let found: [Option<Value<'a>>; 3 + MOST_KEY] =
             open_query.first_row(query, self.call.args(), &parameters, sees)?;
-        let [fingerprint, mark, is_duplicate_of_new, key @ ..] = found;
-        let fingerprint = fingerprint.map(|value| value.integer());
+        let [hash, mark, is_duplicate_of_new, key @ ..] = found;
+        let hash = hash.and_then(|value| hash_column::hash(value).ok());
         let key: Option<Vec<_>> = key[..self.table.columns.key.len()]
             .iter()
             .copied()
             .collect();
         Some(NearDuplicate {
             key: key.unwrap_or_default(),
-            fingerprint,
-            distance: fingerprint.map_or(u32::MAX, |other| (self.fingerprint ^ other).count_ones()),
+            distance: (self.hash.zip(hash.as_ref())).map_or(u32::MAX, |(a, b)| distance(a, b)),
+            hash,
             mark,
             is_duplicate_of_new: is_duplicate_of_new.is_some_and(|value| value.integer() != 0),
         })

@@ -35,9 +35,13 @@ thread_local! {
 }
 
 /// Returns a hash of what the trigger compares.
-pub fn content(fingerprint: Option<i64>, text: Option<&[u8]>, scope: &[Image<'_>]) -> u64 {
+pub fn content(
+    hash: Option<&simhash_hamming::parts::Hash>,
+    text: Option<&[u8]>,
+    scope: &[Image<'_>],
+) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (fingerprint, text, scope).hash(&mut hasher);
+    (hash, text, scope).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -11,6 +11,7 @@ use pgrx::pg_sys::Oid;
 use super::check::Checked;
 use super::columns::Columns;
 use crate::trigger::call::lacks;
+use crate::trigger::hash_column::{HashColumn, Radius};
 use simhash_pg::catalog::privilege::{SELECT, current_user, may};
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::spi::open_query::OpenQuery;
@@ -146,6 +147,7 @@ pub struct QueryBuilder {
     /// FROM.
     table: String,
     fingerprint: String,
+    hashes: HashColumn,
     radius: u32,
     key: Vec<KeyColumn>,
     /// Whether no two rows have one key.
@@ -194,6 +196,7 @@ impl QueryBuilder {
         searched: Oid,
         options: &FlagOptions,
         columns: &Columns,
+        hashes: HashColumn,
         has_copies: bool,
     ) -> Option<Self> {
         let key: Vec<_> = (columns.key.iter())
@@ -209,13 +212,14 @@ impl QueryBuilder {
                 }
             })
             .collect();
-        let mut types = vec![pg_sys::INT8OID];
+        let mut types = vec![hashes.type_id()];
         types.extend(key.iter().map(|key| key.type_id));
         let opened = OpenTable::new(searched);
         let mut search = Self {
             searched,
             table: format!("{} AS t", table::qualified_name(searched)?),
-            fingerprint: format!("t.{}::pg_catalog.int8", quoted(&options.fingerprint)),
+            fingerprint: format!("t.{}{}", quoted(&options.fingerprint), hashes.cast()),
+            hashes,
             radius: options.radius,
             key,
             unique_key: !opened.has_inheritors()
@@ -287,32 +291,32 @@ impl QueryBuilder {
         let Self {
             table, fingerprint, ..
         } = self;
-        let within = |radius: &str| {
-            format!(
-                "simhash_catalog.distance({fingerprint}, $1) OPERATOR(pg_catalog.<=) {radius}{conditions}"
-            )
+        let near = |radius: Radius<'_>, and: &str| {
+            let near = self.hashes.near(fingerprint, "$1", radius).into_iter();
+            near.map(|near| near + &conditions + and).collect()
         };
-        let found = match target {
-            SearchTarget::Any => within(&self.radius.to_string()),
-            SearchTarget::Within => within(&format!("${last}")),
+        let given = format!("${last}");
+        let found: Vec<String> = match target {
+            SearchTarget::Any => near(Radius::Bits(self.radius), ""),
+            SearchTarget::Within => near(Radius::Parameter(&given), ""),
             SearchTarget::WithinNotNull => {
-                let mut found = within(&format!("${last}"));
-                for key in &self.key {
-                    found += &format!(" AND {} IS NOT NULL", key.column);
-                }
-                found
+                let keys = self.key.iter();
+                let keys: String = keys
+                    .map(|key| format!(" AND {} IS NOT NULL", key.column))
+                    .collect();
+                near(Radius::Parameter(&given), &keys)
             }
             SearchTarget::ByKey | SearchTarget::Stored | SearchTarget::ByKeyChecked
                 if self.key.is_empty() =>
             {
-                "false".to_owned()
+                vec!["false".to_owned()]
             }
-            SearchTarget::ByKey => self.has_key(last),
-            SearchTarget::Stored if self.unique_key => self.has_key(last),
-            SearchTarget::Stored => self.has_key(last) + &self.scope,
-            SearchTarget::ByKeyChecked => self.has_key(last) + &self.scope + &self.check,
+            SearchTarget::ByKey => vec![self.has_key(last)],
+            SearchTarget::Stored if self.unique_key => vec![self.has_key(last)],
+            SearchTarget::Stored => vec![self.has_key(last) + &self.scope],
+            SearchTarget::ByKeyChecked => vec![self.has_key(last) + &self.scope + &self.check],
             SearchTarget::MarkedAsItsDuplicate => {
-                (self.is_marked_as_its_duplicate()).unwrap_or_else(|| "false".to_owned())
+                vec![(self.is_marked_as_its_duplicate()).unwrap_or_else(|| "false".to_owned())]
             }
         };
         match target {
@@ -328,13 +332,23 @@ impl QueryBuilder {
             Some((mark, is_own)) => selected.extend([mark.clone(), is_own]),
             None => selected.extend(["NULL", "false"].map(str::to_owned)),
         }
-        selected.extend(self.key.iter().map(|key| key.column.clone()));
+        // The key is ordered by where it is returned.
         let order = match self.key.first() {
-            Some(key) if self.least_key_first => format!(" ORDER BY {}", key.column),
+            Some(_) if self.least_key_first => format!(" ORDER BY {}", selected.len() + 1),
             _ => String::new(),
         };
+        selected.extend(self.key.iter().map(|key| key.column.clone()));
         let selected = selected.join(", ");
-        let text = format!("SELECT {selected} FROM {table} WHERE {found}{order} LIMIT 1");
+        let one =
+            |found: &String| format!("SELECT {selected} FROM {table} WHERE {found}{order} LIMIT 1");
+        let text = match &found[..] {
+            [found] => one(found),
+            // The first that finds a row is the last that is run: an OR would read all near rows first.
+            several => {
+                let several: Vec<String> = several.iter().map(one).collect();
+                format!("({}){order} LIMIT 1", several.join(") UNION ALL ("))
+            }
+        };
         (text, types)
     }
 }

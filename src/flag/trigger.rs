@@ -19,7 +19,7 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys;
 
-use super::fingerprint_check::check_once;
+use super::fingerprint_check::{check_length, check_once};
 use super::flagged_table::{self, FlaggedTable};
 use super::key_text::KeyText;
 use super::near_duplicate::NearDuplicate;
@@ -27,7 +27,9 @@ use super::row_movement;
 use super::search_query::{Among, OpenQueries};
 use crate::row::functions::simhash_row64;
 use crate::trigger::call::wrong_timing;
+use crate::trigger::hash_column;
 use crate::trigger::scope::image;
+use simhash_hamming::parts::Hash;
 use simhash_pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
 use simhash_pg::catalog::table::{self, Column};
 use simhash_pg::process::encoding::name_to_utf8;
@@ -118,20 +120,22 @@ impl FlagState {
 
     fn check_row(&self, call: &TriggerCall<'_>) -> pg_sys::Datum {
         let table = &self.table;
-        let fingerprint = match &self.expression {
-            Some(expression) => expression.value(call),
-            None => (call.new_value(&table.columns.fingerprint)).map(|value| value.integer()),
+        let hash = match &self.expression {
+            Some(expression) => expression.value(call, hash_column::hash),
+            None => (call.new_value(&table.columns.fingerprint)).map(hash_column::hash),
         };
+        let hash = hash.map(|hash| hash.unwrap_or_else(|error| call.raise(*error)));
+        let hash = hash.as_ref();
         let mut changes = Vec::new();
         if table.options.recipe.is_some() {
-            changes.push((&table.columns.fingerprint, fingerprint.map(Value::from)));
+            changes.push((&table.columns.fingerprint, hash.map(hash_column::value)));
         }
         let lost = self.has_lost_its_original(call);
-        if self.was_compared(call, fingerprint) && !lost {
-            self.enter_renamed(call, fingerprint);
+        if self.was_compared(call, hash) && !lost {
+            self.enter_renamed(call, hash);
             return call.with(&changes);
         }
-        let found = fingerprint.and_then(|fingerprint| {
+        let found = hash.and_then(|hash| {
             let scope = table.columns.scope.parameters(call);
             if scope.iter().any(Option::is_none) {
                 return None;
@@ -141,12 +145,9 @@ impl FlagState {
             if !self.checked.replace(true) {
                 check_once(call, table);
             }
-            self.search(
-                call,
-                fingerprint,
-                &scope,
-                lost && self.is_as_before(call, Some(fingerprint)),
-            )
+            check_length(call, table, hash);
+            let lost = lost && self.is_as_before(call, Some(hash));
+            self.search(call, hash, &scope, lost)
         });
         match (table.options.mode, &found) {
             (Mode::Flag, _) => self.mark(&mut changes, found.as_ref()),
@@ -165,7 +166,7 @@ impl FlagState {
 
     /// Returns whether the same content was compared before, because an UPDATE does not change it, or
     /// because the row arrives from another partition. Then marks that a user has corrected stay.
-    fn was_compared(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) -> bool {
+    fn was_compared(&self, call: &TriggerCall<'_>, hash: Option<&Hash>) -> bool {
         let (table, memory) = (&self.table, self.memory);
         let updates = call.event() == Event::Update;
         if table.rows_move {
@@ -176,7 +177,7 @@ impl FlagState {
                 let mut compared = table.columns.scope.images(call);
                 let checked = table.columns.checked.iter();
                 compared.extend(checked.map(|column| image(call.new_value(column))));
-                row_movement::content(fingerprint, text, &compared)
+                row_movement::content(hash, text, &compared)
             };
             if updates {
                 row_movement::remember(call, memory, table.origin, content());
@@ -188,7 +189,7 @@ impl FlagState {
                 return true;
             }
         }
-        updates && self.is_as_before(call, fingerprint)
+        updates && self.is_as_before(call, hash)
     }
 
     /// Returns whether an UPDATE clears a mark since the row that it named is gone, or a foreign key
@@ -209,18 +210,24 @@ impl FlagState {
         }
         let old = call.old_place();
         let scope = self.table.columns.scope.parameters(call);
-        let search = self.new_search(call, 0, &scope, (old.as_ref(), Among::All));
+        let search = self.new_search(call, None, &scope, (old.as_ref(), Among::All));
         self.table.queries.finds_originals() && search.by_key(&[original]).is_none()
     }
 
     /// Returns whether an UPDATE leaves the fingerprint, what is checked and the scope as they were.
-    fn is_as_before(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) -> bool {
+    fn is_as_before(&self, call: &TriggerCall<'_>, hash: Option<&Hash>) -> bool {
         let columns = &self.table.columns;
-        let before = call.old_value(&columns.fingerprint);
-        before.map(|value| value.integer()) == fingerprint
+        self.old_hash(call).as_ref() == hash
             && columns.scope.is_as_before(call)
             && (columns.text.iter().chain(&columns.checked))
                 .all(|column| image(call.old_value(column)) == image(call.new_value(column)))
+    }
+
+    /// Returns the hash of the row that an UPDATE replaces. One that was stored before there was this
+    /// trigger may be none.
+    pub fn old_hash(&self, call: &TriggerCall<'_>) -> Option<Hash> {
+        let before = call.old_value(&self.table.columns.fingerprint);
+        before.and_then(|value| hash_column::hash(value).ok())
     }
 
     fn mark<'a>(&'a self, changes: &mut Vec<Change<'a>>, found: Option<&NearDuplicate<'a>>) {

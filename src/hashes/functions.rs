@@ -3,7 +3,7 @@
 use pgrx::PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED;
 use pgrx::pg_sys;
 
-use crate::errors::or_raise;
+use crate::errors::{ToError, or_raise};
 use simhash_fingerprint::hashes::read::{self, Length};
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::error::Error;
@@ -27,18 +27,20 @@ fn length(args: &Args, i: usize) -> Option<Length> {
 
 /// Returns the parts of a hash, an array of bigint.
 pub fn parts_of_hash(value: Value<'_>) -> Vec<i64> {
+    read_parts(value).unwrap_or_else(|error| error.raise())
+}
+
+/// Returns the parts of a hash, or what is wrong with it.
+pub fn read_parts(value: Value<'_>) -> Result<Vec<i64>, Box<Error>> {
     let array = value.array();
-    or_raise(read::check_parts(&array.dims));
+    read::check_parts(&array.dims).map_err(|error| Box::new(error.to_error()))?;
     let parts = array.items.iter();
     let parts: Option<_> = parts
         .map(|item| item.as_ref().map(Value::integer))
         .collect();
-    parts.unwrap_or_else(|| {
-        Error::new(
-            ERRCODE_NULL_VALUE_NOT_ALLOWED,
-            "parts of a hash must not be null",
-        )
-        .raise()
+    parts.ok_or_else(|| {
+        let message = "parts of a hash must not be null";
+        Box::new(Error::new(ERRCODE_NULL_VALUE_NOT_ALLOWED, message))
     })
 }
 

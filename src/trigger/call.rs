@@ -14,6 +14,7 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
+use super::hash_column::TYPES;
 use crate::errors::ToError;
 use simhash_pg::catalog::invalidation::Current;
 use simhash_pg::catalog::table::{self, Column};
@@ -86,7 +87,9 @@ pub fn fingerprint_column(call: &TriggerCall<'_>, name: &str, fills: bool) -> Co
         })
     };
     let column = found_column(call, name, WHAT, hint);
-    checked_type(call, name, column, WHAT, &[pg_sys::INT8OID])
+    // What the trigger computes has 64 bits.
+    let types = if fills { &TYPES[..1] } else { &TYPES };
+    checked_type(call, name, column, WHAT, types)
 }
 
 /// Returns the column, unless it is generated and NEW has no value of it: a BEFORE trigger comes

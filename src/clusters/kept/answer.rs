@@ -32,7 +32,7 @@ const CHUNK: usize = 65_536;
 /// The key of a row that was changed.
 pub struct Noted {
     pub key: KeptValue,
-    /// The fingerprint that the row had when this transaction began, if it had one.
+    /// The fingerprint that the row had when this transaction began, if it had one of 64 bits.
     pub left: Option<i64>,
     /// Whether the row has no new version with this key.
     pub is_gone: bool,

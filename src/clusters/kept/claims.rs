@@ -11,6 +11,7 @@ use pgrx::pg_sys::Oid;
 use super::kept_table::KeptTable;
 use crate::trigger::in_progress::{Claim, claim, ended, enter_all, place_number, table_number};
 use crate::trigger::scope::Scope;
+use simhash_hamming::parts::Hash;
 use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::catalog::table_name::{self, TableName};
 use simhash_pg::process::advisory_lock::{lock_until_commit, share_until_commit};
@@ -55,18 +56,18 @@ impl Claims {
     }
 
     /// Returns the old and the new version of the row of a call, as rows in progress, given the
-    /// fingerprints of those that are compared with others.
+    /// hashes of those that are compared with others.
     pub fn rows(
         &self,
         call: &TriggerCall<'_>,
-        old: Option<i64>,
-        new: Option<i64>,
+        old: Option<Hash>,
+        new: Option<Hash>,
     ) -> impl Iterator<Item = Compared> {
         let old = old.and_then(|old| Some((old, self.scope.of_old(call)?)));
         let new = new.and_then(|new| Some((new, self.scope.of_new(call)?)));
         let clusters = self.tables[1];
-        let row = move |(fingerprint, scope): (i64, u64)| Compared {
-            fingerprint: fingerprint as u64,
+        let row = move |(hash, scope): (Hash, u64)| Compared {
+            hash,
             place: place_number(clusters, ROWS, scope),
             table: table_number(clusters, ROWS),
             radius: self.radius,
@@ -87,12 +88,12 @@ impl Claims {
     /// and returns what `read` has found. `read` is called again, with a new snapshot, as long as
     /// others may have changed what it finds.
     pub fn hold<'a, R>(&self, mut read: impl FnMut() -> Option<(Value<'a>, R)>) -> Option<R> {
-        let mut held: Vec<u64> = Vec::new();
+        let mut held: Vec<Hash> = Vec::new();
         loop {
             let before = ended();
             let (ids, found) = read()?;
             let rows = self.clusters(ids);
-            if rows.iter().all(|row| held.contains(&row.fingerprint)) {
+            if rows.iter().all(|row| held.contains(&row.hash)) {
                 return Some(found);
             }
             let claimed = claim(&rows, &self.tables, |_| {
@@ -102,7 +103,7 @@ impl Claims {
             match claimed {
                 Claim::Known => return Some(found),
                 Claim::Entered(after) if after == before => return Some(found),
-                Claim::Entered(_) => held = rows.iter().map(|row| row.fingerprint).collect(),
+                Claim::Entered(_) => held = rows.into_iter().map(|row| row.hash).collect(),
                 Claim::Waited => held.clear(),
             }
         }
@@ -121,14 +122,14 @@ impl Claims {
         let hash = |id| self.hash.as_ref().map_or(0, |hash| hash.of_value(id));
         let mut rows: Vec<Compared> = (ids.array().items.into_iter().flatten())
             .map(|id| Compared {
-                fingerprint: combined([hash(id).into()]),
+                hash: Hash::Fingerprint(combined([hash(id).into()])),
                 place: place_number(clusters, IDS, 0),
                 table: table_number(clusters, ROWS),
                 radius: 0,
             })
             .collect();
-        rows.sort_unstable_by_key(|row| row.fingerprint);
-        rows.dedup_by_key(|row| row.fingerprint);
+        rows.sort_unstable_by(|a, b| a.hash.cmp(&b.hash));
+        rows.dedup_by(|a, b| a.hash == b.hash);
         rows
     }
 

@@ -150,8 +150,7 @@ pg_function! {
 }
 
 fn each_once(mut rows: Vec<Compared>) -> Vec<Compared> {
-    let place = |row: &Compared| (row.place, row.fingerprint);
-    rows.sort_unstable_by_key(place);
-    rows.dedup_by_key(|row| place(row));
+    rows.sort_unstable_by(|a, b| (a.place, &a.hash).cmp(&(b.place, &b.hash)));
+    rows.dedup_by(|a, b| (a.place, &a.hash) == (b.place, &b.hash));
     rows
 }

@@ -5,6 +5,8 @@
 
 use super::kept_table::{KeptTable, named};
 use crate::pairs::source::column;
+use crate::trigger::hash_column::HashColumn;
+use simhash_pg::catalog::indexes::Serving;
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::catalog::table_name::literal;
 use simhash_pg::sql::key_type::{Equality, KeyType, no_order};
@@ -17,9 +19,10 @@ pub struct KeptQueries {
     pub(super) clusters: String,
     pub(super) notes: Option<String>,
     pub(super) decisions: Option<String>,
-    /// The columns of the table.
+    /// The columns of the table; the second with a cast.
     pub(super) key: String,
     pub(super) fp: String,
+    pub(super) hashes: HashColumn,
     /// The condition that row `r` of the table has the columns of the scope that `d` has, after AND.
     pub(super) is_in_scope: String,
     /// The columns of the scope of `r`, each after a comma.
@@ -42,6 +45,15 @@ impl KeptQueries {
         let options = &kept.options;
         let opened = OpenTable::new(kept.relation);
         let base_type = column(&opened, &options.key, "the key").base_type();
+        let within: Vec<&str> = options.within.iter().map(String::as_str).collect();
+        let serving = Serving {
+            access_method: "simhash",
+            column: &options.fingerprint,
+            pinned: &within,
+            condition: None,
+        };
+        let fingerprint = column(&opened, &options.fingerprint, "the fingerprint");
+        let hashes = HashColumn::new(&fingerprint, kept.relation, &serving);
         let key_type = KeyType::new(base_type);
         let (Some(order), Some(equality)) =
             (&key_type, key_type.as_ref().and_then(KeyType::equality))
@@ -76,7 +88,8 @@ impl KeptQueries {
             notes: kept.notes.map(named),
             decisions: kept.decisions.map(named),
             key: quoted(&options.key),
-            fp: quoted(&options.fingerprint),
+            fp: quoted(&options.fingerprint) + hashes.cast(),
+            hashes,
             is_in_scope,
             scope_columns,
             text_column,
@@ -197,7 +210,7 @@ impl KeptQueries {
             FROM ({noted}) AS noted
             WHERE (SELECT true FROM {clusters} AS c WHERE {has_entry} LIMIT 1)
             OR (SELECT true FROM (
-                SELECT r.{fp}::pg_catalog.int8 AS fp{scope} FROM {rows} AS r WHERE {has_key} LIMIT 1
+                SELECT r.{fp} AS fp{scope} FROM {rows} AS r WHERE {has_key} LIMIT 1
             ) AS d CROSS JOIN LATERAL (
                 SELECT true FROM {rows} AS r WHERE {is_near} AND NOT ({has_key}) LIMIT 1
             ) AS near LIMIT 1)"
@@ -249,15 +262,8 @@ impl KeptQueries {
 
     /// The condition that row `r` is near `d`, of the columns `fp` and `scope_columns`.
     pub(super) fn is_near(&self) -> String {
-        let Self {
-            fp,
-            radius,
-            is_in_scope,
-            ..
-        } = self;
-        format!(
-            "simhash_catalog.distance(r.{fp}::pg_catalog.int8, d.fp) OPERATOR(pg_catalog.<=) {radius}{is_in_scope}"
-        )
+        let near = (self.hashes).is_near(&format!("r.{}", self.fp), "d.fp", self.radius);
+        near + &self.is_in_scope
     }
 
     /// The tables `near`, the noted keys and those of the rows near theirs, and `old`, the entries of
@@ -294,8 +300,8 @@ impl KeptQueries {
         });
         format!(
             "noted AS ({noted}), changed AS MATERIALIZED (
-                SELECT DISTINCT r.{fp}::pg_catalog.int8 AS fp{scope_columns} FROM {rows} AS r
-                WHERE {is_noted} AND r.{fp}::pg_catalog.int8 IS NOT NULL
+                SELECT DISTINCT r.{fp} AS fp{scope_columns} FROM {rows} AS r
+                WHERE {is_noted} AND r.{fp} IS NOT NULL
             ), near AS MATERIALIZED (
                 SELECT key FROM noted
                 UNION
@@ -371,12 +377,12 @@ impl KeptQueries {
                 UNION ALL
                 SELECT d.simhash_key, other.key FROM {decisions} AS n
                 CROSS JOIN LATERAL (
-                    SELECT r.{key}{cast} AS simhash_key, r.{fp}::pg_catalog.int8 AS fp{scope_columns}
+                    SELECT r.{key}{cast} AS simhash_key, r.{fp} AS fp{scope_columns}
                     FROM {rows} AS r WHERE {is_a} LIMIT 1
                 ) AS d
                 CROSS JOIN LATERAL (
                     SELECT r.{key}{cast} AS key FROM {rows} AS r
-                    WHERE {is_b} AND r.{fp}::pg_catalog.int8 IS NOT NULL{is_in_scope} LIMIT 1
+                    WHERE {is_b} AND r.{fp} IS NOT NULL{is_in_scope} LIMIT 1
                 ) AS other
                 WHERE n.same AND NOT ({is_itself}) AND d.fp IS NOT NULL{is_given}
             ), fresh AS MATERIALIZED (

@@ -14,7 +14,6 @@ use super::kept_table::KeptTable;
 use super::queries::KeptQueries;
 use super::triggers::triggers_of;
 use crate::pairs::source::required;
-use simhash_pg::catalog::indexes::{Serving, serving_index};
 use simhash_pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::advisory_lock::{
@@ -63,14 +62,7 @@ fn refresh(args: &Args, kept: &KeptTable) -> i64 {
 /// notes.
 fn count_notes(kept: &KeptTable, queries: &KeptQueries) -> Option<(i64, bool)> {
     kept.notes?;
-    let within: Vec<&str> = kept.options.within.iter().map(String::as_str).collect();
-    let serving = Serving {
-        access_method: "simhash",
-        column: &kept.options.fingerprint,
-        pinned: &within,
-        condition: None,
-    };
-    let has_index = serving_index(kept.relation, &serving).is_some_and(|index| index.valid);
+    let has_index = queries.hashes.has_index();
     let mut found = (0, true);
     for_each_row(&queries.count(kept.relation), &[], &mut |[
         count,

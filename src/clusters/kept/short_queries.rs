@@ -39,7 +39,7 @@ impl KeptQueries {
         let keeps_name = equality.clause("LEAST(noted.key, entry.id)", "entry.id");
         let id = format!(
             "(SELECT entry.id FROM (
-                SELECT r.{fp}::pg_catalog.int8 AS fp{scope_columns}{text_column}
+                SELECT r.{fp} AS fp{scope_columns}{text_column}
                 FROM {rows} AS r WHERE {has_key} LIMIT 1
             ) AS d CROSS JOIN LATERAL (
                 SELECT r.{key} FROM {rows} AS r
@@ -73,7 +73,11 @@ impl KeptQueries {
     /// cluster whole: two equal rows are left in it, which connect what the row connected. `$3` are all
     /// noted keys, and do not count. Finds the ids of these clusters too, and those of a few rows that are
     /// near the rows now: what a row joins next is held together with what it leaves.
+    /// Of longer hashes, which have no arrays, it finds none.
     pub fn find_leaving(&self) -> String {
+        if self.hashes.is_in_parts() {
+            return "SELECT $1, $1 WHERE false".to_owned();
+        }
         let Self {
             clusters,
             rows,
@@ -118,7 +122,7 @@ impl KeptQueries {
             SELECT pg_catalog.array_agg(gone.key), (SELECT pg_catalog.array_agg(held.id) FROM (
                 SELECT gone.id FROM gone
                 UNION SELECT COALESCE(entry.id, near.key) FROM gone CROSS JOIN LATERAL (
-                    SELECT r.{fp}::pg_catalog.int8 AS fp{scope_columns} FROM {rows} AS r WHERE {has_key} LIMIT 1
+                    SELECT r.{fp} AS fp{scope_columns} FROM {rows} AS r WHERE {has_key} LIMIT 1
                 ) AS d CROSS JOIN LATERAL (
                     SELECT r.{key}{cast} AS key FROM {rows} AS r WHERE {is_near} LIMIT {NEAR}
                 ) AS near LEFT JOIN LATERAL (
@@ -137,9 +141,6 @@ impl KeptQueries {
     /// The condition that row `r` has this fingerprint. It is written as a distance, which the index
     /// on fingerprints serves.
     fn has_fingerprint(&self, fingerprint: &str) -> String {
-        let fp = &self.fp;
-        format!(
-            "simhash_catalog.distance(r.{fp}::pg_catalog.int8, {fingerprint}) OPERATOR(pg_catalog.<=) 0"
-        )
+        (self.hashes).is_near(&format!("r.{}", self.fp), fingerprint, 0)
     }
 }

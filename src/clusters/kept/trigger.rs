@@ -18,7 +18,9 @@ use crate::citus::refuse_shard;
 use crate::trigger::call::{
     Known, accepted, column, fingerprint_column, refuse_foreign, remembered, seen, wrong_timing,
 };
+use crate::trigger::hash_column::{check_radius, hash};
 use crate::trigger::scope::{Scope, image};
+use simhash_hamming::parts::Hash;
 use simhash_pg::catalog::invalidation::{Current, watch};
 use simhash_pg::catalog::lookup::equality_types;
 use simhash_pg::catalog::privilege::has_row_security;
@@ -155,12 +157,19 @@ impl RowTrigger {
                 return;
             }
         }
-        let bits = |value: Option<Value<'_>>| value.map(|value| value.integer());
+        // What was stored before there was this trigger may be no hash.
+        let old = had.and_then(|value| hash(value).ok());
+        let new = has.map(|value| hash(value).unwrap_or_else(|error| call.raise(*error)));
         let mut keys = Vec::new();
         if had.is_some()
             && let Some(key) = call.old_value(key)
         {
-            let left = bits(had).filter(|_| call.old_version_is_of_others());
+            let left = match old {
+                Some(Hash::Fingerprint(bits)) if call.old_version_is_of_others() => {
+                    Some(bits as i64)
+                }
+                _ => None,
+            };
             keys.push((key, left, has.is_none() || !keeps_key));
         }
         if has.is_some() && !keeps_key {
@@ -169,7 +178,7 @@ impl RowTrigger {
         }
         let rows = match &self.notes {
             Notes::Stored(_) => Vec::new(),
-            Notes::AtOnce(at_once) => at_once.claims.rows(call, bits(had), bits(has)).collect(),
+            Notes::AtOnce(at_once) => at_once.claims.rows(call, old, new).collect(),
         };
         self.add(call, keys, rows);
     }
@@ -216,6 +225,8 @@ impl NotedColumns {
     fn of_row(call: &TriggerCall<'_>, options: &KeptOptions) -> Self {
         let seen = |name: &String, column| seen(call, name, column);
         let fp = &options.fingerprint;
+        let fingerprint = fingerprint_column(call, fp, false);
+        check_radius(&fingerprint, options.radius).unwrap_or_else(|error| call.raise(*error));
         let within = options
             .within
             .iter()
@@ -223,7 +234,7 @@ impl NotedColumns {
         let others = within.chain(options.text.iter().map(|name| (name, "the text")));
         Self::OfRow {
             key: seen(&options.key, column(call, &options.key, "the key")),
-            fingerprint: seen(fp, fingerprint_column(call, fp, false)),
+            fingerprint: seen(fp, fingerprint),
             others: (others.map(|(name, what)| seen(name, column(call, name, what)))).collect(),
             all_matter: options.checked_by.is_some(),
         }

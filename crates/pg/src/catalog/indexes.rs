@@ -7,6 +7,7 @@ use pgrx::pg_sys::Oid;
 
 use super::table::{OpenTable, column, string};
 use super::table_name::identifier;
+use crate::planner::nodes::NodeList;
 
 struct Index {
     oid: Oid,
@@ -73,20 +74,9 @@ impl OpenTable {
 
     /// The predicate of a partial index as SQL text, in parentheses.
     fn predicate(&self, index: &Index) -> Option<String> {
-        let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
-        let attribute = pg_sys::Anum_pg_index_indpred as i16;
-        let mut null = false;
-        // SAFETY: the predicate is copied before the row is released; a node tree whose variables
-        // are of this open relation.
+        let node = stored_tree(index.oid, pg_sys::Anum_pg_index_indpred as i16)?;
+        // SAFETY: a node tree whose variables are of this open relation.
         unsafe {
-            let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index.oid));
-            if row.is_null() {
-                return None;
-            }
-            let stored = pg_sys::SysCacheGetAttr(cache, row, attribute, &mut null);
-            let tree = (!null).then(|| pg_sys::text_to_cstring(stored.cast_mut_ptr()));
-            pg_sys::ReleaseSysCache(row);
-            let node = pg_sys::stringToNode(tree?);
             let name = (*(*self.0).rd_rel).relname.data.as_ptr();
             let context = pg_sys::deparse_context_for(name, self.rel().oid());
             string(pg_sys::deparse_expression(
@@ -140,6 +130,36 @@ impl OpenTable {
             index.unique && !index.partial && index.keys == [column] && index.usual_collation
         })
     }
+}
+
+/// What pg_index has in an attribute for node trees, in the current memory context.
+fn stored_tree(index: Oid, attribute: i16) -> Option<*mut std::ffi::c_void> {
+    let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
+    let mut null = false;
+    // SAFETY: the tree is copied before the row is released.
+    unsafe {
+        let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index));
+        if row.is_null() {
+            return None;
+        }
+        let stored = pg_sys::SysCacheGetAttr(cache, row, attribute, &mut null);
+        let tree = (!null).then(|| pg_sys::text_to_cstring(stored.cast_mut_ptr()));
+        pg_sys::ReleaseSysCache(row);
+        Some(pg_sys::stringToNode(tree?).cast())
+    }
+}
+
+/// The column and the subscript of an index whose last key is an element of an array.
+fn last_element(index: &Index) -> Option<(i16, i64)> {
+    if index.keys.last() != Some(&0) {
+        return None;
+    }
+    let trees = stored_tree(index.oid, pg_sys::Anum_pg_index_indexprs as i16)?;
+    // SAFETY: the list of the index's expressions, in the order of its keys.
+    let trees = unsafe { NodeList::new(trees.cast()) };
+    let (array, subscript) = trees.iter().last()?.as_element()?;
+    let (_, column) = array.strip_relabel().as_column()?;
+    Some((column, subscript))
 }
 
 /// The collation of an index's first column.
@@ -208,6 +228,36 @@ pub struct ServingIndex {
 
 /// The table's index that serves the query: a valid one, if there is one.
 pub fn serving_index(table: Oid, query: &Serving<'_>) -> Option<ServingIndex> {
+    let serving = serving(table, query, |column, index| {
+        index.keys.last() == Some(&column)
+    });
+    serving
+        .max_by_key(|index| index.valid)
+        .map(|index| ServingIndex {
+            index: index.oid,
+            valid: index.valid,
+        })
+}
+
+/// The subscripts of the elements of an array column on which valid indexes serve the query,
+/// ascending.
+pub fn served_elements(table: Oid, query: &Serving<'_>) -> Vec<i64> {
+    let is_of = |column, index: &Index| last_element(index).is_some_and(|(of, _)| of == column);
+    let mut elements: Vec<i64> = serving(table, query, is_of)
+        .filter(|index| index.valid)
+        .filter_map(|index| Some(last_element(&index)?.1))
+        .collect();
+    elements.sort_unstable();
+    elements.dedup();
+    elements
+}
+
+/// The table's indexes that serve the query, given a test of their last key.
+fn serving(
+    table: Oid,
+    query: &Serving<'_>,
+    is_last: impl Fn(i16, &Index) -> bool,
+) -> impl Iterator<Item = Index> {
     let opened = OpenTable::new(table);
     let number = |name: &str| column(opened.rel(), name).map(|column| column.number());
     let column = number(query.column);
@@ -218,17 +268,13 @@ pub fn serving_index(table: Oid, query: &Serving<'_>) -> Option<ServingIndex> {
         // SAFETY: a syscache look-up.
         let method = unsafe { string(pg_sys::get_am_name(index.access_method)) };
         method.as_deref() == Some(query.access_method)
-            && index.keys.split_last().is_some_and(|(last, before)| {
-                Some(*last) == column && before.iter().all(|key| pinned.contains(key))
-            })
+            && column.is_some_and(|column| is_last(column, index))
+            && (index.keys.split_last())
+                .is_some_and(|(_, before)| before.iter().all(|key| pinned.contains(key)))
             && (!index.partial || condition.is_some() && opened.predicate(index) == condition)
     };
-    let all = opened.all_indexes().filter(serves);
-    all.max_by_key(|index| index.valid)
-        .map(|index| ServingIndex {
-            index: index.oid,
-            valid: index.valid,
-        })
+    let all: Vec<Index> = opened.all_indexes().filter(serves).collect();
+    all.into_iter()
 }
 
 /// Returns whether it is an index of a partitioned table, which has no pages of its own.

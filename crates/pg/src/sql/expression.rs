@@ -6,16 +6,17 @@ use pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
 use pgrx::pg_sys;
 
 use super::trigger::TriggerCall;
-use super::value::Storage;
+use super::value::{Storage, Value};
 use crate::catalog::relation::Rel;
 use crate::catalog::table::Column;
 use crate::process::encoding::{name_from_utf8, name_to_utf8};
 use crate::process::error::Error;
 use crate::process::memory::MemoryContext;
 
-/// An expression of type bigint over the columns of a table, ready to be evaluated.
+/// An expression over the columns of a table, ready to be evaluated.
 pub struct RowExpression {
     table: pg_sys::Oid,
+    storage: Storage,
     state: *mut pg_sys::ExprState,
     context: *mut pg_sys::ExprContext,
 }
@@ -29,7 +30,7 @@ impl RowExpression {
         // returns its expression.
         memory.run(|| unsafe {
             let node = pg_sys::build_column_default(table.raw(), number);
-            Self::new(table.oid(), node)
+            Self::new(table.oid(), node, column.storage)
         })
     }
 
@@ -54,29 +55,31 @@ impl RowExpression {
             }
             let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
             let call = pg_sys::makeFuncExpr(function, pg_sys::INT8OID, list, none, none, form);
-            Self::new(table.oid(), call.cast())
+            let storage = Storage::for_type(pg_sys::INT8OID);
+            Self::new(table.oid(), call.cast(), storage)
         })
     }
 
     /// # Safety
-    /// `node` must be an expression of type bigint over the columns of the table, which is relation
-    /// 1 of its variables.
-    unsafe fn new(table: pg_sys::Oid, node: *mut pg_sys::Node) -> Self {
+    /// `node` must be an expression of the type that `storage` describes, over the columns of the table,
+    /// which is relation 1 of its variables.
+    unsafe fn new(table: pg_sys::Oid, node: *mut pg_sys::Node, storage: Storage) -> Self {
         // SAFETY: guaranteed by the caller; all is made in the current memory context.
         unsafe {
             let planned = pg_sys::expression_planner(node.cast());
             Self {
                 table,
+                storage,
                 state: pg_sys::ExecInitExpr(planned, std::ptr::null_mut()),
                 context: pg_sys::CreateStandaloneExprContext(),
             }
         }
     }
 
-    /// Its value for the new row of a trigger call; an ERROR when that is on another table than the
-    /// one that the expression was made for.
+    /// Calls `read` with its value for the new row of a trigger call, unless that is NULL; an ERROR when
+    /// the call is on another table than the one that the expression was made for.
     #[inline]
-    pub fn value(&self, call: &TriggerCall<'_>) -> Option<i64> {
+    pub fn value<R>(&self, call: &TriggerCall<'_>, read: impl FnOnce(Value<'_>) -> R) -> Option<R> {
         if call.relation().oid() != self.table {
             Error::new(
                 ERRCODE_INTERNAL_ERROR,
@@ -86,13 +89,14 @@ impl RowExpression {
         }
         let mut null = false;
         // SAFETY: both were made by `new` in memory that outlives self; the slot holds a row of the
-        // table. The reset frees what the evaluation allocated; the value is passed by value.
+        // table. The reset frees what the evaluation allocated, once the value was read.
         unsafe {
             (*self.context).ecxt_scantuple = call.new_slot();
             let (state, context) = (self.state, self.context);
             let value = pg_sys::ExecEvalExprSwitchContext(state, context, &mut null);
+            let read = (!null).then(|| read(Value::new(value, self.storage)));
             MemoryContext::from_raw((*context).ecxt_per_tuple_memory).reset();
-            (!null).then_some(value.value() as i64)
+            read
         }
     }
 }

@@ -238,6 +238,11 @@ impl<'a> Value<'a> {
         }
     }
 
+    #[inline]
+    pub fn is_by_value(&self) -> bool {
+        self.storage.by_value
+    }
+
     /// A by-value integer of any size.
     #[inline]
     pub fn integer(&self) -> i64 {
