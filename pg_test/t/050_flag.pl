@@ -138,6 +138,50 @@ for my $case ([ 'repeatable read', 0 ], [ 'serializable', -1 ])
 	$late->quit;
 }
 
+# Hashes of 256 bits, with an index on each part: none is missed, and hashes that are alike in three parts of four do not wait.
+sub long_hashes
+{
+	my ($what, $arguments) = @_;
+	$node->safe_psql('postgres', <<"SQL");
+DROP TABLE IF EXISTS long_race;
+CREATE TABLE long_race (id bigserial PRIMARY KEY, pdq bigint[], is_dup boolean);
+CREATE INDEX ON long_race USING simhash ((pdq[1]));
+CREATE INDEX ON long_race USING simhash ((pdq[2]));
+CREATE INDEX ON long_race USING simhash ((pdq[3]));
+CREATE INDEX ON long_race USING simhash ((pdq[4]));
+CREATE TRIGGER flag BEFORE INSERT ON long_race
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=pdq', 'flag=is_dup', 'radius=31', $arguments);
+-- Members of a family are within 23 bits of each other in one part, and 2 in each other one: most are near, some are not.
+CREATE OR REPLACE FUNCTION passing_hash() RETURNS bigint[] LANGUAGE sql VOLATILE AS \$\$
+	SELECT ARRAY(SELECT hashint8extended(f.family, p) # CASE p WHEN f.part THEN (1::bigint << floor(random() * 24)::int) - 1
+		ELSE 1::bigint << floor(random() * 63)::int END FROM generate_series(1, 4) AS p)
+	FROM (SELECT floor(random() * 50)::bigint + 50 * floor(extract(epoch FROM clock_timestamp()) * 10)::bigint AS family, 1 + floor(random() * 4)::int AS part) AS f
+\$\$;
+SQL
+	my $retried = race($what, "BEGIN;\nINSERT INTO long_race (pdq) VALUES (passing_hash());\nSELECT pg_sleep(0.002);\nCOMMIT;\n", 1500, 'read committed');
+	my ($rows, $missed) = split /\|/, $node->safe_psql('postgres', <<'SQL');
+WITH originals AS MATERIALIZED (SELECT id, fingerprint_parts_to_bits(pdq) AS bits FROM long_race WHERE NOT is_dup)
+SELECT (SELECT count(*) FROM originals), count(*) FROM originals AS a, originals AS b WHERE a.id < b.id AND bit_count(a.bits # b.bits) <= 31
+SQL
+	note "$what: $rows originals";
+	return ($missed, $retried);
+}
+
+cmp_ok((long_hashes('256 bits, lock=off', "'lock=off'"))[0], '>', 0, '256 bits, lock=off: near-duplicates pass, so the test can see them');
+is(join(' ', long_hashes('256 bits', "'lock=on'")), '0 0', '256 bits: no near-duplicates among the originals, no deadlock');
+# 31 bits in one part or in all are waited for; 32 are not, nor is another order of the parts.
+my ($holds, $asks) = map { open_session($node) } 1 .. 2;
+create_waits($node);
+$holds->query_safe("BEGIN; INSERT INTO long_race (pdq) VALUES ('{1,2,4,8}')");
+is($asks->query_safe(<<'SQL'), 'ttt|ffff', '256 bits: a row waits for those within the radius of the whole hash, and for no others');
+SELECT string_agg(left(waits(format('INSERT INTO long_race (pdq) VALUES (%L)', h))::text, 1), '' ORDER BY n) FILTER (WHERE n <= 3) || '|'
+	|| string_agg(left(waits(format('INSERT INTO long_race (pdq) VALUES (%L)', h))::text, 1), '' ORDER BY n) FILTER (WHERE n > 3)
+FROM (VALUES (1, ARRAY[1, 2, 4, 8]::bigint[]), (2, ARRAY[1, 2, 4 # (((1::bigint << 31) - 1) << 8), 8]), (3, ARRAY[1 # 255, 2 # 255, 4 # 255, 8 # 127]),
+	(4, ARRAY[1, 2, 4 # (((1::bigint << 32) - 1) << 8), 8]), (5, ARRAY[1 # 255, 2 # 255, 4 # 255, 8 # 255]), (6, ARRAY[1, 2, 4, ~8::bigint]), (7, ARRAY[~1::bigint, 1, 2, 4])) AS v (n, h)
+SQL
+$holds->query_safe('ROLLBACK');
+$_->quit for $holds, $asks;
+
 # Several near rows of a transaction come in any order: deadlocks are found, and others go on.
 fresh_table("'radius=3'");
 race('statements of 6 rows', "INSERT INTO race (fp) SELECT family_fp(3000) FROM generate_series(1, 6);\n", 1500, 'read committed');
@@ -282,7 +326,6 @@ for my $places ([ 'tree', 'tree', 1, 2, 1, 2 ], [ 'tree', 'tree', 1, 2, 2, 1 ], 
 }
 # Whichever trigger is fired, a row is compared with those in progress for all triggers that search the same column: in each table
 # within the widest radius. Triggers with lock=off or invalid arguments do not count.
-create_waits($node);
 $first->query_safe(<<'SQL');
 DROP TABLE tree;
 CREATE TABLE tree (id int PRIMARY KEY, src int, fp bigint, other bigint) PARTITION BY RANGE (id);
