@@ -338,13 +338,14 @@ COMMENT ON FUNCTION simhash_catalog.hamming_parts_support(internal) IS
 CREATE FUNCTION hamming_parts_within(a bigint[], b bigint[], radius int) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE SUPPORT simhash_catalog.hamming_parts_support
 AS 'MODULE_PATHNAME', 'simhash_hamming_parts_within';
+COMMENT ON FUNCTION hamming_parts_within(bigint[], bigint[], int) IS
+	'whether two hashes of the same number of parts differ in at most radius bits; served by the indexes on parts that there are';
+
 -- For the triggers' queries, which say themselves in which parts rows are near.
 CREATE FUNCTION simhash_catalog.hamming_parts_within(a bigint[], b bigint[], radius int) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_hamming_parts_within';
 COMMENT ON FUNCTION simhash_catalog.hamming_parts_within(bigint[], bigint[], int) IS
 	'the function hamming_parts_within, for triggers';
-COMMENT ON FUNCTION hamming_parts_within(bigint[], bigint[], int) IS
-	'whether two hashes of the same number of parts differ in at most radius bits; served by the indexes on parts that there are';
 
 -- ---------------------------------------------------------------- methods of the papers
 -- What describes their methods, and what no index serves (docs/reference/functions.md). simhash64_margin tells which bits of a

@@ -5,6 +5,7 @@
 use super::columns::MOST_KEY;
 use super::flagged_table::FlaggedTable;
 use super::search_query::{Among, OpenQueries, QueryVariant, SearchTarget};
+use crate::hashes::read_hash;
 use crate::trigger::hash_column;
 use simhash_hamming::parts::{Hash, distance};
 use simhash_pg::catalog::privilege::has_row_security;
@@ -213,7 +214,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         let found: [Option<Value<'a>>; 3 + MOST_KEY] =
             open_query.first_row(query, self.call.args(), &parameters, sees)?;
         let [hash, mark, is_duplicate_of_new, key @ ..] = found;
-        let hash = hash.and_then(|value| hash_column::hash(value).ok());
+        let hash = hash.and_then(|value| read_hash(value).ok());
         let key: Option<Vec<_>> = key[..self.table.columns.key.len()]
             .iter()
             .copied()

@@ -11,7 +11,7 @@ use pgrx::pg_sys::Oid;
 use super::check::Checked;
 use super::columns::Columns;
 use crate::trigger::call::lacks;
-use crate::trigger::hash_column::{HashColumn, Radius};
+use crate::trigger::hash_column::{HashColumn, Radius, first_found};
 use simhash_pg::catalog::privilege::{SELECT, current_user, may};
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::spi::open_query::OpenQuery;
@@ -339,17 +339,10 @@ impl QueryBuilder {
         };
         selected.extend(self.key.iter().map(|key| key.column.clone()));
         let selected = selected.join(", ");
-        let one =
-            |found: &String| format!("SELECT {selected} FROM {table} WHERE {found}{order} LIMIT 1");
-        let text = match &found[..] {
-            [found] => one(found),
-            // The first that finds a row is the last that is run: an OR would read all near rows first.
-            several => {
-                let several: Vec<String> = several.iter().map(one).collect();
-                format!("({}){order} LIMIT 1", several.join(") UNION ALL ("))
-            }
-        };
-        (text, types)
+        let queries: Vec<String> = (found.iter())
+            .map(|found| format!("SELECT {selected} FROM {table} WHERE {found}"))
+            .collect();
+        (first_found(&queries, &format!("{order} LIMIT 1")), types)
     }
 }
 

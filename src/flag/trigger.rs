@@ -25,6 +25,7 @@ use super::key_text::KeyText;
 use super::near_duplicate::NearDuplicate;
 use super::row_movement;
 use super::search_query::{Among, OpenQueries};
+use crate::hashes::read_hash;
 use crate::row::functions::simhash_row64;
 use crate::trigger::call::wrong_timing;
 use crate::trigger::hash_column;
@@ -121,8 +122,8 @@ impl FlagState {
     fn check_row(&self, call: &TriggerCall<'_>) -> pg_sys::Datum {
         let table = &self.table;
         let hash = match &self.expression {
-            Some(expression) => expression.value(call, hash_column::hash),
-            None => (call.new_value(&table.columns.fingerprint)).map(hash_column::hash),
+            Some(expression) => expression.value(call, read_hash),
+            None => (call.new_value(&table.columns.fingerprint)).map(read_hash),
         };
         let hash = hash.map(|hash| hash.unwrap_or_else(|error| call.raise(*error)));
         let hash = hash.as_ref();
@@ -227,7 +228,7 @@ impl FlagState {
     /// trigger may be none.
     pub fn old_hash(&self, call: &TriggerCall<'_>) -> Option<Hash> {
         let before = call.old_value(&self.table.columns.fingerprint);
-        before.and_then(|value| hash_column::hash(value).ok())
+        before.and_then(|value| read_hash(value).ok())
     }
 
     fn mark<'a>(&'a self, changes: &mut Vec<Change<'a>>, found: Option<&NearDuplicate<'a>>) {

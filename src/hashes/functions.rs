@@ -1,10 +1,11 @@
 //! The SQL functions; sql/ declares them. Functions that are not here are expressions in SQL.
 
-use pgrx::PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED;
+use pgrx::PgSqlErrorCode::{ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
 
 use crate::errors::{ToError, or_raise};
 use simhash_fingerprint::hashes::read::{self, Length};
+use simhash_hamming::parts::Hash;
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::call_site;
@@ -31,7 +32,7 @@ pub fn parts_of_hash(value: Value<'_>) -> Vec<i64> {
 }
 
 /// Returns the parts of a hash, or what is wrong with it.
-pub fn read_parts(value: Value<'_>) -> Result<Vec<i64>, Box<Error>> {
+fn read_parts(value: Value<'_>) -> Result<Vec<i64>, Box<Error>> {
     let array = value.array();
     read::check_parts(&array.dims).map_err(|error| Box::new(error.to_error()))?;
     let parts = array.items.iter();
@@ -42,6 +43,21 @@ pub fn read_parts(value: Value<'_>) -> Result<Vec<i64>, Box<Error>> {
         let message = "parts of a hash must not be null";
         Box::new(Error::new(ERRCODE_NULL_VALUE_NOT_ALLOWED, message))
     })
+}
+
+/// Returns a fingerprint or the parts of a hash, of type bigint or bigint[] or of a domain over them, or
+/// what is wrong with it.
+pub fn read_hash(value: Value<'_>) -> Result<Hash, Box<Error>> {
+    if value.is_by_value() {
+        return Ok(Hash::Fingerprint(value.integer() as u64));
+    }
+    let parts = read_parts(value)?;
+    if parts.is_empty() {
+        let message = "a hash must have at least one part";
+        return Err(Box::new(Error::new(ERRCODE_ARRAY_ELEMENT_ERROR, message)));
+    }
+    let parts = parts.into_iter().map(|part| part as u64);
+    Ok(Hash::Parts(parts.collect()))
 }
 
 /// Returns the parts of a hash; None when the array is NULL.

@@ -5,4 +5,4 @@
 //! Nothing here makes a hash of data.
 mod functions;
 
-pub use functions::{parts_of_hash, read_parts};
+pub use functions::{parts_of_hash, read_hash};

@@ -58,10 +58,15 @@ pub fn radius(given: Option<i32>, function: &str) -> u32 {
 
 /// Returns the argument `radius` of a function that compares rows of these tables.
 pub fn radius_of(given: Option<i32>, function: &str, sources: &[SourceTable]) -> u32 {
-    let given = required(given, function, "radius");
+    bits_of(given, function, "radius", sources)
+}
+
+/// Returns an argument that is a number of bits, of a function that compares rows of these tables.
+pub fn bits_of(given: Option<i32>, function: &str, argument: &str, sources: &[SourceTable]) -> u32 {
+    let given = required(given, function, argument);
     let is_long = sources.iter().any(|source| source.hashes.is_some());
     let most = if is_long { MOST_BITS } else { FINGERPRINT_BITS };
-    in_range("radius", given, 0..=most as i32) as u32
+    in_range(argument, given, 0..=most as i32) as u32
 }
 
 /// A table, view or foreign table with a key and a fingerprint, locked against DDL.
@@ -240,14 +245,6 @@ impl SourceTable {
                 parts::distance(hashes.get(a), hashes.get(b))
             }
             None => (a ^ b).count_ones(),
-        }
-    }
-
-    /// Returns the table; raises an ERROR if the fingerprints, in this column, are hashes in parts.
-    pub fn of_fingerprints(self, column: &str) -> Self {
-        match self.hashes {
-            Some(_) => no_fingerprint(column, &self.columns[1]),
-            None => self,
         }
     }
 

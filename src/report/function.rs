@@ -6,9 +6,11 @@ use super::comparison::{CheckedRows, similarities};
 use super::drawn_values::DrawnValues;
 use crate::checked_pairs::check::{AnyJudge, Check, CheckArguments};
 use crate::errors::raise_in_sample;
-use crate::pairs::source::{SourceTable, bits, required};
+use crate::hashes::read_hash;
+use crate::pairs::source::{SourceTable, bits_of, required};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
+use simhash_hamming::parts::Hash;
 use simhash_hamming::report::draw::Random;
 use simhash_hamming::report::sample::{Drawing, Sample};
 use simhash_pg::process::activity::Activity;
@@ -40,7 +42,8 @@ pg_function! {
             checked_by: args.get::<pg_sys::Oid>(6),
         }, &relation);
         let [relation] = &relation;
-        let max_distance = bits(args.get::<i32>(4), NAME, "max_radius");
+        let max_distance =
+            bits_of(args.get::<i32>(4), NAME, "max_radius", std::slice::from_ref(relation));
         let size = size(args.get::<i32>(5));
         let mut activity = Activity::new(NAME);
         let sample = draw(relation, size, max_distance, &mut activity);
@@ -57,7 +60,7 @@ fn relation(args: &Args) -> SourceTable {
     let oid = required(args.get::<pg_sys::Oid>(0), NAME, "relation");
     let key = required(args.name(1), NAME, "key");
     let fp = required(args.name(2), NAME, "fingerprint");
-    SourceTable::open(oid, &key, &fp, pg_sys::TEXTOID).of_fingerprints(&fp)
+    SourceTable::open(oid, &key, &fp, pg_sys::TEXTOID)
 }
 
 fn size(given: Option<i32>) -> usize {
@@ -80,15 +83,13 @@ fn read<const M: usize>(
     mut row: impl FnMut(&[u8], &[Option<Value<'_>>]),
 ) {
     let SourceTable {
-        key,
-        fp,
-        table_name,
-        ..
+        key, table_name, ..
     } = relation;
+    let fp = relation.fingerprint_expression();
     let columns = columns.join(", ");
     let sql = format!(
         "SELECT {key}::pg_catalog.text, {columns} FROM {table_name} \
-         WHERE {fp}::pg_catalog.int8 IS NOT NULL"
+         WHERE {fp} IS NOT NULL"
     );
     for_each_row::<M>(&sql, &[], &mut |values| {
         check_for_interrupts();
@@ -97,20 +98,24 @@ fn read<const M: usize>(
     });
 }
 
-/// As [`read`], with the fingerprint.
-fn read_fingerprints(relation: &SourceTable, row: &mut dyn FnMut(&[u8], u64)) {
-    // A domain over bigint is cast to it, so that the values are those of bigint.
-    let fp = format!("{}::pg_catalog.int8", relation.fp);
-    read::<2>(relation, &[&fp], |key, fp| {
-        row(key, fp[0].map_or(0, |fp| fp.integer() as u64));
-    });
+/// As [`read`], with the hash.
+fn read_hashes(relation: &SourceTable, row: &mut dyn FnMut(&[u8], Hash)) {
+    read::<2>(
+        relation,
+        &[&relation.fingerprint_expression()],
+        |key, hash| {
+            if let Some(hash) = hash[0] {
+                row(key, read_hash(hash).unwrap_or_else(|error| error.raise()));
+            }
+        },
+    );
 }
 
 /// Draws the sample.
 fn draw(relation: &SourceTable, size: usize, max_distance: u32, activity: &mut Activity) -> Sample {
     let mut drawing = Drawing::new(size, max_distance, work_mem_bytes(), random());
-    read_fingerprints(relation, &mut |key, fingerprint| {
-        if let Err(error) = drawing.add(fingerprint, key) {
+    read_hashes(relation, &mut |key, hash| {
+        if let Err(error) = drawing.add(hash, key) {
             raise_in_sample(relation, size, drawing.drawn(), &error);
         }
         if drawing.read().is_multiple_of(REPORTED) {
@@ -141,8 +146,8 @@ fn compare_with_sample(
     activity: &mut Activity,
 ) -> Sample {
     let (mut compared, total) = (0u64, sample.population());
-    read_fingerprints(relation, &mut |key, fingerprint| {
-        if let Err(error) = sample.meet(fingerprint, key) {
+    read_hashes(relation, &mut |key, hash| {
+        if let Err(error) = sample.meet(&hash, key) {
             raise_in_sample(relation, size, sample.size(), &error);
         }
         compared += 1;

@@ -3,10 +3,9 @@
 //! their rows from here. The parts that have an index decide how a search is written, never what it
 //! finds.
 
-use pgrx::PgSqlErrorCode::{ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_INVALID_PARAMETER_VALUE};
+use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 
-use crate::hashes::read_parts;
 use simhash_fingerprint::hashes::read::MOST_BITS;
 use simhash_hamming::parts::{Hash, part_radius};
 use simhash_pg::catalog::indexes::{Serving, served_elements, serving_index};
@@ -125,19 +124,16 @@ impl HashColumn {
     }
 }
 
-/// Reads a value of one of [`TYPES`], or of a domain over it; an error where it is no hash.
-pub fn hash(value: Value<'_>) -> Result<Hash, Box<Error>> {
-    if value.is_by_value() {
-        return Ok(Hash::Fingerprint(value.integer() as u64));
+/// Joins queries, one for each condition of [`HashColumn::near`]; each and all of them have this `end`,
+/// with a LIMIT. The first that finds enough is the last that is run: an OR would read all near rows first.
+pub fn first_found(queries: &[String], end: &str) -> String {
+    match queries {
+        [one] => format!("{one}{end}"),
+        several => {
+            let several: Vec<String> = several.iter().map(|one| format!("({one}{end})")).collect();
+            format!("{}{end}", several.join(" UNION ALL "))
+        }
     }
-    let parts: Vec<i64> = read_parts(value)?;
-    if parts.is_empty() {
-        let message = "a hash must have at least one part";
-        return Err(Box::new(Error::new(ERRCODE_ARRAY_ELEMENT_ERROR, message)));
-    }
-    Ok(Hash::Parts(
-        parts.into_iter().map(|part| part as u64).collect(),
-    ))
 }
 
 /// Returns a hash as a value, in the current memory context.

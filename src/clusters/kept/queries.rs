@@ -199,7 +199,7 @@ impl KeptQueries {
         let noted = self.given();
         let has_entry = equality.clause("c.key", "noted.key");
         let has_key = equality.clause(&format!("r.{key}"), "noted.key");
-        let (is_near, scope) = (self.is_near(), &self.scope_columns);
+        let (near, scope) = (self.first_near(&has_key), &self.scope_columns);
         let joined = match may_join {
             true => self.joined(),
             false => format!("NULL::{}", self.key_type),
@@ -211,9 +211,7 @@ impl KeptQueries {
             WHERE (SELECT true FROM {clusters} AS c WHERE {has_entry} LIMIT 1)
             OR (SELECT true FROM (
                 SELECT r.{fp} AS fp{scope} FROM {rows} AS r WHERE {has_key} LIMIT 1
-            ) AS d CROSS JOIN LATERAL (
-                SELECT true FROM {rows} AS r WHERE {is_near} AND NOT ({has_key}) LIMIT 1
-            ) AS near LIMIT 1)"
+            ) AS d CROSS JOIN LATERAL ({near}) AS near LIMIT 1)"
         )
     }
 

@@ -3,6 +3,7 @@
 //! writes it.
 
 use super::queries::KeptQueries;
+use crate::trigger::hash_column::{Radius, first_found};
 
 /// How many of the rows with one fingerprint are looked at for one that is in a cluster. More may be
 /// of other scopes, or not answered yet.
@@ -57,6 +58,22 @@ impl KeptQueries {
                 "CASE WHEN pg_catalog.cardinality($1) OPERATOR(pg_catalog.<=) {FEW} THEN {id} END"
             ),
         }
+    }
+
+    /// Finds whether a row other than that which `has_key` says is near `d`.
+    pub(super) fn first_near(&self, has_key: &str) -> String {
+        let Self {
+            rows,
+            fp,
+            is_in_scope,
+            ..
+        } = self;
+        let near = (self.hashes).near(&format!("r.{fp}"), "d.fp", Radius::Bits(self.radius));
+        let one = |near: String| {
+            format!("SELECT true FROM {rows} AS r WHERE {near}{is_in_scope} AND NOT ({has_key})")
+        };
+        let queries: Vec<String> = near.into_iter().map(one).collect();
+        first_found(&queries, " LIMIT 1")
     }
 
     /// Adds the entries that two arrays of keys and ids give.

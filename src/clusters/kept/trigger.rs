@@ -15,10 +15,11 @@ use super::kept_table::{KeptTable, find_table};
 use super::missing_events::warn_of_missing;
 use super::pending::note_pending;
 use crate::citus::refuse_shard;
+use crate::hashes::read_hash;
 use crate::trigger::call::{
     Known, accepted, column, fingerprint_column, refuse_foreign, remembered, seen, wrong_timing,
 };
-use crate::trigger::hash_column::{check_radius, hash};
+use crate::trigger::hash_column::check_radius;
 use crate::trigger::scope::{Scope, image};
 use simhash_hamming::parts::Hash;
 use simhash_pg::catalog::invalidation::{Current, watch};
@@ -158,8 +159,8 @@ impl RowTrigger {
             }
         }
         // What was stored before there was this trigger may be no hash.
-        let old = had.and_then(|value| hash(value).ok());
-        let new = has.map(|value| hash(value).unwrap_or_else(|error| call.raise(*error)));
+        let old = had.and_then(|value| read_hash(value).ok());
+        let new = has.map(|value| read_hash(value).unwrap_or_else(|error| call.raise(*error)));
         let mut keys = Vec::new();
         if had.is_some()
             && let Some(key) = call.old_value(key)

@@ -10,6 +10,7 @@ use super::draw::{Random, Reservoir};
 use super::estimate::{PairEstimate, pairs};
 use crate::Error;
 use crate::pairs::compare::{Hit, TILE, Tiles, find};
+use crate::parts::{Hash, distance};
 use std::collections::TryReserveError;
 
 /// About how many bytes an allocation takes besides its own.
@@ -39,7 +40,7 @@ impl Memory {
 
 struct SampledRow {
     key: Vec<u8>,
-    fingerprint: u64,
+    hash: Hash,
 }
 
 /// Two rows that were found: one of the sample, by its place, and another one.
@@ -58,6 +59,8 @@ pub struct Drawing {
     max_distance: u32,
     /// Bytes of a row besides its key.
     besides: usize,
+    /// How many parts each hash has; None before the first.
+    parts: Option<usize>,
 }
 
 impl Drawing {
@@ -71,15 +74,26 @@ impl Drawing {
             memory: Memory(memory),
             max_distance,
             besides: size_of::<SampledRow>() + ALLOCATION + size_of::<u64>() + 1 + counts,
+            parts: None,
         }
     }
 
-    pub fn add(&mut self, fingerprint: u64, key: &[u8]) -> Result<(), Error> {
+    pub fn add(&mut self, hash: Hash, key: &[u8]) -> Result<(), Error> {
+        let found = hash.len();
+        let expected = *self.parts.get_or_insert_with(|| {
+            if matches!(hash, Hash::Parts(_)) {
+                self.besides += found * size_of::<u64>() + ALLOCATION;
+            }
+            found
+        });
+        if found != expected {
+            return Err(Error::PartCount { found, expected });
+        }
         let Some(place) = self.rows.offer(&mut self.random) else {
             return Ok(());
         };
         let key = self.memory.copy(key, self.besides)?;
-        let old = self.rows.put(place, SampledRow { key, fingerprint })?;
+        let old = self.rows.put(place, SampledRow { key, hash })?;
         self.memory.free(old.map(|old| old.key), self.besides);
         Ok(())
     }
@@ -107,7 +121,10 @@ impl Drawing {
         }
         let mut fingerprints = Vec::new();
         fingerprints.try_reserve_exact(rows.len())?;
-        fingerprints.extend(rows.iter().map(|row| row.fingerprint));
+        fingerprints.extend(rows.iter().filter_map(|row| match row.hash {
+            Hash::Fingerprint(fingerprint) => Some(fingerprint),
+            Hash::Parts(_) => None,
+        }));
         let distances = self.max_distance as usize + 1;
         let mut pairs = Vec::new();
         pairs.resize_with(distances, || Reservoir::new(DRAWN));
@@ -138,6 +155,7 @@ pub struct Sample {
     rows: Vec<SampledRow>,
     /// The rows that they were drawn from.
     of: u64,
+    /// Their hashes, where these have 64 bits.
     fingerprints: Vec<u64>,
     /// Whether each of them has met itself.
     met: Vec<bool>,
@@ -166,7 +184,29 @@ impl Sample {
     }
 
     /// Compares a row of the relation with the sample.
-    pub fn meet(&mut self, fingerprint: u64, key: &[u8]) -> Result<(), Error> {
+    pub fn meet(&mut self, hash: &Hash, key: &[u8]) -> Result<(), Error> {
+        match hash {
+            Hash::Fingerprint(fingerprint) => self.meet_fingerprint(*fingerprint, hash, key),
+            Hash::Parts(_) => self.meet_parts(hash, key),
+        }
+    }
+
+    fn meet_parts(&mut self, hash: &Hash, key: &[u8]) -> Result<(), Error> {
+        let mut own = None;
+        for sampled in 0..self.rows.len() {
+            let (found, expected) = (hash.len(), self.rows[sampled].hash.len());
+            if found != expected {
+                return Err(Error::PartCount { found, expected });
+            }
+            if distance(&self.rows[sampled].hash, hash) as usize <= self.max_distance() {
+                let own = *own.get_or_insert_with(|| self.place(key));
+                self.count(sampled, hash, own, key)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn meet_fingerprint(&mut self, fingerprint: u64, hash: &Hash, key: &[u8]) -> Result<(), Error> {
         // The row's own place in the sample is looked up when it is first needed.
         let mut own = None;
         let radius = self.max_distance() as u32;
@@ -181,7 +221,7 @@ impl Sample {
             find(&tiles, radius, 0, &mut hits);
             for (_, hit) in hits.drain(..) {
                 let own = *own.get_or_insert_with(|| self.place(key));
-                self.count(start + usize::from(hit), fingerprint, own, key)?;
+                self.count(start + usize::from(hit), hash, own, key)?;
             }
         }
         self.hits = hits;
@@ -199,11 +239,11 @@ impl Sample {
     fn count(
         &mut self,
         sampled: usize,
-        fingerprint: u64,
+        hash: &Hash,
         own: Option<usize>,
         key: &[u8],
     ) -> Result<(), Error> {
-        let distance = (self.fingerprints[sampled] ^ fingerprint).count_ones() as usize;
+        let distance = distance(&self.rows[sampled].hash, hash) as usize;
         if own == Some(sampled) {
             let again = std::mem::replace(&mut self.met[sampled], true);
             return match again || distance > 0 {
@@ -251,15 +291,24 @@ mod tests {
     }
 
     fn sampled(rows: &[u64], sample: usize, max: u32) -> Sample {
+        sampled_hashes(rows, sample, max, |row| Hash::Fingerprint(*row))
+    }
+
+    fn sampled_hashes(
+        rows: &[u64],
+        sample: usize,
+        max: u32,
+        hash: impl Fn(&u64) -> Hash,
+    ) -> Sample {
         let mut drawing = Drawing::new(sample, max, 1 << 24, Random::new(3));
         for (row, fingerprint) in rows.iter().enumerate() {
-            drawing.add(*fingerprint, &key(row)).unwrap();
+            drawing.add(hash(fingerprint), &key(row)).unwrap();
         }
         assert_eq!(drawing.read(), rows.len() as u64);
         let mut sample = drawing.finish(&mut || ()).unwrap();
         // In another order: a relation need not be read in the same one.
         for (row, fingerprint) in rows.iter().enumerate().rev() {
-            sample.meet(*fingerprint, &key(row)).unwrap();
+            sample.meet(&hash(fingerprint), &key(row)).unwrap();
         }
         sample
     }
@@ -293,9 +342,14 @@ mod tests {
     proptest! {
         #[test]
         fn a_sample_of_all_rows_counts_all_pairs(
-            rows in prop::collection::vec(0u64..1 << 7, 0..120), max in 0u32..8, more in 0usize..3,
+            rows in prop::collection::vec(0u64..1 << 7, 0..120), max in 0u32..8, more in 0usize..3, in_parts: bool,
         ) {
-            let sample = sampled(&rows, rows.len() + more, max);
+            // The same bits, of which some are in another part.
+            let in_two = |row: &u64| Hash::Parts([row & 5, !(row & !5), 9].into());
+            let sample = match in_parts {
+                true => sampled_hashes(&rows, rows.len() + more, max, in_two),
+                false => sampled(&rows, rows.len() + more, max),
+            };
             for distance in 0..=max {
                 let pairs = brute_force(&rows, distance);
                 let found = sample.estimate(distance as usize);
@@ -343,27 +397,42 @@ mod tests {
     fn rows_of_one_key_are_refused() {
         for (first, second) in [(5, 5), (5, 4)] {
             let mut drawing = Drawing::new(1, 3, 1000, Random::new(1));
-            drawing.add(first, b"one").unwrap();
+            drawing.add(Hash::Fingerprint(first), b"one").unwrap();
             let mut sample = drawing.finish(&mut || ()).unwrap();
-            sample.meet(first, b"one").unwrap();
-            assert_eq!(sample.meet(second, b"one"), Err(Error::SameKey));
+            sample.meet(&Hash::Fingerprint(first), b"one").unwrap();
+            assert_eq!(
+                sample.meet(&Hash::Fingerprint(second), b"one"),
+                Err(Error::SameKey)
+            );
         }
         let mut drawing = Drawing::new(2, 3, 1000, Random::new(1));
-        drawing.add(1, b"one").unwrap();
-        drawing.add(2, b"one").unwrap();
+        drawing.add(Hash::Fingerprint(1), b"one").unwrap();
+        drawing.add(Hash::Fingerprint(2), b"one").unwrap();
         assert_eq!(drawing.finish(&mut || ()).err(), Some(Error::SameKey));
+    }
+
+    #[test]
+    fn hashes_of_two_lengths_are_refused() {
+        let hash = |parts: &[u64]| Hash::Parts(parts.into());
+        let mut drawing = Drawing::new(3, 3, 1000, Random::new(1));
+        drawing.add(hash(&[1, 2]), b"one").unwrap();
+        let (found, expected) = (3, 2);
+        let refused = Err(Error::PartCount { found, expected });
+        assert_eq!(drawing.add(hash(&[1, 2, 3]), b"two"), refused);
+        let mut sample = drawing.finish(&mut || ()).unwrap();
+        assert_eq!(sample.meet(&hash(&[1, 2, 3]), b"two"), refused);
     }
 
     #[test]
     fn memory_is_counted() {
         let mut drawing = Drawing::new(10, 0, 500, Random::new(1));
-        let refused = (0..10).find(|row| drawing.add(1, &key(*row)).is_err());
+        let refused = (0..10).find(|row| drawing.add(Hash::Fingerprint(1), &key(*row)).is_err());
         assert!(refused.is_some_and(|row| row > 3), "{refused:?}");
         // A row that makes way for another gives its bytes back.
         let mut drawing = Drawing::new(3, 0, 1000, Random::new(1));
-        (0..1000).for_each(|row| drawing.add(1, &key(row)).unwrap());
+        (0..1000).for_each(|row| drawing.add(Hash::Fingerprint(1), &key(row)).unwrap());
         let mut sample = drawing.finish(&mut || ()).unwrap();
-        let refused = (0..1000).find_map(|row| sample.meet(1, &key(row)).err());
+        let refused = (0..1000).find_map(|row| sample.meet(&Hash::Fingerprint(1), &key(row)).err());
         assert_eq!(refused, Some(Error::SampleTooLarge));
     }
 }
