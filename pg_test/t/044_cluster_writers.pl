@@ -122,6 +122,23 @@ for my $within (0, 1)
 	}
 }
 
+# Hashes of 256 bits: the same statements, whose bits are spread over two parts.
+$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION near_hash() RETURNS bigint[] LANGUAGE sql VOLATILE AS $$
+	SELECT ARRAY[hashint8extended(f, 1) # (pick(64)::bigint << 7), 9, hashint8extended(f, 2) # (pick(32)::bigint << 40), f] FROM (SELECT pick(6) AS f) AS family
+$$;
+DROP TABLE IF EXISTS member, cluster CASCADE;
+CREATE TABLE member (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant int, fp bigint[]);
+CREATE INDEX ON member USING simhash ((fp[1]));
+CREATE INDEX ON member USING simhash ((fp[3]));
+SELECT simhash_keep_clusters('member', 'id', 'fp', 3, clusters => 'cluster');
+CREATE VIEW should_be AS SELECT key, cluster_id FROM simhash_clusters('member', 'id', 'fp', 3, 'components');
+CREATE VIEW kept AS SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM cluster) c WHERE size > 1;
+SQL
+$node->safe_psql('postgres', $near =~ s/near_fp/near_hash/r x 20);
+race('256 bits', $any =~ s/near_fp/near_hash/gr, 640);
+is_true('256 bits');
+
 # Texts, and people who judge rows of others that are just stored: afterwards a computation of all rows changes nothing.
 my $judged = <<'SQL';
 DO $$
