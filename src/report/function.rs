@@ -6,11 +6,12 @@ use super::comparison::{CheckedRows, similarities};
 use super::drawn_values::DrawnValues;
 use crate::checked_pairs::check::{AnyJudge, Check, CheckArguments};
 use crate::errors::raise_in_sample;
+use crate::pairs::scope_columns::ScopeColumns;
 use crate::pairs::source::{SourceTable, bits, required};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use simhash_hamming::report::draw::Random;
-use simhash_hamming::report::sample::{Drawing, Sample};
+use simhash_hamming::report::sample::{Drawing, Place, Sample};
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
@@ -27,7 +28,8 @@ const NAME: &str = "simhash_radius_report";
 const REPORTED: u64 = 4096;
 
 pg_function! {
-    /// simhash_radius_report(relation, key, fingerprint, text, max_radius, sample, checked_by)
+    /// simhash_radius_report(relation, key, fingerprint, text, max_radius, sample, checked_by, within,
+    /// across)
     /// -> SETOF (distance, pairs, pairs_low, pairs_high, compared, jaccard_mean, jaccard_p5,
     /// jaccard_median, low_example, median_example, passing)
     fn simhash_radius_report, pg_finfo_simhash_radius_report(args) {
@@ -39,12 +41,14 @@ pg_function! {
             min_jaccard: None,
             checked_by: args.get::<pg_sys::Oid>(6),
         }, &relation);
-        let [relation] = &relation;
+        let columns = ScopeColumns::from_arguments(args, 7, Some(8), NAME, &relation);
         let max_distance = bits(args.get::<i32>(4), NAME, "max_radius");
         let size = size(args.get::<i32>(5));
         let mut activity = Activity::new(NAME);
-        let sample = draw(relation, size, max_distance, &mut activity);
-        let sample = compare_with_sample(relation, sample, size, &mut activity);
+        let rows_read = Rows { relation: &relation, columns };
+        let sample = draw(&rows_read, size, max_distance, &mut activity);
+        let sample = compare_with_sample(&rows_read, sample, size, &mut activity);
+        let [relation] = &relation;
         let compared = check.map(|check| read_compared(relation, check, &sample, &mut activity));
         return_rows(rows, &sample, compared.unwrap_or_default(), &mut activity);
         args.null()
@@ -97,20 +101,43 @@ fn read<const M: usize>(
     });
 }
 
-/// As [`read`], with the fingerprint.
-fn read_fingerprints(relation: &SourceTable, row: &mut dyn FnMut(&[u8], u64)) {
-    // A domain over bigint is cast to it, so that the values are those of bigint.
-    let fp = format!("{}::pg_catalog.int8", relation.fp);
-    read::<2>(relation, &[&fp], |key, fp| {
-        row(key, fp[0].map_or(0, |fp| fp.integer() as u64));
-    });
+/// The rows of the relation, and the columns in which two that are compared are equal or differ.
+struct Rows<'r> {
+    relation: &'r [SourceTable; 1],
+    columns: ScopeColumns<'r>,
+}
+
+impl Rows<'_> {
+    /// As [`read`], with the fingerprint, of the rows that are compared with any.
+    fn read(&self, row: &mut dyn FnMut(&[u8], u64, Place)) {
+        let [relation] = self.relation;
+        if !self.columns.is_empty() {
+            return self
+                .columns
+                .for_each(self.relation, &mut |_, [key, fp], place| {
+                    check_for_interrupts();
+                    let key = key.unwrap_or_else(|| relation.null_key());
+                    key.show_bytes(|key| row(key, relation.fingerprint(fp), place));
+                });
+        }
+        // A domain over bigint is cast to it, so that the values are those of bigint.
+        read::<2>(
+            relation,
+            &[&relation.fingerprint_expression()],
+            |key, fp| {
+                row(key, relation.fingerprint(fp[0]), Place::default());
+            },
+        );
+    }
 }
 
 /// Draws the sample.
-fn draw(relation: &SourceTable, size: usize, max_distance: u32, activity: &mut Activity) -> Sample {
-    let mut drawing = Drawing::new(size, max_distance, work_mem_bytes(), random());
-    read_fingerprints(relation, &mut |key, fingerprint| {
-        if let Err(error) = drawing.add(fingerprint, key) {
+fn draw(rows: &Rows<'_>, size: usize, max_distance: u32, activity: &mut Activity) -> Sample {
+    let [relation] = rows.relation;
+    let drawing = Drawing::new(size, max_distance, work_mem_bytes(), random());
+    let mut drawing = drawing.across(rows.columns.is_across());
+    rows.read(&mut |key, fingerprint, place| {
+        if let Err(error) = drawing.add(fingerprint, place, key) {
             raise_in_sample(relation, size, drawing.drawn(), &error);
         }
         if drawing.read().is_multiple_of(REPORTED) {
@@ -135,14 +162,15 @@ fn random() -> Random {
 
 /// Compares every row with the sample, for which `size` rows were asked for.
 fn compare_with_sample(
-    relation: &SourceTable,
+    rows: &Rows<'_>,
     mut sample: Sample,
     size: usize,
     activity: &mut Activity,
 ) -> Sample {
+    let [relation] = rows.relation;
     let (mut compared, total) = (0u64, sample.population());
-    read_fingerprints(relation, &mut |key, fingerprint| {
-        if let Err(error) = sample.meet(fingerprint, key) {
+    rows.read(&mut |key, fingerprint, place| {
+        if let Err(error) = sample.meet(fingerprint, place, key) {
             raise_in_sample(relation, size, sample.size(), &error);
         }
         compared += 1;

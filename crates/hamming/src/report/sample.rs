@@ -37,9 +37,17 @@ impl Memory {
     }
 }
 
+/// Which rows a row is compared with: those of its group and, where sets count, of another set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    pub group: u32,
+    pub set: u32,
+}
+
 struct SampledRow {
     key: Vec<u8>,
     fingerprint: u64,
+    place: Place,
 }
 
 /// Two rows that were found: one of the sample, by its place, and another one.
@@ -56,6 +64,8 @@ pub struct Drawing {
     random: Random,
     memory: Memory,
     max_distance: u32,
+    /// Whether sets count.
+    is_across: bool,
     /// Bytes of a row besides its key.
     besides: usize,
 }
@@ -70,16 +80,26 @@ impl Drawing {
             random,
             memory: Memory(memory),
             max_distance,
+            is_across: false,
             besides: size_of::<SampledRow>() + ALLOCATION + size_of::<u64>() + 1 + counts,
         }
     }
 
-    pub fn add(&mut self, fingerprint: u64, key: &[u8]) -> Result<(), Error> {
-        let Some(place) = self.rows.offer(&mut self.random) else {
+    /// Lets only rows of different sets be pairs.
+    pub fn across(self, is_across: bool) -> Self {
+        Drawing { is_across, ..self }
+    }
+
+    pub fn add(&mut self, fingerprint: u64, place: Place, key: &[u8]) -> Result<(), Error> {
+        let Some(at) = self.rows.offer(&mut self.random) else {
             return Ok(());
         };
-        let key = self.memory.copy(key, self.besides)?;
-        let old = self.rows.put(place, SampledRow { key, fingerprint })?;
+        let row = SampledRow {
+            key: self.memory.copy(key, self.besides)?,
+            fingerprint,
+            place,
+        };
+        let old = self.rows.put(at, row)?;
         self.memory.free(old.map(|old| old.key), self.besides);
         Ok(())
     }
@@ -115,6 +135,7 @@ impl Drawing {
             partners: zeros(rows.len() * distances)?,
             met: zeros(rows.len())?,
             rows,
+            is_across: self.is_across,
             of,
             fingerprints,
             pairs,
@@ -136,6 +157,7 @@ fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>, TryReserveError> {
 pub struct Sample {
     /// In the order of their keys.
     rows: Vec<SampledRow>,
+    is_across: bool,
     /// The rows that they were drawn from.
     of: u64,
     fingerprints: Vec<u64>,
@@ -166,7 +188,7 @@ impl Sample {
     }
 
     /// Compares a row of the relation with the sample.
-    pub fn meet(&mut self, fingerprint: u64, key: &[u8]) -> Result<(), Error> {
+    pub fn meet(&mut self, fingerprint: u64, place: Place, key: &[u8]) -> Result<(), Error> {
         // The row's own place in the sample is looked up when it is first needed.
         let mut own = None;
         let radius = self.max_distance() as u32;
@@ -180,8 +202,14 @@ impl Sample {
             };
             find(&tiles, radius, 0, &mut hits);
             for (_, hit) in hits.drain(..) {
-                let own = *own.get_or_insert_with(|| self.place(key));
-                self.count(start + usize::from(hit), fingerprint, own, key)?;
+                let hit = start + usize::from(hit);
+                let own = *own.get_or_insert_with(|| self.own(key));
+                let other = self.rows[hit].place;
+                let counts =
+                    other.group == place.group && !(self.is_across && other.set == place.set);
+                if counts || own == Some(hit) {
+                    self.count(hit, fingerprint, own, key)?;
+                }
             }
         }
         self.hits = hits;
@@ -189,7 +217,7 @@ impl Sample {
     }
 
     /// Returns where the row with this key is in the sample.
-    fn place(&self, key: &[u8]) -> Option<usize> {
+    fn own(&self, key: &[u8]) -> Option<usize> {
         let found = self.rows.binary_search_by(|row| row.key[..].cmp(key));
         found.ok()
     }
@@ -246,6 +274,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
+    const PLACE: Place = Place { group: 0, set: 0 };
+
     fn key(row: usize) -> Vec<u8> {
         format!("row {row}").into_bytes()
     }
@@ -253,13 +283,13 @@ mod tests {
     fn sampled(rows: &[u64], sample: usize, max: u32) -> Sample {
         let mut drawing = Drawing::new(sample, max, 1 << 24, Random::new(3));
         for (row, fingerprint) in rows.iter().enumerate() {
-            drawing.add(*fingerprint, &key(row)).unwrap();
+            drawing.add(*fingerprint, PLACE, &key(row)).unwrap();
         }
         assert_eq!(drawing.read(), rows.len() as u64);
         let mut sample = drawing.finish(&mut || ()).unwrap();
         // In another order: a relation need not be read in the same one.
         for (row, fingerprint) in rows.iter().enumerate().rev() {
-            sample.meet(*fingerprint, &key(row)).unwrap();
+            sample.meet(*fingerprint, PLACE, &key(row)).unwrap();
         }
         sample
     }
@@ -324,6 +354,37 @@ mod tests {
         }
     }
 
+    /// Pairs of rows of one group, and of different sets.
+    #[test]
+    fn groups_and_sets() {
+        let rows: Vec<u64> = (0..300).map(|row| row % 7).collect();
+        let place = |row: usize| Place {
+            group: row as u32 % 2,
+            set: row as u32 / 50,
+        };
+        for is_across in [false, true] {
+            let mut drawing = Drawing::new(300, 64, 1 << 24, Random::new(1)).across(is_across);
+            for (row, fingerprint) in rows.iter().enumerate() {
+                drawing.add(*fingerprint, place(row), &key(row)).unwrap();
+            }
+            let mut sample = drawing.finish(&mut || ()).unwrap();
+            for (row, fingerprint) in rows.iter().enumerate() {
+                sample.meet(*fingerprint, place(row), &key(row)).unwrap();
+            }
+            for distance in 0..4 {
+                let pairs = (0..300).flat_map(|a| (0..a).map(move |b| (a, b)));
+                let truth = pairs.filter(|(a, b)| {
+                    let (one, two) = (place(*a), place(*b));
+                    one.group == two.group
+                        && !(is_across && one.set == two.set)
+                        && (rows[*a] ^ rows[*b]).count_ones() == distance
+                });
+                let found = sample.estimate(distance as usize);
+                assert_eq!(found.pairs, truth.count() as f64);
+            }
+        }
+    }
+
     /// More rows than a tile of the comparison holds, most of them equal.
     #[test]
     fn equal_rows_are_counts() {
@@ -343,27 +404,27 @@ mod tests {
     fn rows_of_one_key_are_refused() {
         for (first, second) in [(5, 5), (5, 4)] {
             let mut drawing = Drawing::new(1, 3, 1000, Random::new(1));
-            drawing.add(first, b"one").unwrap();
+            drawing.add(first, PLACE, b"one").unwrap();
             let mut sample = drawing.finish(&mut || ()).unwrap();
-            sample.meet(first, b"one").unwrap();
-            assert_eq!(sample.meet(second, b"one"), Err(Error::SameKey));
+            sample.meet(first, PLACE, b"one").unwrap();
+            assert_eq!(sample.meet(second, PLACE, b"one"), Err(Error::SameKey));
         }
         let mut drawing = Drawing::new(2, 3, 1000, Random::new(1));
-        drawing.add(1, b"one").unwrap();
-        drawing.add(2, b"one").unwrap();
+        drawing.add(1, PLACE, b"one").unwrap();
+        drawing.add(2, PLACE, b"one").unwrap();
         assert_eq!(drawing.finish(&mut || ()).err(), Some(Error::SameKey));
     }
 
     #[test]
     fn memory_is_counted() {
         let mut drawing = Drawing::new(10, 0, 500, Random::new(1));
-        let refused = (0..10).find(|row| drawing.add(1, &key(*row)).is_err());
+        let refused = (0..10).find(|row| drawing.add(1, PLACE, &key(*row)).is_err());
         assert!(refused.is_some_and(|row| row > 3), "{refused:?}");
         // A row that makes way for another gives its bytes back.
         let mut drawing = Drawing::new(3, 0, 1000, Random::new(1));
-        (0..1000).for_each(|row| drawing.add(1, &key(row)).unwrap());
+        (0..1000).for_each(|row| drawing.add(1, PLACE, &key(row)).unwrap());
         let mut sample = drawing.finish(&mut || ()).unwrap();
-        let refused = (0..1000).find_map(|row| sample.meet(1, &key(row)).err());
+        let refused = (0..1000).find_map(|row| sample.meet(1, PLACE, &key(row)).err());
         assert_eq!(refused, Some(Error::SampleTooLarge));
     }
 }
