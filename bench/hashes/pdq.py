@@ -38,7 +38,7 @@ def hashes(folder):
             with Image.open(path) as opened:
                 # Clip art stands on nothing: on white here.
                 layers = opened.convert("RGBA")
-        except (OSError, SyntaxError, ValueError):
+        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
             continue
         if min(layers.size) < 64 or max(layers.size) > 4000:
             continue

@@ -43,8 +43,9 @@ CREATE TABLE frame (
 	video_id int NOT NULL REFERENCES video ON DELETE CASCADE,
 	second int NOT NULL,
 	hash bigint NOT NULL,
-	id bigint GENERATED ALWAYS AS (video_id::bigint << 20 | second) STORED PRIMARY KEY,
-	fp bigint GENERATED ALWAYS AS (CASE WHEN bit_count(hash::bit(64)) BETWEEN 8 AND 56 THEN hash END) STORED
+	id bigint GENERATED ALWAYS AS (video_id::bigint << 20 | second) STORED,
+	fp bigint GENERATED ALWAYS AS (CASE WHEN bit_count(hash::bit(64)) BETWEEN 8 AND 56 THEN hash END) STORED,
+	PRIMARY KEY (video_id, second)
 );
 INSERT INTO frame (video_id, second, hash) SELECT v.id, s, CASE
 	WHEN s >= 58 THEN flipped(0, draw(f.id, 20, 3), f.id, 21)
