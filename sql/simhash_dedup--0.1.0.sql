@@ -529,12 +529,13 @@ COMMENT ON OPERATOR FAMILY simhash_enum_ops USING simhash IS 'scopes of enumerat
 CREATE FUNCTION simhash_pairs(
 	relation regclass, key name, fingerprint name, radius int DEFAULT 3, within text[] DEFAULT '{}',
 	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
+	across text[] DEFAULT '{}',
 	OUT a bigint, OUT b bigint, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs';
-COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int, text[], name, float8, regproc) IS
+COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int, text[], name, float8, regproc, text[]) IS
 	'every pair of rows whose fingerprints differ in at most radius bits, once, with a < b; with '
-	'within, names of columns, only pairs that are equal in all of them; with text, the name of a column, '
+	'within, names of columns, only pairs that are equal in all of them; with across, only the others; with text, the name of a column, '
 	'only if the Jaccard similarity of the texts is at least min_jaccard, 0.8 if NULL; with checked_by, only '
 	'those for which that function of two texts or two rows returns true';
 
@@ -543,14 +544,15 @@ CREATE FUNCTION simhash_pairs_between(
 	relation_b regclass, key_b name, fingerprint_b name,
 	radius int DEFAULT 3, within text[] DEFAULT '{}',
 	text_a name DEFAULT NULL, text_b name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
+	across text[] DEFAULT '{}',
 	OUT a bigint, OUT b bigint, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_between';
 COMMENT ON FUNCTION simhash_pairs_between(
-	regclass, name, name, regclass, name, name, int, text[], name, name, float8, regproc
+	regclass, name, name, regclass, name, name, int, text[], name, name, float8, regproc, text[]
 ) IS
 	'every pair of a row of one relation and a row of another whose fingerprints differ in at most '
-	'radius bits; within, texts, min_jaccard and checked_by as in simhash_pairs';
+	'radius bits; within, across, texts, min_jaccard and checked_by as in simhash_pairs';
 
 -- For other keys than integers. Two functions, since the type of a result cannot depend on a
 -- default; two names, since under one the parser could not choose: anyelement takes every unknown
@@ -559,11 +561,11 @@ COMMENT ON FUNCTION simhash_pairs_between(
 CREATE FUNCTION simhash_pairs_keyed(
 	key_type anyelement, relation regclass, key name, fingerprint name, radius int DEFAULT 3,
 	within text[] DEFAULT '{}', text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL,
-	checked_by regproc DEFAULT NULL,
+	checked_by regproc DEFAULT NULL, across text[] DEFAULT '{}',
 	OUT a anyelement, OUT b anyelement, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_keyed';
-COMMENT ON FUNCTION simhash_pairs_keyed(anyelement, regclass, name, name, int, text[], name, float8, regproc) IS
+COMMENT ON FUNCTION simhash_pairs_keyed(anyelement, regclass, name, name, int, text[], name, float8, regproc, text[]) IS
 	'as simhash_pairs, for keys that are not integers; key_type is NULL::uuid or the like, and only '
 	'its type is used';
 
@@ -574,11 +576,12 @@ CREATE FUNCTION simhash_pairs_between_keyed(
 	relation_b regclass, key_b name, fingerprint_b name,
 	radius int DEFAULT 3, within text[] DEFAULT '{}',
 	text_a name DEFAULT NULL, text_b name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
+	across text[] DEFAULT '{}',
 	OUT a anyelement, OUT b anycompatible, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_between_keyed';
 COMMENT ON FUNCTION simhash_pairs_between_keyed(
-	anyelement, anycompatible, regclass, name, name, regclass, name, name, int, text[], name, name, float8, regproc
+	anyelement, anycompatible, regclass, name, name, regclass, name, name, int, text[], name, name, float8, regproc, text[]
 ) IS
 	'as simhash_pairs_between, for keys that are not integers; key_type_a and key_type_b '
 	'are NULL::uuid or the like, and only their types are used';
@@ -586,26 +589,26 @@ COMMENT ON FUNCTION simhash_pairs_between_keyed(
 CREATE FUNCTION simhash_clusters(
 	relation regclass, key name, fingerprint name, radius int DEFAULT 3, method text DEFAULT NULL,
 	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, within text[] DEFAULT '{}',
-	checked_by regproc DEFAULT NULL,
+	checked_by regproc DEFAULT NULL, across text[] DEFAULT '{}',
 	OUT cluster_id bigint, OUT key bigint, OUT size bigint, OUT representative bigint,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters';
-COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, float8, text[], regproc) IS
+COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, float8, text[], regproc, text[]) IS
 	'groups of near-duplicate rows; method is components, star, leader or single_pass; groups of '
-	'one row are left out; within, text, min_jaccard and checked_by say which pairs count, as in '
+	'one row are left out; within, across, text, min_jaccard and checked_by say which pairs count, as in '
 	'simhash_pairs; if pairs are checked, the default method is star instead of components';
 
 CREATE FUNCTION simhash_clusters_keyed(
 	key_type anyelement, relation regclass, key name, fingerprint name, radius int DEFAULT 3,
 	method text DEFAULT NULL, text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL,
-	within text[] DEFAULT '{}', checked_by regproc DEFAULT NULL,
+	within text[] DEFAULT '{}', checked_by regproc DEFAULT NULL, across text[] DEFAULT '{}',
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_keyed';
 COMMENT ON FUNCTION simhash_clusters_keyed(
-	anyelement, regclass, name, name, int, text, name, float8, text[], regproc
+	anyelement, regclass, name, name, int, text, name, float8, text[], regproc, text[]
 ) IS
 	'as simhash_clusters, for keys that are not integers; key_type is NULL::uuid or the like, and '
 	'only its type is used';
@@ -613,16 +616,16 @@ COMMENT ON FUNCTION simhash_clusters_keyed(
 -- VOLATILE: it draws at random. Keys of any type come back as text.
 CREATE FUNCTION simhash_radius_report(
 	relation regclass, key name, fingerprint name, text name DEFAULT NULL, max_radius int DEFAULT 12,
-	sample int DEFAULT 2000, checked_by regproc DEFAULT NULL,
+	sample int DEFAULT 2000, checked_by regproc DEFAULT NULL, within text[] DEFAULT '{}', across text[] DEFAULT '{}',
 	OUT distance int, OUT pairs bigint, OUT pairs_low bigint, OUT pairs_high bigint,
 	OUT compared int, OUT jaccard_mean float8, OUT jaccard_p5 float8, OUT jaccard_median float8,
 	OUT low_example text[], OUT median_example text[], OUT passing float8
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE PARALLEL RESTRICTED COST 100000 ROWS 13 AS 'MODULE_PATHNAME', 'simhash_radius_report';
-COMMENT ON FUNCTION simhash_radius_report(regclass, name, name, name, int, int, regproc) IS
+COMMENT ON FUNCTION simhash_radius_report(regclass, name, name, name, int, int, regproc, text[], text[]) IS
 	'for each distance up to max_radius the number of pairs, estimated from a sample of rows, with a 95 % '
 	'interval; and how similar the texts of up to 200 of them are, for the choice of a radius, and which share '
-	'of these passes checked_by, a function as in simhash_pairs';
+	'of these passes checked_by, a function as in simhash_pairs; within and across as there';
 
 CREATE FUNCTION simhash_cluster_number(fingerprint bigint, radius int DEFAULT 3) RETURNS int
 LANGUAGE c IMMUTABLE PARALLEL SAFE WINDOW COST 10000 AS 'MODULE_PATHNAME', 'simhash_cluster_number';

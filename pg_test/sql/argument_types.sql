@@ -7,11 +7,11 @@ SET search_path = argument_types, public;
 -- A set of rows whose columns the query declares.
 CREATE TABLE near (id bigint, fp bigint);
 INSERT INTO near VALUES (1, 0), (2, 1);
-CREATE FUNCTION some_columns(regclass, name, name, int, text[], name, float8, regproc) RETURNS SETOF record LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_pairs';
-SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}', NULL, NULL, NULL) AS (a text, b bigint, distance int);
-SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}', NULL, NULL, NULL) AS (a bigint, b bigint, distance bigint);
-SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}', NULL, NULL, NULL) AS (a bigint, b bigint);
-SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}', NULL, NULL, NULL) AS (a bigint, b bigint, distance int);
+CREATE FUNCTION some_columns(regclass, name, name, int, text[], name, float8, regproc, text[]) RETURNS SETOF record LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_pairs';
+SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}', NULL, NULL, NULL, '{}') AS (a text, b bigint, distance int);
+SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}', NULL, NULL, NULL, '{}') AS (a bigint, b bigint, distance bigint);
+SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}', NULL, NULL, NULL, '{}') AS (a bigint, b bigint);
+SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}', NULL, NULL, NULL, '{}') AS (a bigint, b bigint, distance int);
 
 -- Beside a trigger function, somebody else's function with the name of one of the extension.
 CREATE FUNCTION flag() RETURNS trigger LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_flag_duplicate';
@@ -46,7 +46,7 @@ INSERT INTO argument VALUES
 	('text', 'name', '''argument_types'''),
 	('jsonb', NULL, '''{}'''), ('tsvector', NULL, '''words'''), ('cstring', NULL, '''(1,2)'''), ('hamming_ball', NULL, '''(1,2)'''),
 	('bigint', NULL, '1'), ('int', NULL, '1'), ('int', 'bits', '64'), ('float8', NULL, '0.5'), ('boolean', NULL, 'true'),
-	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('text[]', 'within', '''{body}'''), ('text[]', 'columns', '''{body}'''), ('text[]', 'columns_a', '''{body}'''), ('text[]', 'columns_b', '''{body}'''), ('float8[]', NULL, '''{1}'''), ('bigint[]', NULL, '''{1,2,3,4}'''),
+	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('text[]', 'within', '''{body}'''), ('text[]', 'across', '''{fp}'''), ('text[]', 'columns', '''{body}'''), ('text[]', 'columns_a', '''{body}'''), ('text[]', 'columns_b', '''{body}'''), ('float8[]', NULL, '''{1}'''), ('bigint[]', NULL, '''{1,2,3,4}'''),
 	('regclass', NULL, '''documents'''), ('regclass', 'index', '''documents_fp'''),
 	('regclass', 'clusters', '''kept_cluster'''), ('anyarray', NULL, '''{1}'''),
 	('name', NULL, '''fp'''), ('name', 'text', '''body'''), ('name', 'text_a', '''body'''), ('name', 'text_b', '''body'''), ('regproc', NULL, 'NULL'), ('anyelement', NULL, '1'), ('anycompatible', NULL, '1'),

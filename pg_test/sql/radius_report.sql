@@ -23,6 +23,18 @@ FROM t a JOIN t b ON a.id < b.id AND a.fp IS NOT NULL AND b.fp IS NOT NULL;
 SELECT count(*) AS distances, sum(r.pairs) AS pairs, count(*) FILTER (WHERE (r.pairs, pairs_low, pairs_high) IS DISTINCT FROM (coalesce(p.pairs, 0), coalesce(p.pairs, 0), coalesce(p.pairs, 0))) AS wrong
 FROM simhash_radius_report('t', 'id', 'fp', max_radius => 64) r
 LEFT JOIN (SELECT distance, count(*) AS pairs FROM pair GROUP BY 1) p USING (distance);
+-- Those of rows that are equal in some columns, and different in others.
+CREATE VIEW owned AS SELECT *, nullif(id % 4, 3) AS tenant, nullif(id / 5 % 3, 2) AS source FROM t;
+CREATE VIEW owned_pair AS SELECT p.distance, a.tenant = b.tenant AS same_tenant, a.source = b.source AS same_source
+FROM pair p JOIN owned a ON a.id = p.a JOIN owned b ON b.id = p.b;
+SELECT within, across, sum(pairs) AS pairs, count(*) FILTER (WHERE (pairs, pairs_low, pairs_high) IS DISTINCT FROM (wanted, wanted, wanted)) AS wrong
+FROM (VALUES ('{tenant}'::text[], '{}'::text[]), ('{}', '{tenant}'), ('{tenant}', '{source}'), ('{tenant,source}', '{}'), ('{}', '{tenant,source}')) c (within, across),
+	LATERAL simhash_radius_report('owned', 'id', 'fp', max_radius => 20, within => within, across => across) r,
+	LATERAL (SELECT count(*) AS wanted FROM owned_pair p WHERE p.distance = r.distance
+		AND (same_tenant OR NOT 'tenant' = ANY (within)) AND (same_source OR NOT 'source' = ANY (within))
+		AND (across = '{}' OR ((same_tenant OR NOT 'tenant' = ANY (across)) AND (same_source OR NOT 'source' = ANY (across))) IS NOT TRUE)) w
+GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT * FROM simhash_radius_report('owned', 'id', 'fp', within => '{tenant}', across => '{tenant}');
 -- With texts: where at most 200 pairs are, all of them are compared.
 DELETE FROM pair WHERE distance > 12;
 CREATE TEMP TABLE report AS SELECT * FROM simhash_radius_report('t', 'id', 'fp', 'body', 12, 5000);

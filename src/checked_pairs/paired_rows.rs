@@ -3,10 +3,11 @@
 //! fingerprints form a class, and the pairs are those of classes; of two relations each row is one.
 
 use crate::pairs::hashes_in_parts::{find_pairs_of_hashes, memory_of_rows};
+use crate::pairs::row_keys::RowKeys;
 use crate::pairs::scope_columns::ScopeColumns;
 use crate::pairs::search::{PairSearch, Pairs, Tags};
 use crate::pairs::source::SourceTable;
-use crate::pairs::value_store::{ValueBuffer, ValueStore};
+use crate::pairs::value_store::ValueBuffer;
 use simhash_hamming::components::edges::{Edge, Edges};
 use simhash_hamming::components::group::{Classes, ClusterMethod, representatives};
 use simhash_hamming::pairs::file::Gathered;
@@ -52,15 +53,17 @@ struct PairCollector<const N: usize> {
     edges: EdgeList,
     /// The components, where the pairs themselves are not needed. Then `edges` stays empty.
     sets: Option<UnionFind>,
+    is_across: bool,
 }
 
 /// The rows of a relation that have a pair, numbered as they come.
 struct CollectedRows {
-    keys: ValueStore,
+    keys: RowKeys,
     /// The number of each row of the current group, by its tag.
     numbers: HashMap<u64, u32>,
     tags: Vec<u64>,
-    /// The number of the first row with the fingerprint of each; of two relations its own.
+    /// The number of the first row with the fingerprint of each; of two relations, and with `across`, its
+    /// own.
     firsts: Vec<u32>,
 }
 
@@ -98,7 +101,7 @@ impl<const N: usize> Pairs for PairCollector<N> {
             sets.union(a, b);
             return;
         }
-        if N == 1 && distance == 0 {
+        if distance == 0 && self.wants_distinct() {
             let firsts = &mut self.sides[0].firsts;
             firsts[b as usize] = firsts[a as usize];
             return;
@@ -107,17 +110,21 @@ impl<const N: usize> Pairs for PairCollector<N> {
     }
 
     fn is_transitive(&self) -> bool {
-        self.sets.is_some()
+        self.sets.is_some() && !self.is_across
     }
 
     fn wants_distinct(&self) -> bool {
-        true
+        N == 1 && !self.is_across
+    }
+
+    fn is_across(&self) -> bool {
+        self.is_across
     }
 }
 
 impl<const N: usize> Tags for PairCollector<N> {
-    fn tag(&mut self, side: usize, key: Value<'_>) -> u64 {
-        self.sides[side].keys.add(key)
+    fn tag(&mut self, side: usize, key: Value<'_>, set: Option<u32>) -> u64 {
+        self.sides[side].keys.add(key, set)
     }
 }
 
@@ -146,8 +153,8 @@ pub struct PairedRows {
     sides: Vec<PairedSide>,
     /// Those of the rows of one relation, or the numbers of their hashes; none of two.
     pub fingerprints: Vec<u64>,
-    /// Rows of equal fingerprints; where only components are needed, and of two relations, each row
-    /// alone.
+    /// Rows of equal fingerprints; where only components are needed, of two relations, and with `across`,
+    /// each row alone.
     pub classes: Classes,
     /// The pairs of classes; where only components are needed, each row with one row of its
     /// component.
@@ -169,7 +176,7 @@ impl PairedRows {
     /// Finds the pairs. If `connects`, it only matters which rows of one relation are connected.
     pub fn find<const N: usize>(
         sources: &[SourceTable; N],
-        within: &ScopeColumns<'_>,
+        columns: &ScopeColumns<'_>,
         radius: u32,
         connects: bool,
         activity: &mut Activity,
@@ -181,7 +188,7 @@ impl PairedRows {
             false => memory / 4 / N,
         });
         let collected_rows = |side: usize| CollectedRows {
-            keys: ValueStore::new(orders[side].storage, memory_of_keys[side]),
+            keys: RowKeys::new(orders[side].storage, memory_of_keys[side]),
             numbers: HashMap::new(),
             tags: Vec::new(),
             firsts: Vec::new(),
@@ -191,6 +198,7 @@ impl PairedRows {
                 sides: std::array::from_fn(collected_rows),
                 edges: no_edges(),
                 sets: connects.then(UnionFind::new),
+                is_across: columns.is_across(),
             },
             activity,
         };
@@ -199,7 +207,7 @@ impl PairedRows {
         let mut rows = Gathered::<_, N>::new(memory);
         let mut fingerprints = Vec::new();
         let mut firsts = [0; N];
-        within.read(sources, &mut search, &mut rows, |search, group| {
+        columns.read(sources, &mut search, &mut rows, |search, group| {
             if !find_pairs_of_hashes(sources, group, search, radius) {
                 group.find_pairs(search, radius);
             }

@@ -29,17 +29,17 @@ use simhash_pg::sql::value::Value;
 
 pg_function! {
     /// simhash_clusters(relation, key, fingerprint, radius, method, text, min_jaccard, within,
-    /// checked_by) -> SETOF (cluster_id, key, size, representative, distance, jaccard)
+    /// checked_by, across) -> SETOF (cluster_id, key, size, representative, distance, jaccard)
     fn simhash_clusters, pg_finfo_simhash_clusters(args) {
-        clusters(args, "simhash_clusters", false, KeptArguments::default())
+        clusters(args, "simhash_clusters", false, None)
     }
 }
 
 pg_function! {
     /// simhash_clusters_keyed(key_type, relation, key, fingerprint, radius, method, text,
-    /// min_jaccard, within, checked_by)
+    /// min_jaccard, within, checked_by, across)
     fn simhash_clusters_keyed, pg_finfo_simhash_clusters_keyed(args) {
-        clusters(args, "simhash_clusters_keyed", true, KeptArguments::default())
+        clusters(args, "simhash_clusters_keyed", true, None)
     }
 }
 
@@ -55,7 +55,7 @@ pg_function! {
             decisions: args.get::<pg_sys::Oid>(10),
             keys: args.varlena(11, pg_sys::ANYARRAYOID),
         };
-        clusters(args, "simhash_keep_clusters", true, kept)
+        clusters(args, "simhash_keep_clusters", true, Some(kept))
     }
 }
 
@@ -74,9 +74,14 @@ fn clusters(
     args: &Args,
     name: &'static str,
     keyed: bool,
-    kept: KeptArguments<'_>,
+    kept: Option<KeptArguments<'_>>,
 ) -> pg_sys::Datum {
     let rows = RowsOut::begin(args);
+    // Position of the radius, which method, text, min_jaccard, within and checked_by follow, and across
+    // unless clusters are kept.
+    let radius_at = first_argument_after::<1>(keyed);
+    let across_at = kept.is_none().then_some(radius_at + 6);
+    let kept = kept.unwrap_or_default();
     let mut sources: [SourceTable; 1] = SourceTable::from_arguments(args, name, keyed);
     let order = sources[0].order();
     let keys = kept.keys.and_then(|keys| {
@@ -89,13 +94,11 @@ fn clusters(
     if keys.is_some() {
         sources[0].restrict_to_keys(&order);
     }
-    // Position of the radius, which method, text, min_jaccard, within and checked_by follow.
-    let radius_at = first_argument_after::<1>(keyed);
     let radius = radius_of(args.get::<i32>(radius_at), name, &sources);
-    let within = ScopeColumns::from_arguments(args, radius_at + 4, name, &sources);
-    let within = match keys {
-        Some(keys) => within.with_parameter(keys),
-        None => within,
+    let columns = ScopeColumns::from_arguments(args, radius_at + 4, across_at, name, &sources);
+    let columns = match keys {
+        Some(keys) => columns.with_parameter(keys),
+        None => columns,
     };
     let checked = CheckArguments {
         function: name,
@@ -107,7 +110,7 @@ fn clusters(
     let method = method(args, radius_at + 1, &sources[0], check.is_some());
     let mut activity = Activity::new(name);
     let connects = method == ClusterMethod::Components && check.is_none();
-    let mut members = PairedRows::find(&sources, &within, radius, connects, &mut activity);
+    let mut members = PairedRows::find(&sources, &columns, radius, connects, &mut activity);
     let mut edges = std::mem::replace(&mut members.edges, no_edges());
     let assigned = match check {
         Some(check) => {

@@ -4,10 +4,11 @@
 use super::hashes_in_parts::{find_pairs_of_hashes, memory_of_rows};
 use super::parallel_scan::find_pairs_of_tables;
 use super::parallel_search::find_pairs;
+use super::row_keys::RowKeys;
 use super::scope_columns::ScopeColumns;
 use super::search::{PairSearch, Pairs, Tags};
 use super::source::{SourceTable, first_argument_after, radius_of};
-use super::value_store::{ValueBuffer, ValueStore};
+use super::value_store::ValueBuffer;
 use crate::checked_pairs::check::{Check, CheckArguments};
 use crate::checked_pairs::paired_rows::{PairedRows, for_each_edge, no_edges};
 use crate::checked_pairs::passing::PassingPairs;
@@ -26,7 +27,8 @@ struct PairRows<const N: usize> {
     rows: RowsOut,
     /// The order of keys, and the keys of each relation.
     orders: [KeyType; N],
-    keys: [ValueStore; N],
+    keys: [RowKeys; N],
+    is_across: bool,
     buffers: [ValueBuffer; 2],
 }
 
@@ -44,17 +46,21 @@ impl<const N: usize> Pairs for PairRows<N> {
     fn is_transitive(&self) -> bool {
         false
     }
+
+    fn is_across(&self) -> bool {
+        self.is_across
+    }
 }
 
 impl<const N: usize> Tags for PairRows<N> {
-    fn tag(&mut self, side: usize, key: Value<'_>) -> u64 {
-        self.keys[side].add(key)
+    fn tag(&mut self, side: usize, key: Value<'_>, set: Option<u32>) -> u64 {
+        self.keys[side].add(key, set)
     }
 }
 
 pg_function! {
     /// simhash_pairs(relation, key, fingerprint, radius, within, text, min_jaccard,
-    /// checked_by) -> SETOF (a, b, distance)
+    /// checked_by, across) -> SETOF (a, b, distance)
     fn simhash_pairs, pg_finfo_simhash_pairs(args) {
         pairs::<1>(args, "simhash_pairs", false)
     }
@@ -62,7 +68,7 @@ pg_function! {
 
 pg_function! {
     /// simhash_pairs_keyed(key_type, relation, key, fingerprint, radius, within, text, min_jaccard,
-    /// checked_by) -> SETOF (a, b, distance)
+    /// checked_by, across) -> SETOF (a, b, distance)
     fn simhash_pairs_keyed, pg_finfo_simhash_pairs_keyed(args) {
         pairs::<1>(args, "simhash_pairs_keyed", true)
     }
@@ -70,7 +76,7 @@ pg_function! {
 
 pg_function! {
     /// simhash_pairs_between(relation_a, key_a, fingerprint_a, relation_b, key_b, fingerprint_b, radius,
-    /// within, text_a, text_b, min_jaccard, checked_by) -> SETOF (a, b, distance)
+    /// within, text_a, text_b, min_jaccard, checked_by, across) -> SETOF (a, b, distance)
     fn simhash_pairs_between, pg_finfo_simhash_pairs_between(args) {
         pairs::<2>(args, "simhash_pairs_between", false)
     }
@@ -78,7 +84,8 @@ pg_function! {
 
 pg_function! {
     /// simhash_pairs_between_keyed(key_type_a, key_type_b, relation_a, key_a, fingerprint_a, relation_b,
-    /// key_b, fingerprint_b, radius, within, text_a, text_b, min_jaccard, checked_by) -> SETOF (a, b, distance)
+    /// key_b, fingerprint_b, radius, within, text_a, text_b, min_jaccard, checked_by, across)
+    /// -> SETOF (a, b, distance)
     fn simhash_pairs_between_keyed, pg_finfo_simhash_pairs_between_keyed(args) {
         pairs::<2>(args, "simhash_pairs_between_keyed", true)
     }
@@ -91,7 +98,8 @@ fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum 
     let sources: [SourceTable; N] = SourceTable::from_arguments(args, name, keyed);
     let radius_at = first_argument_after::<N>(keyed);
     let radius = radius_of(args.get::<i32>(radius_at), name, &sources);
-    let within = ScopeColumns::from_arguments(args, radius_at + 1, name, &sources);
+    let columns =
+        ScopeColumns::from_arguments(args, radius_at + 1, Some(radius_at + 4 + N), name, &sources);
     let checked = CheckArguments {
         function: name,
         texts: std::array::from_fn(|side| args.name(radius_at + 2 + side)),
@@ -99,10 +107,10 @@ fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum 
         checked_by: args.get::<Oid>(radius_at + 3 + N),
     };
     match Check::new(checked, &sources) {
-        None => return_all(rows, &sources, &within, radius, &mut Activity::new(name)),
+        None => return_all(rows, &sources, &columns, radius, &mut Activity::new(name)),
         Some(check) => {
             let activity = &mut Activity::new(name);
-            let members = PairedRows::find(&sources, &within, radius, false, activity);
+            let members = PairedRows::find(&sources, &columns, radius, false, activity);
             return_passing(rows, &sources, members, check, activity);
         }
     }
@@ -118,7 +126,7 @@ fn push_pair(rows: &mut RowsOut, pair: [Value<'_>; 2], distance: u32) {
 fn return_all<const N: usize>(
     rows: RowsOut,
     sources: &[SourceTable; N],
-    within: &ScopeColumns<'_>,
+    columns: &ScopeColumns<'_>,
     radius: u32,
     activity: &mut Activity,
 ) {
@@ -132,29 +140,30 @@ fn return_all<const N: usize>(
             memory / 4 / N
         };
         memory_of_keys += memory_of_side;
-        ValueStore::new(order.storage, memory_of_side)
+        RowKeys::new(order.storage, memory_of_side)
     });
     let mut search = PairSearch {
         pairs: PairRows {
             rows,
             orders,
             keys,
+            is_across: columns.is_across(),
             buffers: Default::default(),
         },
         activity,
     };
     let mut gathered = Gathered::new(memory_of_rows(sources, memory - memory_of_keys));
     let is_done =
-        within.is_empty() && find_pairs_of_tables(sources, &mut gathered, &mut search, radius);
+        columns.is_empty() && find_pairs_of_tables(sources, &mut gathered, &mut search, radius);
     if is_done {
         return;
     }
-    within.read(sources, &mut search, &mut gathered, |search, group| {
-        search.pairs.keys.iter_mut().for_each(ValueStore::finish);
+    columns.read(sources, &mut search, &mut gathered, |search, group| {
+        search.pairs.keys.iter_mut().for_each(RowKeys::finish);
         if !find_pairs_of_hashes(sources, group, search, radius) {
             find_pairs(group, search, radius);
         }
-        search.pairs.keys.iter_mut().for_each(ValueStore::clear);
+        search.pairs.keys.iter_mut().for_each(RowKeys::clear);
     });
 }
 

@@ -1,7 +1,7 @@
 //! Every pair of rows within a radius, without an index, in bounded memory: `simhash_pairs`.
 //!
 //! The search itself is `simhash_hamming::pairs`. Here `source` is a table, `scope_columns` reads
-//! the rows of one or two, `value_store` keeps their keys, `scannable_source` reads tables without a
+//! the rows of one or two, `row_keys` keeps their keys, `value_store` values of any kind, `scannable_source` reads tables without a
 //! query; `search` gives the pure search the server's files and interrupts, `parallel_search` a
 //! second process, with which `parallel_scan` exchanges rows; `hashes_in_parts` is for hashes of more
 //! than 64 bits. `function` is the SQL function.
@@ -12,6 +12,7 @@ pub(crate) mod group_pairs;
 pub(crate) mod hashes_in_parts;
 mod parallel_scan;
 mod parallel_search;
+pub(crate) mod row_keys;
 mod scannable_source;
 pub(crate) mod scope_columns;
 pub(crate) mod search;

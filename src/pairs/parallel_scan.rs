@@ -241,7 +241,7 @@ fn launch_for<const N: usize>(
         columns: tables[side].columns,
     };
     let both = Some([table(0), table(N - 1)]);
-    let state = SharedSearch::new::<N>(radius, rows.memory(), both);
+    let state = SharedSearch::new::<N>(radius, false, rows.memory(), both);
     launch(state, &rels.map(SharedScan::of_active_snapshot))
 }
 

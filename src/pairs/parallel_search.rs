@@ -34,6 +34,8 @@ pub struct SharedSearch {
     /// Number of sides that are used, 1 or 2.
     sides: usize,
     radius: u32,
+    /// As [`Host::is_across`].
+    is_across: bool,
     /// Bytes of memory for the rows, in each process.
     memory: usize,
     /// The tables of the sides, if both processes read them.
@@ -75,12 +77,14 @@ pub fn branches<const N: usize>(counts: [u64; N], varying: u64, radius: u32) -> 
 impl SharedSearch {
     pub fn new<const N: usize>(
         radius: u32,
+        is_across: bool,
         memory: usize,
         tables: Option<[SharedTable; 2]>,
     ) -> Self {
         SharedSearch {
             sides: N,
             radius,
+            is_across,
             memory,
             tables,
             next_branch: AtomicU32::new(0),
@@ -135,7 +139,8 @@ fn find_pairs_with_worker<P: Pairs, const N: usize>(
     let Some(branches) = branches(counts.map(|count| count as u64), varying, radius) else {
         return false;
     };
-    let Some(mut leader) = launch(SharedSearch::new::<N>(radius, memory, None), &[]) else {
+    let state = SharedSearch::new::<N>(radius, search.is_across(), memory, None);
+    let Some(mut leader) = launch(state, &[]) else {
         return false;
     };
     let (_, queues) = leader.participant_mut().state_and_queues();
@@ -214,6 +219,10 @@ impl<P: Pairs> Host for LeaderHost<'_, '_, P> {
         self.search.pair(a, b, distance);
     }
 
+    fn is_across(&self) -> bool {
+        self.search.is_across()
+    }
+
     fn pause(&mut self) {
         while self.take_pairs(false) {}
     }
@@ -262,6 +271,10 @@ impl Host for WorkerHost<'_> {
         if self.unsent.len() == PAIRS * PAIR {
             self.send();
         }
+    }
+
+    fn is_across(&self) -> bool {
+        self.state.is_across
     }
 
     fn pause(&mut self) {

@@ -1,5 +1,6 @@
-//! `within`: rows pair only if they are equal in the columns that it names. Reads rows group by
-//! group; without such columns all rows are one group.
+//! `within`: rows pair only if they are equal in the columns that it names. `across`: only if they
+//! are not. Reads rows group by group of `within`, without such columns as one group, and gives each
+//! the set of its values in the columns of `across`.
 
 use super::scannable_source::ScannableSource;
 use super::search::{PairSearch, Tags};
@@ -8,6 +9,7 @@ use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_N
 use pgrx::pg_sys;
 use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::find::Row;
+use simhash_hamming::report::sample::Place;
 use simhash_pg::catalog::table::quoted;
 use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::Error;
@@ -24,41 +26,48 @@ const REPORTED: u64 = 65_536;
 /// The columns, and which rows count.
 pub struct ScopeColumns<'a> {
     /// The columns as SQL text.
-    columns: Vec<String>,
+    within: Vec<String>,
+    across: Vec<String>,
     /// `$1` of the queries, if their relation uses it.
     parameter: Option<Value<'a>>,
 }
 
 impl<'a> ScopeColumns<'a> {
-    /// Reads argument `i` of a function, an array of names of columns that each of the relations
-    /// has.
-    pub fn from_arguments(args: &Args, i: usize, function: &str, sources: &[SourceTable]) -> Self {
-        let array = args.varlena(i, pg_sys::TEXTARRAYOID);
-        let mut columns = Vec::new();
-        for name in required(array, function, "within").array().items {
-            let Some(name) = name else {
-                Error::new(
-                    ERRCODE_NULL_VALUE_NOT_ALLOWED,
-                    format!("argument \"within\" of {function} must not contain nulls"),
-                )
-                .raise()
-            };
-            let name = name_to_utf8(name.bytes());
+    /// Reads arguments of a function, arrays of names of columns that each of the relations has:
+    /// `within`, and `across` if it has one.
+    pub fn from_arguments(
+        args: &Args,
+        within_at: usize,
+        across_at: Option<usize>,
+        function: &str,
+        sources: &[SourceTable],
+    ) -> Self {
+        let within = columns(args, within_at, ["within", function], |name| {
             for source in sources {
-                source.check_within(&name, function, sources.len() == 1);
+                source.check_within(name, function, sources.len() == 1);
             }
-            let column = quoted(&name);
-            if columns.contains(&column) {
-                Error::new(
-                    ERRCODE_INVALID_PARAMETER_VALUE,
-                    format!("argument \"within\" of {function} names column {column} twice"),
-                )
-                .raise();
+        });
+        let check_across = |name: &str| {
+            for source in sources {
+                source.check_across(name);
             }
-            columns.push(column);
-        }
+            if within.iter().any(|other| other == name) {
+                let message = format!(
+                    "arguments \"within\" and \"across\" of {function} both name column \"{name}\""
+                );
+                Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message)
+                    .hint("Rows that are equal there do not differ there.")
+                    .raise();
+            }
+        };
+        let across = across_at.map_or(Vec::new(), |at| {
+            columns(args, at, ["across", function], check_across)
+        });
+        let [within, across] =
+            [within, across].map(|names| names.iter().map(|name| quoted(name)).collect());
         ScopeColumns {
-            columns,
+            within,
+            across,
             parameter: None,
         }
     }
@@ -73,13 +82,26 @@ impl<'a> ScopeColumns<'a> {
 
     /// Returns whether there are no columns.
     pub fn is_empty(&self) -> bool {
-        self.columns.is_empty()
+        self.within.is_empty() && self.across.is_empty()
     }
 
-    /// Returns the query for the rows of all sides, those of a group behind each other: the key of
-    /// the first or of the second side, the fingerprint, the side, and the row's number within its
-    /// group.
+    /// Returns whether rows of one set are not paired.
+    pub fn is_across(&self) -> bool {
+        !self.across.is_empty()
+    }
+
+    /// Returns the query for the rows of all sides, those of a group behind each other. Its columns
+    /// are the key of the first or of the second side, the fingerprint, the side, the row's number
+    /// within its group, and there the number of its set from 1 on. A set of NULL differs from all.
     fn query(&self, sources: &[SourceTable]) -> String {
+        let columns: Vec<&str> = self
+            .within
+            .iter()
+            .chain(&self.across)
+            .map(|name| &**name)
+            .collect();
+        // IS NOT NULL would test the columns of a composite value.
+        let is_value = |column: &str| format!(" AND {column} IS DISTINCT FROM NULL");
         let sides = sources.iter().enumerate().map(|(side, source)| {
             let (key, fp) = (source.key_expression(), source.fingerprint_expression());
             let table = &source.table_name;
@@ -89,24 +111,33 @@ impl<'a> ScopeColumns<'a> {
                 ["NULL", &key]
             }
             .join(", ");
-            let columns = self.columns.join(", ");
-            // IS NOT NULL would test the columns of a composite value.
-            let condition = |column| format!(" AND {column} IS DISTINCT FROM NULL");
-            let conditions: String = self.columns.iter().map(condition).collect();
+            let columns = columns.join(", ");
+            let conditions: String = self.within.iter().map(|name| is_value(name)).collect();
             format!(
                 "SELECT {keys}, {fp}, {side}::pg_catalog.int8, {columns} \
                  FROM {table} WHERE {fp} IS NOT NULL{conditions}"
             )
         });
         let rows = sides.collect::<Vec<_>>().join(" UNION ALL ");
-        let scope = |i| format!("w{i}");
-        let scopes = (0..self.columns.len())
-            .map(scope)
-            .collect::<Vec<_>>()
-            .join(", ");
+        let names: Vec<String> = (0..columns.len()).map(|i| format!("w{i}")).collect();
+        let (scopes, values) = names.split_at(self.within.len());
+        let (set, order) = match values.is_empty() {
+            true => ("NULL::pg_catalog.int8".to_owned(), String::new()),
+            false => {
+                let conditions: String = values.iter().map(|name| is_value(name)).collect();
+                let set =
+                    format!("CASE WHEN true{conditions} THEN pg_catalog.dense_rank() OVER w END");
+                (set, format!("ORDER BY {}", values.join(", ")))
+            }
+        };
+        let partition = match scopes.is_empty() {
+            true => String::new(),
+            false => format!("PARTITION BY {} ", scopes.join(", ")),
+        };
+        let names = names.join(", ");
         format!(
-            "SELECT a, b, fp, side, pg_catalog.row_number() OVER (PARTITION BY {scopes}) \
-             FROM ({rows}) AS r (a, b, fp, side, {scopes})"
+            "SELECT a, b, fp, side, pg_catalog.row_number() OVER w, {set} \
+             FROM ({rows}) AS r (a, b, fp, side, {names}) WINDOW w AS ({partition}{order})"
         )
     }
 
@@ -123,11 +154,12 @@ impl<'a> ScopeColumns<'a> {
         let mut add = |search: &mut PairSearch<P>,
                        rows: &mut Gathered<_, N>,
                        side: usize,
-                       [key, fp]: [Option<Value<'_>>; 2]| {
+                       [key, fp]: [Option<Value<'_>>; 2],
+                       set: Option<u32>| {
             let key = key.unwrap_or_else(|| sources[side].null_key());
             let row = Row {
                 fingerprint: sources[side].fingerprint(fp),
-                tag: search.pairs.tag(side, key),
+                tag: search.pairs.tag(side, key, set),
             };
             or_out_of_memory(rows.add(side, row, search));
             count += 1;
@@ -143,21 +175,58 @@ impl<'a> ScopeColumns<'a> {
                     .then(|| ScannableSource::new(source));
                 match scannable.flatten() {
                     Some(table) => table.read(side, rows, search),
-                    None => self.run(&source.query(), &mut |row| add(search, rows, side, row)),
+                    None => self.run(&source.query(), &mut |row| {
+                        add(search, rows, side, row, None)
+                    }),
                 }
             }
         } else {
-            self.run(&self.query(sources), &mut |[a, b, fp, side, number]| {
-                if integer(number) == 1 {
+            let mut last = 0;
+            self.for_each(sources, &mut |side, row, place| {
+                if place.group != last {
+                    last = place.group;
                     group(search, rows);
                     rows.clear();
                 }
-                let is_second_side = integer(side) == 1;
-                let key = if is_second_side { b } else { a };
-                add(search, rows, usize::from(is_second_side), [key, fp]);
+                let set = self.is_across().then_some(place.set);
+                add(search, rows, side, row, set);
             });
         }
         group(search, rows);
+    }
+
+    /// Shows the key and the fingerprint of each row that has one and belongs to a group, those of a
+    /// group behind each other, with its side. There must be columns.
+    pub fn for_each(
+        &self,
+        sources: &[SourceTable],
+        row: &mut dyn FnMut(usize, [Option<Value<'_>>; 2], Place),
+    ) {
+        let mut group = 0u32;
+        // Rows that differ from all are sets of their own.
+        let mut alone = u32::MAX;
+        self.run(&self.query(sources), &mut |[
+            a,
+            b,
+            fp,
+            side,
+            number,
+            set,
+        ]| {
+            if integer(number) == 1 {
+                group = group.wrapping_add(1);
+            }
+            let set = set.map_or_else(
+                || {
+                    alone = alone.wrapping_sub(1);
+                    alone
+                },
+                |set| set.integer() as u32,
+            );
+            let is_second_side = integer(side) == 1;
+            let key = if is_second_side { b } else { a };
+            row(usize::from(is_second_side), [key, fp], Place { group, set });
+        });
     }
 
     /// Runs a query. One of some keys is asked again and again, for a row each time: planning it would
@@ -176,4 +245,39 @@ impl<'a> ScopeColumns<'a> {
 /// Returns a number that is not NULL.
 fn integer(value: Option<Value<'_>>) -> i64 {
     value.map_or(0, |value| value.integer())
+}
+
+/// Returns the names in argument `i`, an array of names of columns, each of which is checked. Its own
+/// name and the function's are for messages.
+fn columns(
+    args: &Args,
+    i: usize,
+    [argument, function]: [&str; 2],
+    check: impl Fn(&str),
+) -> Vec<String> {
+    let array = args.varlena(i, pg_sys::TEXTARRAYOID);
+    let mut names = Vec::new();
+    for name in required(array, function, argument).array().items {
+        let Some(name) = name else {
+            Error::new(
+                ERRCODE_NULL_VALUE_NOT_ALLOWED,
+                format!("argument \"{argument}\" of {function} must not contain nulls"),
+            )
+            .raise()
+        };
+        let name = name_to_utf8(name.bytes()).into_owned();
+        check(&name);
+        if names.contains(&name) {
+            Error::new(
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                format!(
+                    "argument \"{argument}\" of {function} names column {} twice",
+                    quoted(&name)
+                ),
+            )
+            .raise();
+        }
+        names.push(name);
+    }
+    names
 }

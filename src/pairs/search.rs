@@ -17,13 +17,17 @@ pub trait Pairs {
     fn wants_distinct(&self) -> bool {
         false
     }
+    /// As [`Host::is_across`].
+    fn is_across(&self) -> bool {
+        false
+    }
 }
 
 /// Gives rows their tags.
 pub trait Tags: Pairs {
-    /// Returns the tag of a row of this side (0 or 1) with this key. The key lives until the call
-    /// returns.
-    fn tag(&mut self, side: usize, key: Value<'_>) -> u64;
+    /// Returns the tag of a row of this side (0 or 1) with this key, which lives until the call
+    /// returns; and with this set, if pairs of rows of one set do not count.
+    fn tag(&mut self, side: usize, key: Value<'_>, set: Option<u32>) -> u64;
 }
 
 pub struct PairSearch<'a, P> {
@@ -48,6 +52,10 @@ impl<P: Pairs> Host for PairSearch<'_, P> {
 
     fn wants_distinct(&self) -> bool {
         self.pairs.wants_distinct()
+    }
+
+    fn is_across(&self) -> bool {
+        self.pairs.is_across()
     }
 
     fn pause(&mut self) {

@@ -283,6 +283,12 @@ impl SourceTable {
         .raise();
     }
 
+    /// Raises an ERROR unless rows can differ in the column of that name.
+    pub fn check_across(&self, name: &str) {
+        let found = column(&self.table, name, "compared");
+        require_order(name, found.base_type());
+    }
+
     /// Raises the ERROR that two rows have the same key.
     pub fn not_unique(&self) -> ! {
         not_unique(&self.key)

@@ -7,12 +7,13 @@ use super::drawn_values::DrawnValues;
 use crate::checked_pairs::check::{AnyJudge, Check, CheckArguments};
 use crate::errors::raise_in_sample;
 use crate::hashes::read_hash;
+use crate::pairs::scope_columns::ScopeColumns;
 use crate::pairs::source::{SourceTable, bits_of, required};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use simhash_hamming::parts::Hash;
 use simhash_hamming::report::draw::Random;
-use simhash_hamming::report::sample::{Drawing, Sample};
+use simhash_hamming::report::sample::{Drawing, Place, Sample};
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
@@ -29,7 +30,8 @@ const NAME: &str = "simhash_radius_report";
 const REPORTED: u64 = 4096;
 
 pg_function! {
-    /// simhash_radius_report(relation, key, fingerprint, text, max_radius, sample, checked_by)
+    /// simhash_radius_report(relation, key, fingerprint, text, max_radius, sample, checked_by, within,
+    /// across)
     /// -> SETOF (distance, pairs, pairs_low, pairs_high, compared, jaccard_mean, jaccard_p5,
     /// jaccard_median, low_example, median_example, passing)
     fn simhash_radius_report, pg_finfo_simhash_radius_report(args) {
@@ -41,13 +43,14 @@ pg_function! {
             min_jaccard: None,
             checked_by: args.get::<pg_sys::Oid>(6),
         }, &relation);
-        let [relation] = &relation;
-        let max_distance =
-            bits_of(args.get::<i32>(4), NAME, "max_radius", std::slice::from_ref(relation));
+        let columns = ScopeColumns::from_arguments(args, 7, Some(8), NAME, &relation);
+        let max_distance = bits_of(args.get::<i32>(4), NAME, "max_radius", &relation);
         let size = size(args.get::<i32>(5));
         let mut activity = Activity::new(NAME);
-        let sample = draw(relation, size, max_distance, &mut activity);
-        let sample = compare_with_sample(relation, sample, size, &mut activity);
+        let rows_read = Rows { relation: &relation, columns };
+        let sample = draw(&rows_read, size, max_distance, &mut activity);
+        let sample = compare_with_sample(&rows_read, sample, size, &mut activity);
+        let [relation] = &relation;
         let compared = check.map(|check| read_compared(relation, check, &sample, &mut activity));
         return_rows(rows, &sample, compared.unwrap_or_default(), &mut activity);
         args.null()
@@ -98,24 +101,45 @@ fn read<const M: usize>(
     });
 }
 
-/// As [`read`], with the hash.
-fn read_hashes(relation: &SourceTable, row: &mut dyn FnMut(&[u8], Hash)) {
-    read::<2>(
-        relation,
-        &[&relation.fingerprint_expression()],
-        |key, hash| {
-            if let Some(hash) = hash[0] {
-                row(key, read_hash(hash).unwrap_or_else(|error| error.raise()));
-            }
-        },
-    );
+/// The rows of the relation, and the columns in which two that are compared are equal or differ.
+struct Rows<'r> {
+    relation: &'r [SourceTable; 1],
+    columns: ScopeColumns<'r>,
+}
+
+impl Rows<'_> {
+    /// As [`read`], with the hash, of the rows that are compared with any.
+    fn read(&self, row: &mut dyn FnMut(&[u8], Hash, Place)) {
+        let [relation] = self.relation;
+        let hash = |value: Option<Value<'_>>| {
+            let value = value.map(|value| read_hash(value).unwrap_or_else(|error| error.raise()));
+            value.unwrap_or(Hash::Fingerprint(0))
+        };
+        if !self.columns.is_empty() {
+            return self
+                .columns
+                .for_each(self.relation, &mut |_, [key, fp], place| {
+                    check_for_interrupts();
+                    let key = key.unwrap_or_else(|| relation.null_key());
+                    key.show_bytes(|key| row(key, hash(fp), place));
+                });
+        }
+        // A domain is cast to its base type, so that the values are those of that.
+        read::<2>(
+            relation,
+            &[&relation.fingerprint_expression()],
+            |key, fp| row(key, hash(fp[0]), Place::default()),
+        );
+    }
 }
 
 /// Draws the sample.
-fn draw(relation: &SourceTable, size: usize, max_distance: u32, activity: &mut Activity) -> Sample {
-    let mut drawing = Drawing::new(size, max_distance, work_mem_bytes(), random());
-    read_hashes(relation, &mut |key, hash| {
-        if let Err(error) = drawing.add(hash, key) {
+fn draw(rows: &Rows<'_>, size: usize, max_distance: u32, activity: &mut Activity) -> Sample {
+    let [relation] = rows.relation;
+    let drawing = Drawing::new(size, max_distance, work_mem_bytes(), random());
+    let mut drawing = drawing.across(rows.columns.is_across());
+    rows.read(&mut |key, hash, place| {
+        if let Err(error) = drawing.add(hash, place, key) {
             raise_in_sample(relation, size, drawing.drawn(), &error);
         }
         if drawing.read().is_multiple_of(REPORTED) {
@@ -140,14 +164,15 @@ fn random() -> Random {
 
 /// Compares every row with the sample, for which `size` rows were asked for.
 fn compare_with_sample(
-    relation: &SourceTable,
+    rows: &Rows<'_>,
     mut sample: Sample,
     size: usize,
     activity: &mut Activity,
 ) -> Sample {
+    let [relation] = rows.relation;
     let (mut compared, total) = (0u64, sample.population());
-    read_hashes(relation, &mut |key, hash| {
-        if let Err(error) = sample.meet(&hash, key) {
+    rows.read(&mut |key, hash, place| {
+        if let Err(error) = sample.meet(&hash, place, key) {
             raise_in_sample(relation, size, sample.size(), &error);
         }
         compared += 1;

@@ -31,7 +31,7 @@ pub struct Row {
     pub tag: u64,
 }
 
-/// The set that a row was in when its tag was made, where the host keeps sets.
+/// The set that a row was in when its tag was made, where tags have sets.
 #[inline]
 pub fn set(row: &Row) -> u64 {
     row.tag >> u32::BITS
@@ -67,6 +67,11 @@ pub trait Host {
     /// The tag with the set that its row is in now.
     fn renewed(&mut self, tag: u64) -> u64 {
         tag
+    }
+    /// Returns whether pairs of rows of one set do not count. Then the upper half of a tag is the set
+    /// of its row.
+    fn is_across(&self) -> bool {
+        false
     }
     /// Called every few thousand rows or comparisons; may unwind.
     fn pause(&mut self);
@@ -138,6 +143,7 @@ pub struct Finder<'h, H: Host> {
     pub radius: u32,
     /// As the host says.
     pub(super) keeps_sets: bool,
+    pub(super) is_across: bool,
     /// Masks in each of which a pair must differ: other branches report the pairs that agree.
     pub(super) differ: Vec<u64>,
     left: Vec<u64>,
@@ -157,6 +163,7 @@ impl<'h, H: Host> Finder<'h, H> {
     pub fn new(host: &'h mut H, radius: u32) -> Self {
         Finder {
             keeps_sets: host.keeps_sets(),
+            is_across: host.is_across(),
             host,
             radius,
             differ: Vec::new(),
@@ -240,6 +247,12 @@ impl<'h, H: Host> Finder<'h, H> {
     #[inline]
     pub fn is_elsewhere(&self, varying: u64) -> bool {
         self.differ.iter().any(|mask| mask & varying == 0)
+    }
+
+    /// Returns whether tags have sets, and pairs of rows of one set are not needed.
+    #[inline]
+    pub(super) fn has_sets(&self) -> bool {
+        self.keeps_sets || self.is_across
     }
 
     /// Returns whether it only matters which rows are connected.
@@ -407,13 +420,10 @@ impl<'h, H: Host> Finder<'h, H> {
                 let (a, b) = (left[usize::from(i)], right[usize::from(j)]);
                 let (a, b) = if swapped { (b, a) } else { (a, b) };
                 let differing = a.fingerprint ^ b.fingerprint;
-                let is_needed = match self.keeps_sets {
-                    true => set(&a) != set(&b),
-                    false => {
-                        let differs = |mask: &u64| mask & differing != 0;
-                        differing & must == 0 && self.differ.iter().all(differs)
-                    }
-                };
+                let differs = |mask: &u64| mask & differing != 0;
+                let is_here =
+                    self.keeps_sets || differing & must == 0 && self.differ.iter().all(differs);
+                let is_needed = is_here && (!self.has_sets() || set(&a) != set(&b));
                 if is_needed {
                     self.host.pair(a.tag, b.tag, differing.count_ones());
                 }

@@ -20,6 +20,8 @@ pub mod split;
 pub mod union_find;
 
 #[cfg(test)]
+mod across_tests;
+#[cfg(test)]
 mod skewed_tests;
 #[cfg(test)]
 mod tests;

@@ -2,12 +2,12 @@
 //! simhash_clusters call it with rows whose fingerprint is the number of a hash. A pair belongs to
 //! the first part in which it is near enough: so no pair is remembered.
 
-use super::find::{Finder, Host, Row, Sides, sides};
+use super::find::{Finder, Host, Row, Sides, set, sides};
 use super::split::Task;
 use crate::error::Error;
 use crate::parts::{Hashes, distance, part_radius};
 
-/// The rows of a side in the order of their hashes.
+/// The rows of a side in the order of their hashes, and of their tags.
 struct Side<'r> {
     hashes: &'r Hashes,
     rows: &'r [Row],
@@ -23,7 +23,8 @@ impl<'r> Side<'r> {
     ) -> Result<Self, Error> {
         rows.sort_unstable_by(|a, b| {
             pause();
-            hashes.get(a.fingerprint).cmp(hashes.get(b.fingerprint))
+            let by_hash = hashes.get(a.fingerprint).cmp(hashes.get(b.fingerprint));
+            by_hash.then(a.tag.cmp(&b.tag))
         });
         let mut starts = Vec::new();
         starts.try_reserve(rows.len() + 1)?;
@@ -68,6 +69,8 @@ struct PartHost<'s, H> {
     part: usize,
     /// Whether the first of equal rows stands for all.
     is_distinct: bool,
+    /// Whether pairs of rows of one set do not count.
+    is_across: bool,
 }
 
 impl<H: Host> Host for PartHost<'_, H> {
@@ -96,6 +99,7 @@ impl<H: Host> Host for PartHost<'_, H> {
             self.host.pause();
             right
                 .iter()
+                .filter(|b| !self.is_across || set(a) != set(b))
                 .for_each(|b| self.host.pair(a.tag, b.tag, distance));
         }
     }
@@ -117,7 +121,11 @@ impl<H: Host> PartHost<'_, H> {
             let rows = self.sides[0].rows_of(number);
             for (i, b) in rows.iter().enumerate() {
                 self.host.pause();
-                let before = if self.is_distinct { i.min(1) } else { i };
+                let before = match (self.is_distinct, self.is_across) {
+                    (true, _) => i.min(1),
+                    (false, true) => rows.partition_point(|a| set(a) < set(b)),
+                    (false, false) => i,
+                };
                 rows[..before]
                     .iter()
                     .for_each(|a| self.host.pair(a.tag, b.tag, 0));
@@ -166,6 +174,7 @@ pub fn find_pairs<H: Host, const N: usize>(
     let radius_of = |part| part_radius(radius as i32, part, count);
     let mut search = PartHost {
         is_distinct: N == 1 && (host.wants_distinct() || host.is_transitive()),
+        is_across: host.is_across(),
         host,
         sides: &each,
         radius,

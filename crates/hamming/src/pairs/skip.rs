@@ -1,5 +1,5 @@
 //! Pairs that need not be compared: those that agree in an earlier block, which its branch has
-//! reported, and, where the host keeps sets, those whose rows are in one set.
+//! reported, and, where rows have sets, those whose rows are in one set.
 //!
 //! Where values are skewed, many rows of a group have something in common: one value in an earlier
 //! block, or the set. They are put to the front, and only the others are compared, with each other
@@ -81,7 +81,7 @@ impl<H: Host> Finder<'_, H> {
         task: Task,
         size: Size,
     ) -> Option<Sides<'r, N>> {
-        let may_be_redundant = self.keeps_sets || !self.differ.is_empty();
+        let may_be_redundant = self.has_sets() || !self.differ.is_empty();
         if size.pairs < LARGE || self.separations == DEEPEST || !may_be_redundant {
             return Some(group);
         }
@@ -115,7 +115,7 @@ impl<H: Host> Finder<'_, H> {
     /// Returns what many rows have in common whose pairs with each other are redundant.
     fn common<const N: usize>(&self, sample: &[Vec<Row>; N]) -> Option<CommonBits> {
         let block = |mask: &u64| (*mask, 0);
-        let set = self.keeps_sets.then_some((0, !0 << u32::BITS));
+        let set = self.has_sets().then_some((0, !0 << u32::BITS));
         let (mut best, mut most) = (None, WORTH);
         for (fingerprint, tag) in self.differ.iter().map(block).chain(set) {
             let common = CommonBits {

@@ -10,6 +10,8 @@ use proptest::prelude::*;
 pub(super) struct TestHost {
     pub(super) transitive: bool,
     pub(super) distinct: bool,
+    /// Whether pairs of rows of one set do not count.
+    pub(super) across: bool,
     /// Whether pairs come in the order of their sides.
     pub(super) two_sides: bool,
     pub(super) pairs: Vec<(u64, u64, u32)>,
@@ -41,6 +43,10 @@ impl Host for TestHost {
 
     fn wants_distinct(&self) -> bool {
         self.distinct
+    }
+
+    fn is_across(&self) -> bool {
+        self.across
     }
 
     fn pause(&mut self) {

@@ -38,9 +38,17 @@ impl Memory {
     }
 }
 
+/// Which rows a row is compared with: those of its group and, where sets count, of another set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    pub group: u32,
+    pub set: u32,
+}
+
 struct SampledRow {
     key: Vec<u8>,
     hash: Hash,
+    place: Place,
 }
 
 /// Two rows that were found: one of the sample, by its place, and another one.
@@ -57,6 +65,8 @@ pub struct Drawing {
     random: Random,
     memory: Memory,
     max_distance: u32,
+    /// Whether sets count.
+    is_across: bool,
     /// Bytes of a row besides its key.
     besides: usize,
     /// How many parts each hash has; None before the first.
@@ -73,12 +83,18 @@ impl Drawing {
             random,
             memory: Memory(memory),
             max_distance,
+            is_across: false,
             besides: size_of::<SampledRow>() + ALLOCATION + size_of::<u64>() + 1 + counts,
             parts: None,
         }
     }
 
-    pub fn add(&mut self, hash: Hash, key: &[u8]) -> Result<(), Error> {
+    /// Lets only rows of different sets be pairs.
+    pub fn across(self, is_across: bool) -> Self {
+        Drawing { is_across, ..self }
+    }
+
+    pub fn add(&mut self, hash: Hash, place: Place, key: &[u8]) -> Result<(), Error> {
         let found = hash.len();
         let expected = *self.parts.get_or_insert_with(|| {
             if matches!(hash, Hash::Parts(_)) {
@@ -89,11 +105,11 @@ impl Drawing {
         if found != expected {
             return Err(Error::PartCount { found, expected });
         }
-        let Some(place) = self.rows.offer(&mut self.random) else {
+        let Some(at) = self.rows.offer(&mut self.random) else {
             return Ok(());
         };
         let key = self.memory.copy(key, self.besides)?;
-        let old = self.rows.put(place, SampledRow { key, hash })?;
+        let old = self.rows.put(at, SampledRow { key, hash, place })?;
         self.memory.free(old.map(|old| old.key), self.besides);
         Ok(())
     }
@@ -132,6 +148,7 @@ impl Drawing {
             partners: zeros(rows.len() * distances)?,
             met: zeros(rows.len())?,
             rows,
+            is_across: self.is_across,
             of,
             fingerprints,
             pairs,
@@ -153,6 +170,7 @@ fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>, TryReserveError> {
 pub struct Sample {
     /// In the order of their keys.
     rows: Vec<SampledRow>,
+    is_across: bool,
     /// The rows that they were drawn from.
     of: u64,
     /// Their hashes, where these have 64 bits.
@@ -184,14 +202,14 @@ impl Sample {
     }
 
     /// Compares a row of the relation with the sample.
-    pub fn meet(&mut self, hash: &Hash, key: &[u8]) -> Result<(), Error> {
+    pub fn meet(&mut self, hash: &Hash, place: Place, key: &[u8]) -> Result<(), Error> {
         match hash {
-            Hash::Fingerprint(fingerprint) => self.meet_fingerprint(*fingerprint, hash, key),
-            Hash::Parts(_) => self.meet_parts(hash, key),
+            Hash::Fingerprint(fingerprint) => self.meet_fingerprint(*fingerprint, hash, place, key),
+            Hash::Parts(_) => self.meet_parts(hash, place, key),
         }
     }
 
-    fn meet_parts(&mut self, hash: &Hash, key: &[u8]) -> Result<(), Error> {
+    fn meet_parts(&mut self, hash: &Hash, place: Place, key: &[u8]) -> Result<(), Error> {
         let mut own = None;
         for sampled in 0..self.rows.len() {
             let (found, expected) = (hash.len(), self.rows[sampled].hash.len());
@@ -199,14 +217,19 @@ impl Sample {
                 return Err(Error::PartCount { found, expected });
             }
             if distance(&self.rows[sampled].hash, hash) as usize <= self.max_distance() {
-                let own = *own.get_or_insert_with(|| self.place(key));
-                self.count(sampled, hash, own, key)?;
+                self.count(sampled, (hash, place), &mut own, key)?;
             }
         }
         Ok(())
     }
 
-    fn meet_fingerprint(&mut self, fingerprint: u64, hash: &Hash, key: &[u8]) -> Result<(), Error> {
+    fn meet_fingerprint(
+        &mut self,
+        fingerprint: u64,
+        hash: &Hash,
+        place: Place,
+        key: &[u8],
+    ) -> Result<(), Error> {
         // The row's own place in the sample is looked up when it is first needed.
         let mut own = None;
         let radius = self.max_distance() as u32;
@@ -220,8 +243,7 @@ impl Sample {
             };
             find(&tiles, radius, 0, &mut hits);
             for (_, hit) in hits.drain(..) {
-                let own = *own.get_or_insert_with(|| self.place(key));
-                self.count(start + usize::from(hit), hash, own, key)?;
+                self.count(start + usize::from(hit), (hash, place), &mut own, key)?;
             }
         }
         self.hits = hits;
@@ -229,20 +251,26 @@ impl Sample {
     }
 
     /// Returns where the row with this key is in the sample.
-    fn place(&self, key: &[u8]) -> Option<usize> {
+    fn own(&self, key: &[u8]) -> Option<usize> {
         let found = self.rows.binary_search_by(|row| row.key[..].cmp(key));
         found.ok()
     }
 
-    /// Takes note that a sampled row is near a row, which is in the sample itself if it has an
-    /// `own` place there.
+    /// Takes note that a sampled row is near a row, which may be in the sample itself: `own` says
+    /// where, once that was looked up.
     fn count(
         &mut self,
         sampled: usize,
-        hash: &Hash,
-        own: Option<usize>,
+        (hash, place): (&Hash, Place),
+        own: &mut Option<Option<usize>>,
         key: &[u8],
     ) -> Result<(), Error> {
+        let own = *own.get_or_insert_with(|| self.own(key));
+        let other = self.rows[sampled].place;
+        let counts = other.group == place.group && !(self.is_across && other.set == place.set);
+        if !counts && own != Some(sampled) {
+            return Ok(());
+        }
         let distance = distance(&self.rows[sampled].hash, hash) as usize;
         if own == Some(sampled) {
             let again = std::mem::replace(&mut self.met[sampled], true);
@@ -281,158 +309,4 @@ impl Sample {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::BTreeSet;
-
-    fn key(row: usize) -> Vec<u8> {
-        format!("row {row}").into_bytes()
-    }
-
-    fn sampled(rows: &[u64], sample: usize, max: u32) -> Sample {
-        sampled_hashes(rows, sample, max, |row| Hash::Fingerprint(*row))
-    }
-
-    fn sampled_hashes(
-        rows: &[u64],
-        sample: usize,
-        max: u32,
-        hash: impl Fn(&u64) -> Hash,
-    ) -> Sample {
-        let mut drawing = Drawing::new(sample, max, 1 << 24, Random::new(3));
-        for (row, fingerprint) in rows.iter().enumerate() {
-            drawing.add(hash(fingerprint), &key(row)).unwrap();
-        }
-        assert_eq!(drawing.read(), rows.len() as u64);
-        let mut sample = drawing.finish(&mut || ()).unwrap();
-        // In another order: a relation need not be read in the same one.
-        for (row, fingerprint) in rows.iter().enumerate().rev() {
-            sample.meet(&hash(fingerprint), &key(row)).unwrap();
-        }
-        sample
-    }
-
-    type Found = BTreeSet<[Vec<u8>; 2]>;
-
-    fn brute_force(rows: &[u64], distance: u32) -> Found {
-        let mut found = Found::new();
-        for (a, x) in rows.iter().enumerate() {
-            for (b, y) in rows.iter().enumerate().skip(a + 1) {
-                if (x ^ y).count_ones() == distance {
-                    let mut pair = [key(a), key(b)];
-                    pair.sort();
-                    found.insert(pair);
-                }
-            }
-        }
-        found
-    }
-
-    fn drawn(sample: &Sample, distance: u32) -> Found {
-        let mut found = Found::new();
-        for pair in sample.drawn(distance as usize) {
-            let mut pair = pair.map(<[u8]>::to_vec);
-            pair.sort();
-            assert!(found.insert(pair), "a pair comes twice");
-        }
-        found
-    }
-
-    proptest! {
-        #[test]
-        fn a_sample_of_all_rows_counts_all_pairs(
-            rows in prop::collection::vec(0u64..1 << 7, 0..120), max in 0u32..8, more in 0usize..3, in_parts: bool,
-        ) {
-            // The same bits, of which some are in another part.
-            let in_two = |row: &u64| Hash::Parts([row & 5, !(row & !5), 9].into());
-            let sample = match in_parts {
-                true => sampled_hashes(&rows, rows.len() + more, max, in_two),
-                false => sampled(&rows, rows.len() + more, max),
-            };
-            for distance in 0..=max {
-                let pairs = brute_force(&rows, distance);
-                let found = sample.estimate(distance as usize);
-                prop_assert_eq!(found.pairs, pairs.len() as f64);
-                prop_assert_eq!((found.low, found.high), (found.pairs, found.pairs));
-                let drawn = drawn(&sample, distance);
-                prop_assert_eq!(drawn.len(), pairs.len().min(DRAWN));
-                prop_assert!(drawn.is_subset(&pairs));
-            }
-        }
-
-        #[test]
-        fn a_sample_draws_pairs_of_its_rows(
-            rows in prop::collection::vec(0u64..1 << 7, 2..120), max in 0u32..8, size in 1usize..40,
-        ) {
-            let sample = sampled(&rows, size, max);
-            let keys: BTreeSet<Vec<u8>> = sample.rows.iter().map(|row| row.key.clone()).collect();
-            prop_assert_eq!(keys.len(), size.min(rows.len()));
-            for distance in 0..=max {
-                let mut pairs = brute_force(&rows, distance);
-                pairs.retain(|pair| pair.iter().any(|key| keys.contains(key)));
-                let drawn = drawn(&sample, distance);
-                prop_assert_eq!(drawn.len(), pairs.len().min(DRAWN));
-                prop_assert!(drawn.is_subset(&pairs));
-            }
-        }
-    }
-
-    /// More rows than a tile of the comparison holds, most of them equal.
-    #[test]
-    fn equal_rows_are_counts() {
-        let rows: Vec<u64> = (0..5000).map(|row| u64::from(row % 10 == 0)).collect();
-        let sample = sampled(&rows, 3000, 1);
-        let (equal, near) = (sample.estimate(0), sample.estimate(1));
-        let truth = (4500.0 * 4499.0 + 500.0 * 499.0) / 2.0;
-        assert!((equal.low..=equal.high).contains(&truth), "{equal:?}");
-        assert!(
-            (near.low..=near.high).contains(&(4500.0 * 500.0)),
-            "{near:?}"
-        );
-        assert!((equal.pairs / truth - 1.0).abs() < 0.01, "{equal:?}");
-    }
-
-    #[test]
-    fn rows_of_one_key_are_refused() {
-        for (first, second) in [(5, 5), (5, 4)] {
-            let mut drawing = Drawing::new(1, 3, 1000, Random::new(1));
-            drawing.add(Hash::Fingerprint(first), b"one").unwrap();
-            let mut sample = drawing.finish(&mut || ()).unwrap();
-            sample.meet(&Hash::Fingerprint(first), b"one").unwrap();
-            assert_eq!(
-                sample.meet(&Hash::Fingerprint(second), b"one"),
-                Err(Error::SameKey)
-            );
-        }
-        let mut drawing = Drawing::new(2, 3, 1000, Random::new(1));
-        drawing.add(Hash::Fingerprint(1), b"one").unwrap();
-        drawing.add(Hash::Fingerprint(2), b"one").unwrap();
-        assert_eq!(drawing.finish(&mut || ()).err(), Some(Error::SameKey));
-    }
-
-    #[test]
-    fn hashes_of_two_lengths_are_refused() {
-        let hash = |parts: &[u64]| Hash::Parts(parts.into());
-        let mut drawing = Drawing::new(3, 3, 1000, Random::new(1));
-        drawing.add(hash(&[1, 2]), b"one").unwrap();
-        let (found, expected) = (3, 2);
-        let refused = Err(Error::PartCount { found, expected });
-        assert_eq!(drawing.add(hash(&[1, 2, 3]), b"two"), refused);
-        let mut sample = drawing.finish(&mut || ()).unwrap();
-        assert_eq!(sample.meet(&hash(&[1, 2, 3]), b"two"), refused);
-    }
-
-    #[test]
-    fn memory_is_counted() {
-        let mut drawing = Drawing::new(10, 0, 500, Random::new(1));
-        let refused = (0..10).find(|row| drawing.add(Hash::Fingerprint(1), &key(*row)).is_err());
-        assert!(refused.is_some_and(|row| row > 3), "{refused:?}");
-        // A row that makes way for another gives its bytes back.
-        let mut drawing = Drawing::new(3, 0, 1000, Random::new(1));
-        (0..1000).for_each(|row| drawing.add(Hash::Fingerprint(1), &key(row)).unwrap());
-        let mut sample = drawing.finish(&mut || ()).unwrap();
-        let refused = (0..1000).find_map(|row| sample.meet(&Hash::Fingerprint(1), &key(row)).err());
-        assert_eq!(refused, Some(Error::SampleTooLarge));
-    }
-}
+mod tests;
