@@ -14,11 +14,12 @@ mod dead_rows;
 mod handler;
 mod insert;
 pub(crate) mod operators;
+pub mod sample;
 mod scan;
 mod scan_request;
-pub mod search;
+mod session_cache;
+mod store;
 mod table_read_ahead;
-mod tree;
 mod vacuum;
 mod validate;
 

@@ -14,15 +14,18 @@ pub mod cost;
 pub mod cost_nearest;
 pub mod dead_rows;
 pub mod error;
+pub mod insert;
 pub mod key;
 pub mod nearby;
 pub mod page;
 pub mod pairs;
 pub mod parts;
+pub mod remove;
 pub mod report;
 pub mod routes;
 pub mod row_bitmap;
 pub mod search;
 pub mod selectivity;
+pub mod tree;
 
 pub use error::Error;
