@@ -1,8 +1,9 @@
-//! Fingerprints of 64 bits in Hamming space: blocks and radii, the pages of an index and the search
-//! in them, all pairs of a set, and components of pairs.
+//! Fingerprints of 64 bits in Hamming space: blocks and radii, an index of pages with its searches,
+//! inserts and removals, all pairs of a set, and components of pairs.
 //!
-//! The extension calls it with pages and rows that it has read. Nothing here reads a file, a clock
-//! or a server: the same bytes give the same answer.
+//! The extension calls it with rows that it has read, and with the pages of an index behind
+//! [`tree::store::PageStore`]. Nothing here reads a file, a clock or a server: the same bytes give the
+//! same answer.
 
 #![forbid(unsafe_code)]
 
