@@ -4,18 +4,17 @@
 //! posting's leaf is locked: README.md says why it cannot be that of a live row then, and why
 //! standbys need no word of it.
 
-use super::search::view::{IndexState, View};
+use super::store::IndexPages;
 use simhash_base::tid::Tid;
 use simhash_hamming::key::{Key, Space};
-use simhash_hamming::page::{Page, leaf, leaf_rewrite};
+use simhash_hamming::page::{Page, leaf};
+use simhash_hamming::remove;
+use simhash_hamming::search::reader::{IndexReader, IndexState};
 use simhash_pg::catalog::relation::Rel;
-use simhash_pg::page::buffer::Shared;
-use simhash_pg::page::wal::{self, PageImage};
 use simhash_pg::process::backend::is_interrupted;
 use simhash_pg::process::memory::{reserve, work_mem_bytes};
 use simhash_pg::table::dead_line_pointers::DeadLinePointers;
 use std::cell::RefCell;
-use std::convert::Infallible;
 
 /// Number of dead postings for which a leaf is written and logged as a whole: a search that looks up
 /// eight dead rows does about as much work for them as for the leaf.
@@ -26,12 +25,12 @@ const MANY: usize = 8;
 pub struct CrowdedLeaves(RefCell<Vec<(Space, u32)>>);
 
 impl CrowdedLeaves {
-    pub fn note(&self, space: Space, leaf: &Shared, matches: usize) {
+    pub fn note(&self, space: Space, leaf: u32, matches: usize) {
         let mut leaves = self.0.borrow_mut();
         // For more of them no scan notes enough rows.
         if matches >= MANY && leaves.len() < most_rows() / MANY {
             reserve(&mut leaves, 1);
-            leaves.push((space, leaf.block()));
+            leaves.push((space, leaf));
         }
     }
 
@@ -84,23 +83,20 @@ impl DeadPostings {
             return;
         }
         rows.sort_unstable();
-        let view = View::new(index, state);
+        let reader = IndexReader::new(IndexPages::of(index), state);
         for (space, block) in leaves {
             // Nobody waits for this: it must not fail a query that has ended, or a COMMIT.
             if is_interrupted() {
                 return;
             }
-            let (mut page, kind) = view.visited_leaf(space, block);
+            let (mut page, kind) = reader.visited_leaf(space, block);
             let is_noted = |key: &Key| rows.binary_search(&key.tid).is_ok();
             if leaf::postings(&page).filter(is_noted).count() < MANY {
                 continue;
             }
             let mut kept = kept(&page, table, &rows);
             if leaf::count(&page) - kept.len() >= MANY {
-                let Ok(()) = wal::change([(&mut page, PageImage::Full)], |[page]| {
-                    leaf_rewrite::keep(page, kind, &mut kept);
-                    Ok::<(), Infallible>(())
-                });
+                remove::keep::<IndexPages>(&mut page, kind, &mut kept);
             }
         }
     }

@@ -2,10 +2,10 @@
 //! key space, so that everything within a Hamming radius is found exactly, in a scope if the index
 //! has columns for it. README.md in this folder explains layout, locking, WAL and why it is exact.
 //!
-//! What lives here: [`search`], [`build`] and [`check`], each a folder; `handler` has the callbacks
-//! that the server knows, the other files are one role of an access method each. Page formats and
-//! the plan of a search are in `simhash_hamming`; raw pages, buffers and WAL are behind
-//! `simhash_pg`. Nothing here knows how a fingerprint was made.
+//! The algorithms are in `simhash_hamming`: pages, tree, search, insert, removal. `store` gives them the
+//! server's pages, through `simhash_pg`. `handler` has the callbacks that the server knows, [`build`]
+//! and [`check`] are a folder each, the other files one role of an access method each. Nothing here
+//! knows how a fingerprint was made.
 pub mod build;
 pub mod check;
 mod cost_estimate;
@@ -14,11 +14,12 @@ mod dead_rows;
 mod handler;
 mod insert;
 pub(crate) mod operators;
+pub mod sample;
 mod scan;
 mod scan_request;
-pub mod search;
+mod session_cache;
+mod store;
 mod table_read_ahead;
-mod tree;
 mod vacuum;
 mod validate;
 

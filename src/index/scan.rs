@@ -4,11 +4,12 @@
 
 use super::dead_postings::DeadPostings;
 use super::scan_request::{ScanRequest, Stage};
-use super::search::view::{IndexState, View};
+use super::store::{IndexPages, read_state};
 use super::table_read_ahead::TableReadAhead;
 use pgrx::pg_sys;
 use simhash_base::tid::Tid;
 use simhash_hamming::row_bitmap::RowBitmap;
+use simhash_hamming::search::reader::{IndexReader, IndexState};
 use simhash_pg::am::row_address::RowAddresses;
 use simhash_pg::am::scan::{Bitmap, Scan};
 use simhash_pg::page::buffer::{Pinned, Shared};
@@ -72,7 +73,7 @@ impl ScanState {
 
     fn start(&mut self, scan: &Scan) {
         scan.count_search();
-        self.index = Some(IndexState::read(scan.index()));
+        self.index = Some(read_state(scan.index()));
         self.request = ScanRequest::from_scan(scan);
         self.stage = self.request.first_stage();
     }
@@ -92,27 +93,30 @@ impl ScanState {
         let Some(index) = &self.index else {
             return false;
         };
-        let mut view = View::new(scan.index(), index).read_by(scan.reader());
+        let mut pages = IndexPages::of(scan.index()).read_by(scan.snapshot());
         // A bitmap scan is not told which rows are dead.
         if scan.table().is_some() {
-            view = view.noting(self.dead.crowded());
+            pages = pages.noting(self.dead.crowded());
         }
+        let reader = IndexReader::new(pages, index);
         self.rows.clear();
         self.next = 0;
         self.table.begin_batch();
         while let Some((number, stage)) = &mut self.stage {
             let (request, rows) = (&self.request, &mut self.rows);
             let leaf = match stage {
-                Stage::Within(within, ball) => within.step(&view, |m| request.take(m, *ball, rows)),
-                Stage::WithinScopes(within, ball) => {
-                    within.step(&view, |m| request.take(m, *ball, rows))
+                Stage::Within(within, ball) => {
+                    within.step(&reader, |m| request.take(m, *ball, rows))
                 }
-                Stage::Nulls(nulls) => nulls.step(&view, |tid| {
+                Stage::WithinScopes(within, ball) => {
+                    within.step(&reader, |m| request.take(m, *ball, rows))
+                }
+                Stage::Nulls(nulls) => nulls.step(&reader, |tid| {
                     reserve(rows, 1);
                     rows.push(tid);
                 }),
                 Stage::Nearest(nearest) => {
-                    let distance = nearest.step(&view, |fp| request.accepts(fp), rows);
+                    let distance = nearest.step(&reader, |fp| request.accepts(fp), rows);
                     self.distance = distance.map(|d| d as i32);
                     if distance.is_some() {
                         return true;
@@ -124,7 +128,7 @@ impl ScanState {
                 None => self.stage = self.request.next_stage(*number),
                 Some(_) if self.rows.is_empty() => {}
                 Some(leaf) if hold_pins => {
-                    self.pin = Some(keep_pin(leaf));
+                    self.pin = Some(keep_pin(leaf.page));
                     return true;
                 }
                 Some(_) if self.rows.len() < self.batch => {}

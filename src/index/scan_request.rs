@@ -6,16 +6,16 @@
 
 #![allow(unsafe_code)]
 
-use super::search::nearest_in_scopes::NearestInScopes;
-use super::search::within::{FARTHEST, Match, NullSearch, WithinSearch};
-use super::search::within_scopes::WithinScopes;
 use pgrx::pg_sys;
 use simhash_base::indexed_row::hash_or_null;
 use simhash_base::tid::Tid;
 use simhash_hamming::ball::{Ball, NEAR};
 use simhash_hamming::key::BLOCKS;
+use simhash_hamming::search::nearest_in_scopes::NearestInScopes;
 use simhash_hamming::search::scope_lists::{Bounds, sort};
 use simhash_hamming::search::scopes::Scopes;
+use simhash_hamming::search::within::{FARTHEST, Match, NullSearch, WithinSearch};
+use simhash_hamming::search::within_scopes::WithinScopes;
 use simhash_pg::am::scan::{KeyArgument, KeyTest, Recheck, Scan, ScanKey};
 use simhash_pg::am::scope::ConditionHash;
 use simhash_pg::catalog::relation::Rel;

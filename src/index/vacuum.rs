@@ -5,11 +5,13 @@
 //! growing.
 
 use super::dead_rows::KnownDeadRows;
-use super::tree::read_meta;
+use super::store::{IndexPages, read_meta};
 use crate::errors::raise_in_index;
 use simhash_hamming::key::{Key, SPACES, Space};
 use simhash_hamming::page::meta::{META_BLOCK, Meta};
-use simhash_hamming::page::{LEAF, is_zero, leaf, leaf_rewrite, special};
+use simhash_hamming::page::{LEAF, is_zero, leaf, special};
+use simhash_hamming::remove;
+use simhash_hamming::tree::locked::Locked;
 use simhash_pg::am::row_address::RowAddresses;
 use simhash_pg::am::vacuum::{DeadRows, Vacuum};
 use simhash_pg::catalog::relation::Rel;
@@ -109,28 +111,23 @@ fn space_of_leaf(index: Rel, page: &Shared, stamp: u32) -> Option<Space> {
 }
 
 fn clean_leaf(
-    mut page: Exclusive,
+    page: Exclusive,
     stamp: u32,
     dead: &KnownDeadRows,
     addresses: &mut RowAddresses,
     counts: &mut VacuumCounts,
 ) {
-    let kind = special::kind_of(&page, stamp)
-        .unwrap_or_else(|fault| raise_in_index(page.rel(), page.block(), &fault));
-    leaf::check(&page).unwrap_or_else(|fault| raise_in_index(page.rel(), page.block(), &fault));
-    let postings: Vec<Key> = leaf::postings(&page).collect();
-    postings
-        .iter()
-        .for_each(|key| addresses.check(page.rel(), key.tid));
-    let mut kept = dead.without_dead(&postings);
-    let removed = postings.len() - kept.len();
-    if removed > 0 {
-        let Ok(()) = wal::change([(&mut page, PageImage::Full)], |[page]| {
-            leaf_rewrite::keep(page, kind, &mut kept);
-            Ok::<(), Infallible>(())
-        });
-    }
-    counts.add(kind.space, postings.len(), removed);
+    let (index, block) = (page.rel(), page.block());
+    let without_dead = |postings: &[Key]| {
+        postings
+            .iter()
+            .for_each(|key| addresses.check(index, key.tid));
+        dead.without_dead(postings)
+    };
+    let (space, postings, removed) =
+        remove::clean::<IndexPages>(&mut Locked { block, page }, stamp, without_dead)
+            .unwrap_or_else(|fault| raise_in_index(index, block, &fault));
+    counts.add(space, postings, removed);
 }
 
 /// Writes the counts to the metapage, for the planner.

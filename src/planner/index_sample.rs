@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use pgrx::pg_sys::Oid;
 
-use crate::index::search::sample::around;
+use crate::index::sample::around;
 use simhash_hamming::nearby::{Nearby, estimate};
 use simhash_pg::planner::column_index::ColumnIndex;
 use simhash_pg::process::backend::Command;

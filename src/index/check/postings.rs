@@ -1,9 +1,10 @@
 //! The postings of a key space in order, while others write.
 
-use crate::index::tree::{Tree, read_meta};
+use crate::index::store::{IndexPages, tree_of};
 use simhash_hamming::check::level_ahead::LevelAhead;
 use simhash_hamming::key::{Key, Space};
 use simhash_hamming::page::{internal, leaf, special};
+use simhash_hamming::tree::Tree;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::buffer::Pinned;
 use simhash_pg::process::backend::check_for_interrupts;
@@ -14,7 +15,7 @@ use std::cell::Cell;
 /// upper end stays a boundary forever.
 pub struct Postings<'r> {
     rel: Rel<'r>,
-    tree: Tree<'r>,
+    tree: Tree<IndexPages<'r>>,
     /// Where the walk goes on, and the leaf that began there; None at the end.
     next: Option<(Key, u32)>,
     leaf: std::vec::IntoIter<Key>,
@@ -26,7 +27,7 @@ pub struct Postings<'r> {
 
 impl<'r> Postings<'r> {
     pub fn new(rel: Rel<'r>, space: Space) -> Postings<'r> {
-        let tree = Tree::new(rel, &read_meta(rel), space);
+        let tree = tree_of(rel, space);
         let first = tree.leaf_block(Key::MIN);
         Postings {
             rel,

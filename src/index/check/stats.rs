@@ -2,7 +2,7 @@
 
 use crate::citus::refuse_distributed;
 use crate::errors::raise_in_index;
-use crate::index::tree::read_meta;
+use crate::index::store::read_meta;
 use pgrx::pg_sys;
 use simhash_hamming::check::census::Census;
 use simhash_hamming::page::meta::{FORMAT_VERSION, META_BLOCK};

@@ -7,7 +7,7 @@
 //! cleaned. So rows that were inserted or removed during the check are never reported.
 
 use crate::index::build::posting_sorter::PostingSorter;
-use crate::index::tree::{Tree, read_meta};
+use crate::index::store::tree_of;
 use simhash_base::indexed_row::{IndexedRow, NO_SCOPE};
 use simhash_base::tid::Tid;
 use simhash_hamming::check::pages::Finding;
@@ -185,7 +185,7 @@ impl SecondCheck<'_> {
             within: 0,
         };
         let (mut count, mut room) = (0, Candidates::none());
-        let page = Tree::new(index, &read_meta(index), space).leaf(key);
+        let page = tree_of(index, space).leaf(key);
         leaf_scan::scan(&page, &exactly, key, &mut room, |found, _| {
             count += usize::from(found == key);
         });

@@ -10,7 +10,7 @@ use super::postings::Postings;
 use super::suspect_rows::SuspectRows;
 use crate::citus::refuse_distributed;
 use crate::index::build::posting_sorter::PostingSorter;
-use crate::index::tree::read_meta;
+use crate::index::store::read_meta;
 use pgrx::pg_sys;
 use simhash_hamming::check::key_comparison::KeyComparison;
 use simhash_hamming::check::page_source::PageSource;

@@ -294,8 +294,8 @@ impl<'s> Scan<'s> {
 
     /// The snapshot under which the scan runs.
     #[inline]
-    pub fn reader(&self) -> IndexReader<'s> {
-        IndexReader {
+    pub fn snapshot(&self) -> ScanSnapshot<'s> {
+        ScanSnapshot {
             snapshot: self.raw.xs_snapshot,
             life: PhantomData,
         }
@@ -343,12 +343,12 @@ impl<'s> Scan<'s> {
 
 /// The reader of the index: a scan, with its snapshot.
 #[derive(Clone, Copy)]
-pub struct IndexReader<'s> {
+pub struct ScanSnapshot<'s> {
     snapshot: pg_sys::Snapshot,
     life: PhantomData<&'s pg_sys::SnapshotData>,
 }
 
-impl IndexReader<'_> {
+impl ScanSnapshot<'_> {
     /// Raises "snapshot too old" if VACUUM may have removed rows from the page that this reader
     /// should see (old_snapshot_threshold).
     #[inline]

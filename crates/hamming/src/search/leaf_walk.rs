@@ -4,15 +4,15 @@
 //! may split, and still no posting is met twice or missed. A leaf's upper end stays a boundary for
 //! ever, since pages are never merged, and a split moves postings within the old leaf's range only.
 
-use super::view::{PlannedLeaf, View};
-use simhash_hamming::key::{Key, Space};
-use simhash_hamming::page::filter::Filter;
-use simhash_hamming::page::kernel::Candidates;
-use simhash_hamming::page::{Page, internal, leaf_scan, special};
-use simhash_hamming::search::probe::WALK;
-use simhash_hamming::search::scopes::Scopes;
-use simhash_pg::page::buffer::Shared;
-use simhash_pg::process::backend::check_for_interrupts;
+use super::probe::WALK;
+use super::reader::{IndexReader, PlannedLeaf};
+use super::scopes::Scopes;
+use crate::key::{Key, Space};
+use crate::page::filter::Filter;
+use crate::page::kernel::Candidates;
+use crate::page::{Page, internal, leaf_scan, special};
+use crate::tree::locked::Locked;
+use crate::tree::store::PageStore;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
@@ -67,7 +67,7 @@ struct PlannedVisit {
 /// access behind the scan of a leaf.
 const LOOK_AHEAD: usize = 6;
 /// A scope on at most this many leaves is read with others.
-const FEW: usize = 4;
+const FEW_LEAVES: usize = 4;
 
 impl LeafWalk {
     /// Returns a walk over the leaves that can hold what `filter` matches in these scopes.
@@ -115,13 +115,19 @@ impl LeafWalk {
     /// Finds the next few leaves, and starts fetching them into the processor's cache. Where leaves
     /// are not expected in buffers, prefetches `room` of them, in addition to the very next one if
     /// the walk is the `current` one, which will read that at once. Returns the room that is left.
-    pub fn look_ahead(&mut self, view: &View, space: Space, current: bool, room: usize) -> usize {
+    pub fn look_ahead<S: PageStore>(
+        &mut self,
+        reader: &IndexReader<'_, S>,
+        space: Space,
+        current: bool,
+        room: usize,
+    ) -> usize {
         let at_once = usize::from(current);
-        self.prefetch_above(view, space, room);
-        self.plan(view, space, LOOK_AHEAD.max(at_once + room));
+        self.read_parents_ahead(reader, space, room);
+        self.plan(reader, space, LOOK_AHEAD.max(at_once + room));
         let near = self.ahead.len().min(LOOK_AHEAD);
         for visit in self.ahead.range(self.fetched.min(near)..near) {
-            view.fetch(&visit.leaf);
+            reader.warm(&visit.leaf);
         }
         self.fetched = near;
         if room == 0 {
@@ -129,14 +135,19 @@ impl LeafWalk {
         }
         let end = self.ahead.len().min(at_once + room);
         for visit in self.ahead.range(self.prefetched.max(at_once).min(end)..end) {
-            view.prefetch(visit.leaf.block);
+            reader.read_ahead(visit.leaf.block);
         }
         self.prefetched = self.prefetched.max(end);
         room - end.saturating_sub(at_once)
     }
 
     /// Prefetches up to `most` pages above the leaves that planning will read.
-    pub fn prefetch_above(&mut self, view: &View, space: Space, most: usize) {
+    pub fn read_parents_ahead<S: PageStore>(
+        &mut self,
+        reader: &IndexReader<'_, S>,
+        space: Space,
+        most: usize,
+    ) {
         match (self.above, self.frontier) {
             (_, None) => self.above = None,
             (Some(above), Some(frontier)) if above < frontier => {
@@ -147,26 +158,26 @@ impl LeafWalk {
         while self.prefetched_above < most
             && let Some(from) = self.above
         {
-            let end = view.prefetch_parent(space, from);
+            let end = reader.read_parent_ahead(space, from);
             self.above = end.and_then(|end| self.skip(end));
             self.prefetched_above += 1;
         }
     }
 
     /// Starts fetching the page above the leaves that planning will read next.
-    pub fn fetch_parent(&self, view: &View, space: Space) {
+    pub fn warm_parent<S: PageStore>(&self, reader: &IndexReader<'_, S>, space: Space) {
         if let Some(from) = self.frontier {
-            view.fetch_parent(space, from);
+            reader.warm_parent(space, from);
         }
     }
 
     /// Plans visits, at least `count` if there are that many; some more where that is cheap.
-    fn plan(&mut self, view: &View, space: Space, count: usize) {
+    fn plan<S: PageStore>(&mut self, reader: &IndexReader<'_, S>, space: Space, count: usize) {
         while self.ahead.len() < count
             && let Some(from) = self.frontier
         {
             let mut large = None;
-            let is_planned = view.plan(space, from, |from, leaf, page| {
+            let is_planned = reader.plan(space, from, |from, leaf, page| {
                 let end = leaf.end;
                 large = self.undecided(page, end);
                 if large.is_some() {
@@ -180,11 +191,11 @@ impl LeafWalk {
                 return;
             }
             if let Some(scope) = large {
-                self.decide(view, scope);
+                self.decide(reader, scope);
                 continue;
             }
             self.prefetched_above = self.prefetched_above.saturating_sub(1);
-            self.fetch_parent(view, space);
+            self.warm_parent(reader, space);
         }
     }
 
@@ -195,17 +206,17 @@ impl LeafWalk {
             return None;
         };
         let end = end.filter(|end| large.decided_up_to < Some(end.scope))?;
-        let is_large = internal::goes_on(page, end, FEW) && among.lists_have(end.scope);
+        let is_large = internal::goes_on(page, end, FEW_LEAVES) && among.lists_have(end.scope);
         is_large.then_some(end.scope)
     }
 
     /// Decides who reads a scope of which no leaf was visited.
-    fn decide(&mut self, view: &View, scope: u32) {
+    fn decide<S: PageStore>(&mut self, reader: &IndexReader<'_, S>, scope: u32) {
         let (Some(large), Scopes::Among(among)) = (&mut self.large, &mut self.scopes) else {
             return;
         };
         large.decided_up_to = Some(scope);
-        if view.radii(&Scopes::One(scope), self.filter.query, large.probed_within) == WALK {
+        if reader.radii(&Scopes::One(scope), self.filter.query, large.probed_within) == WALK {
             return;
         }
         large.left_out.push(scope);
@@ -217,21 +228,21 @@ impl LeafWalk {
     }
 
     /// Returns the leaf that holds `from`, the next position, and where it is expected to end.
-    fn leaf<'r>(
+    fn leaf<S: PageStore>(
         &mut self,
-        view: &View<'r, '_>,
+        reader: &IndexReader<'_, S>,
         space: Space,
         from: Key,
-    ) -> (Shared<'r>, Option<Key>) {
+    ) -> (Locked<S::Shared>, Option<Key>) {
         // A leaf that was split since it was planned takes more than one visit, and the next
         // planned visit comes after them.
         let Some(planned) = self.ahead.pop_front_if(|place| place.from == from) else {
-            return (view.leaf(space, from, self.right_sibling), None);
+            return (reader.leaf(space, from, self.right_sibling), None);
         };
         self.count_out_planned();
         // The leaf's own link cannot lead past rows, while the page above may be damaged.
         let start = self.right_sibling.unwrap_or(planned.leaf.block);
-        (view.leaf(space, from, Some(start)), planned.leaf.end)
+        (reader.leaf(space, from, Some(start)), planned.leaf.end)
     }
 
     fn count_out_planned(&mut self) {
@@ -254,30 +265,29 @@ impl LeafWalk {
 
     /// Calls `visit` with the matches of the next leaf and returns that leaf, still locked; None at
     /// the end of the walk. Call [`LeafWalk::look_ahead`] before.
-    pub fn step<'r>(
+    pub fn step<S: PageStore>(
         &mut self,
-        view: &View<'r, '_>,
+        reader: &IndexReader<'_, S>,
         space: Space,
         visit: impl FnMut(Key, u32),
-    ) -> Option<Shared<'r>> {
+    ) -> Option<Locked<S::Shared>> {
         let from = self.next?;
         // Between two leaves no page is locked, so that a cancel takes effect.
-        check_for_interrupts();
+        reader.store.check_for_interrupts();
         if let Scopes::Among(among) = &self.scopes {
             among.work_out_if_due();
         }
-        let (page, end) = self.leaf(view, space, from);
-        view.note_visit();
-        view.check_age(&page);
+        let (page, end) = self.leaf(reader, space, from);
+        reader.note_visit();
         let right = special::right(&page);
         let matches = self.scan(&page, from, visit);
-        view.note_matches(space, &page, matches);
+        reader.store.note_leaf(space, &page, matches);
         if let Some(scope) = self.scopes.one() {
             let query = Key::at(scope, self.filter.query);
             // Where rows of the fingerprint go on to the right, the next one belongs far from here.
             let ends_here = |high: Key| query < Key::at(high.scope, high.rotated);
             if from <= query && right.is_none_or(|(_, high)| ends_here(high)) {
-                view.note_searched(space, query, &page);
+                reader.note_searched(space, query, page.block);
             }
         }
         if let (Some(large), Some((_, high))) = (&mut self.large, right)

@@ -2,9 +2,8 @@
 //!
 //! The planner reads it, also for queries that do not use the index, so damage raises no error here: a
 //! page that is not as it should be ends the attempt. That makes the descent simpler than that of
-//! [`crate::index::tree`], and nothing is remembered for the session.
+//! [`simhash_hamming::tree`], and nothing is remembered for the session.
 
-use super::within::filter;
 use simhash_base::indexed_row::NO_SCOPE;
 use simhash_hamming::key::{BLOCKS, KEY_BITS, Key, Space};
 use simhash_hamming::nearby::{LeafSample, WIDEST};
@@ -13,6 +12,7 @@ use simhash_hamming::page::meta::{META_BLOCK, Meta};
 use simhash_hamming::page::special::{self, PageKind};
 use simhash_hamming::page::{LEAF, check_page, internal, leaf, leaf_scan};
 use simhash_hamming::search::scopes::Scopes;
+use simhash_hamming::search::within::filter;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::buffer::{Pinned, Shared};
 

@@ -2,9 +2,10 @@
 //! that is large, merged ring by ring.
 
 use super::nearest::NearestSearch;
-use super::view::View;
+use super::reader::IndexReader;
+use super::scopes::Scopes;
+use crate::tree::store::PageStore;
 use simhash_base::tid::Tid;
-use simhash_hamming::search::scopes::Scopes;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -55,14 +56,14 @@ impl NearestInScopes {
 
     /// Puts the next rows into `rows` and returns their distance; None at the end. Rows whose
     /// fingerprint `keep` refuses are left out.
-    pub fn step(
+    pub fn step<S: PageStore>(
         &mut self,
-        view: &View,
+        reader: &IndexReader<'_, S>,
         keep: impl Fn(u64) -> bool,
         rows: &mut Vec<Tid>,
     ) -> Option<u32> {
         while let Some(i) = self.due.pop() {
-            let ring = self.searches[i].step(view, &keep, &mut self.found[i]);
+            let ring = self.searches[i].step(reader, &keep, &mut self.found[i]);
             self.rings.extend(ring.map(|ring| Reverse((ring, i))));
             let large = self.searches[i].take_left_out();
             let limit = (self.limit / large.len().max(1)).max(LEAST_LIMIT);

@@ -3,10 +3,11 @@
 //! One walk over a key space reads all scopes that are small: a leaf that holds rows of several is
 //! visited once. The large ones that it meets are probed, each by itself.
 
-use super::view::View;
+use super::reader::IndexReader;
+use super::scopes::{Among, Scopes};
 use super::within::{Match, WithinSearch};
-use simhash_hamming::search::scopes::{Among, Scopes};
-use simhash_pg::page::buffer::Shared;
+use crate::tree::locked::Locked;
+use crate::tree::store::PageStore;
 
 /// A search for everything within a radius.
 pub struct WithinScopes {
@@ -32,14 +33,14 @@ impl WithinScopes {
     }
 
     /// Calls `found` with the matches of the next leaf and returns that leaf; None at the end.
-    pub fn step<'r>(
+    pub fn step<S: PageStore>(
         &mut self,
-        view: &View<'r, '_>,
+        reader: &IndexReader<'_, S>,
         mut found: impl FnMut(Match),
-    ) -> Option<Shared<'r>> {
+    ) -> Option<Locked<S::Shared>> {
         loop {
             if let Some(present) = &mut self.present {
-                let leaf = present.step(view, &mut found);
+                let leaf = present.step(reader, &mut found);
                 if leaf.is_some() {
                     return leaf;
                 }
@@ -51,7 +52,7 @@ impl WithinScopes {
             if self.present.is_some() {
                 continue;
             }
-            let leaf = self.small.step(view, &mut found);
+            let leaf = self.small.step(reader, &mut found);
             self.large = self.small.take_left_out();
             if leaf.is_some() || self.large.is_empty() {
                 return leaf;

@@ -1,13 +1,14 @@
 //! The searches for everything within a radius, and for the rows without a fingerprint.
 
 use super::leaf_walk::LeafWalk;
-use super::view::View;
+use super::probe::{Radii, WALK};
+use super::reader::IndexReader;
+use super::scopes::Scopes;
+use crate::key::{BLOCKS, Space};
+use crate::page::filter::Filter;
+use crate::tree::locked::Locked;
+use crate::tree::store::PageStore;
 use simhash_base::tid::Tid;
-use simhash_hamming::key::{BLOCKS, Space};
-use simhash_hamming::page::filter::Filter;
-use simhash_hamming::search::probe::{Radii, WALK};
-use simhash_hamming::search::scopes::Scopes;
-use simhash_pg::page::buffer::Shared;
 
 /// The farthest that two fingerprints can be apart.
 pub const FARTHEST: u32 = 64;
@@ -111,26 +112,26 @@ impl WithinSearch {
         self.walks = read.map(|b| (b, walk(b))).collect();
     }
 
-    fn start(&mut self, view: &View) -> Radii {
-        let radii = view.radii(&self.scopes, self.query, self.radius);
+    fn start<S: PageStore>(&mut self, reader: &IndexReader<'_, S>) -> Radii {
+        let radii = reader.radii(&self.scopes, self.query, self.radius);
         self.set_radii(radii);
         // What all blocks read first is fetched at the same time.
-        let above = view.read_ahead(0).min(1);
+        let above = reader.window(0).min(1);
         for (b, walk) in self.walks.iter_mut().rev() {
-            walk.prefetch_above(view, Space::of_block(*b), above);
-            walk.fetch_parent(view, Space::of_block(*b));
+            walk.read_parents_ahead(reader, Space::of_block(*b), above);
+            walk.warm_parent(reader, Space::of_block(*b));
         }
         for (b, walk) in self.walks.iter_mut().rev() {
-            walk.look_ahead(view, Space::of_block(*b), false, 0);
+            walk.look_ahead(reader, Space::of_block(*b), false, 0);
         }
         radii
     }
 
     /// Looks ahead in the present walk, and in those after it if leaves have to be read.
-    fn look_ahead(&mut self, view: &View) {
-        let mut room = view.read_ahead(self.visited);
+    fn look_ahead<S: PageStore>(&mut self, reader: &IndexReader<'_, S>) {
+        let mut room = reader.window(self.visited);
         for (i, (b, walk)) in self.walks.iter_mut().rev().enumerate() {
-            room = walk.look_ahead(view, Space::of_block(*b), i == 0, room);
+            room = walk.look_ahead(reader, Space::of_block(*b), i == 0, room);
             walk.take_left_out(&mut self.left_out);
             if room == 0 {
                 return;
@@ -139,16 +140,16 @@ impl WithinSearch {
     }
 
     /// Calls `found` with the matches of the next leaf and returns that leaf; None at the end.
-    pub fn step<'r>(
+    pub fn step<S: PageStore>(
         &mut self,
-        view: &View<'r, '_>,
+        reader: &IndexReader<'_, S>,
         mut found: impl FnMut(Match),
-    ) -> Option<Shared<'r>> {
-        let radii = self.radii.unwrap_or_else(|| self.start(view));
-        self.look_ahead(view);
+    ) -> Option<Locked<S::Shared>> {
+        let radii = self.radii.unwrap_or_else(|| self.start(reader));
+        self.look_ahead(reader);
         while let Some((b, walk)) = self.walks.last_mut() {
             let (b, query, space) = (*b, self.query, Space::of_block(*b));
-            let leaf = walk.step(view, space, |key, distance| {
+            let leaf = walk.step(reader, space, |key, distance| {
                 let fingerprint = space.unrotate(key.rotated);
                 if found_first(fingerprint ^ query, &radii, b) {
                     found(Match {
@@ -184,14 +185,14 @@ impl NullSearch {
     }
 
     /// Calls `found` with the rows of the next leaf and returns that leaf; None at the end.
-    pub fn step<'r>(
+    pub fn step<S: PageStore>(
         &mut self,
-        view: &View<'r, '_>,
+        reader: &IndexReader<'_, S>,
         mut found: impl FnMut(Tid),
-    ) -> Option<Shared<'r>> {
-        let room = view.read_ahead(self.visited);
-        self.walk.look_ahead(view, Space::NULL, true, room);
-        let leaf = self.walk.step(view, Space::NULL, |key, _| found(key.tid));
+    ) -> Option<Locked<S::Shared>> {
+        let room = reader.window(self.visited);
+        self.walk.look_ahead(reader, Space::NULL, true, room);
+        let leaf = self.walk.step(reader, Space::NULL, |key, _| found(key.tid));
         self.visited += usize::from(leaf.is_some());
         leaf
     }

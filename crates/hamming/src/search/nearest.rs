@@ -9,16 +9,17 @@
 //! Memory: when more rows wait than the limit, the farthest rings are dropped and found again later; a
 //! single ring that exceeds the limit is searched once more and returned leaf by leaf.
 
+use super::counts::Counts;
+use super::directory::ROWS_PER_LEAF;
 use super::leaf_walk::LeafWalk;
-use super::view::{Counts, View};
+use super::passes::{band_end, first_horizon, horizons, most_for_a_ring};
+use super::probe::{Even, KeyCounts, Radii, shell_cost, visits_cost};
+use super::reader::IndexReader;
+use super::scopes::Scopes;
 use super::within::{FARTHEST, WithinSearch, block_distance, filter};
+use crate::key::{BLOCKS, Key, Space};
+use crate::tree::store::PageStore;
 use simhash_base::tid::Tid;
-use simhash_hamming::key::{BLOCKS, Key, Space};
-use simhash_hamming::search::directory::ROWS_PER_LEAF;
-use simhash_hamming::search::passes::{band_end, first_horizon, horizons, most_for_a_ring};
-use simhash_hamming::search::probe::{Even, KeyCounts, Radii, shell_cost, visits_cost};
-use simhash_hamming::search::scopes::Scopes;
-use simhash_pg::process::memory::reserve;
 
 const NOTHING_READ: Radii = [-1; BLOCKS];
 /// The widest radius of one block: 697 keys.
@@ -82,12 +83,14 @@ impl RingBins {
 
     /// Adds a row, unless its ring lies before `start` or beyond the horizon. When too many rows
     /// wait, drops the farthest rings, at last even `due`, the next to be returned.
-    fn add(&mut self, ring: u32, tid: Tid, start: u32, due: u32) {
+    fn add<S: PageStore>(&mut self, ring: u32, tid: Tid, start: u32, due: u32) {
         if ring < start || !self.collects(ring) {
             return;
         }
         let bin = &mut self.rings[ring as usize];
-        reserve(bin, 1);
+        if bin.try_reserve(1).is_err() {
+            S::out_of_memory();
+        }
         bin.push(tid);
         self.waiting += 1;
         while let Some(horizon) = self.horizon.filter(|_| self.waiting > self.limit) {
@@ -104,8 +107,8 @@ impl RingBins {
 }
 
 /// Returns the number of rows of a scope, as far as it is known.
-fn rows_in_scope(view: &View, scope: u32) -> f64 {
-    let leaves = match view.counts(scope) {
+fn rows_in_scope<S: PageStore>(reader: &IndexReader<'_, S>, scope: u32) -> f64 {
+    let leaves = match reader.counts(scope) {
         Counts::Keys(counts) => counts.leaves(0),
         Counts::Leaves(leaves) => leaves,
         Counts::Unknown => 0,
@@ -139,9 +142,9 @@ impl NearestSearch {
 
     /// Puts the next rows into `rows` and returns their distance; None at the end. Rows whose
     /// fingerprint `keep` refuses are left out.
-    pub fn step(
+    pub fn step<S: PageStore>(
         &mut self,
-        view: &View,
+        reader: &IndexReader<'_, S>,
         keep: impl Fn(u64) -> bool,
         rows: &mut Vec<Tid>,
     ) -> Option<u32> {
@@ -149,7 +152,7 @@ impl NearestSearch {
         while self.ring <= self.farthest {
             let ring = self.ring;
             if let Some(stream) = &mut self.stream {
-                let more = stream.step(view, |m| {
+                let more = stream.step(reader, |m| {
                     if m.distance == ring && keep(m.fingerprint) {
                         rows.push(m.tid);
                     }
@@ -159,7 +162,7 @@ impl NearestSearch {
                     self.ring += 1;
                 }
             } else {
-                self.complete_ring(view, &keep);
+                self.complete_ring(reader, &keep);
                 if self.bins.horizon.is_none() {
                     let scopes = self.scopes.clone();
                     self.stream = Some(WithinSearch::new(scopes, self.query, ring));
@@ -176,12 +179,16 @@ impl NearestSearch {
     }
 
     /// Reads on until every row of the present ring is in its bin, or the ring is known not to fit.
-    fn complete_ring(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
+    fn complete_ring<S: PageStore>(
+        &mut self,
+        reader: &IndexReader<'_, S>,
+        keep: &impl Fn(u64) -> bool,
+    ) {
         if !self.bins.collects(self.ring) {
             // Several scopes are not probed: `cheapest` says so.
             let scope = self.scopes.one().filter(|_| self.probing);
             let farther = |scope| {
-                let horizons = horizons(rows_in_scope(view, scope), self.farthest);
+                let horizons = horizons(rows_in_scope(reader, scope), self.farthest);
                 horizons.into_iter().find(|horizon| *horizon >= self.ring)
             };
             match scope.and_then(farther) {
@@ -190,13 +197,13 @@ impl NearestSearch {
                     self.bins.start_over(horizon);
                     self.radii = NOTHING_READ;
                 }
-                None => return self.read_band(view, keep),
+                None => return self.read_band(reader, keep),
             }
         }
         while self.probing && self.bins.horizon.is_some() && self.rings_complete() <= self.ring {
-            match self.cheapest(view) {
-                Some(b) => self.widen(b, view, keep),
-                None => return self.read_band(view, keep),
+            match self.cheapest(reader) {
+                Some(b) => self.widen(b, reader, keep),
+                None => return self.read_band(reader, keep),
             }
         }
     }
@@ -207,8 +214,8 @@ impl NearestSearch {
 
     /// Returns the block that is cheapest to widen by one bit; None when reading a whole key space
     /// is cheaper.
-    fn cheapest(&self, view: &View) -> Option<usize> {
-        match view.counts(self.scopes.one()?) {
+    fn cheapest<S: PageStore>(&self, reader: &IndexReader<'_, S>) -> Option<usize> {
+        match reader.counts(self.scopes.one()?) {
             Counts::Keys(counts) => self.cheapest_by(&*counts),
             Counts::Leaves(1) => None,
             Counts::Leaves(leaves) => self.cheapest_by(&Even { leaves }),
@@ -237,7 +244,12 @@ impl NearestSearch {
     }
 
     /// Widens block `b` by one bit, which completes one more ring.
-    fn widen(&mut self, b: usize, view: &View, keep: &impl Fn(u64) -> bool) {
+    fn widen<S: PageStore>(
+        &mut self,
+        b: usize,
+        reader: &IndexReader<'_, S>,
+        keep: &impl Fn(u64) -> bool,
+    ) {
         let Some(horizon) = self.bins.horizon else {
             return;
         };
@@ -252,20 +264,24 @@ impl NearestSearch {
             let is_read_already =
                 (0..BLOCKS).any(|j| j != b && block_distance(differing, j) <= radii[j]);
             if !is_read_already && keep(fingerprint) {
-                bins.add(distance, key.tid, start, due);
+                bins.add::<S>(distance, key.tid, start, due);
             }
         };
         let mut more = true;
         while more {
-            walk.look_ahead(view, space, true, view.read_ahead(self.visited));
-            more = walk.step(view, space, &mut collect).is_some();
+            walk.look_ahead(reader, space, true, reader.window(self.visited));
+            more = walk.step(reader, space, &mut collect).is_some();
             self.visited += usize::from(more);
         }
         self.radii[b] += 1;
     }
 
     /// Collects the next rings from one whole key space: twice as many as the time before.
-    fn read_band(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
+    fn read_band<S: PageStore>(
+        &mut self,
+        reader: &IndexReader<'_, S>,
+        keep: &impl Fn(u64) -> bool,
+    ) {
         let before = match self.bins.horizon {
             Some(horizon) if !self.probing => horizon + 1 - self.start.min(horizon),
             _ => 0,
@@ -284,11 +300,11 @@ impl NearestSearch {
         };
         let mut collect = |fingerprint: u64, distance: u32, tid: Tid| {
             if keep(fingerprint) {
-                bins.add(distance, tid, start, start);
+                bins.add::<S>(distance, tid, start, start);
             }
         };
         while all
-            .step(view, |m| collect(m.fingerprint, m.distance, m.tid))
+            .step(reader, |m| collect(m.fingerprint, m.distance, m.tid))
             .is_some()
         {}
         let mut left_out = all.take_left_out();
