@@ -5,12 +5,10 @@
 
 use pgrx::PgSqlErrorCode::*;
 
-use crate::pairs::source::SourceTable;
 use simhash_fingerprint::Class;
 use simhash_hamming::page::meta::FORMAT_VERSION;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::error::Error;
-use simhash_pg::process::memory::work_mem_bytes;
 use simhash_trigger::error::Refused;
 
 /// An error of a crate that knows no server.
@@ -99,30 +97,6 @@ pub fn raise_in_index(index: Rel, block: u32, error: &simhash_hamming::Error) ->
     Error {
         message,
         ..error.to_error()
-    }
-    .raise()
-}
-
-/// Raises the ERROR for a sample, for which `size` rows were asked, when `drawn` rows were in it.
-pub fn raise_in_sample(
-    relation: &SourceTable,
-    size: usize,
-    drawn: usize,
-    error: &simhash_hamming::Error,
-) -> ! {
-    use simhash_hamming::Error::{SameKey, SampleTooLarge};
-    match error {
-        SameKey => relation.not_unique(),
-        SampleTooLarge => Error {
-            message: format!("a sample of {size} rows and its pairs do not fit in work_mem"),
-            ..error.to_error()
-        }
-        .detail(format!(
-            "work_mem, which is {} kB, was full when the sample had {drawn} rows.",
-            work_mem_bytes() / 1024
-        ))
-        .hint("Raise work_mem, lower max_radius, or take a smaller sample."),
-        _ => error.to_error(),
     }
     .raise()
 }

@@ -67,13 +67,10 @@ pub fn cached_index(rel: Rel, meta: &Meta) -> Option<Rc<CachedIndex>> {
     })
 }
 
-/// Makes room for `size` more bytes that are known of an index; returns false if there is none, or
-/// `cached` is not what the session knows of it any more.
-pub fn make_room(rel: Rel, cached: &CachedIndex, size: usize) -> bool {
+/// Makes room for `size` more bytes that are known of an index; returns false if there is none.
+pub fn make_room(rel: Rel, size: usize) -> bool {
     let limit = directory_cache_bytes();
-    CACHE.with_borrow_mut(|cache| {
-        cache.keeps(rel.oid(), cached) && cache.make_room(size, limit, rel.oid())
-    })
+    CACHE.with_borrow_mut(|cache| cache.make_room(size, limit, rel.oid()))
 }
 
 impl IndexCache {
@@ -118,15 +115,6 @@ impl IndexCache {
         };
         self.indexes.insert(oid, entry);
         cached
-    }
-
-    /// Returns whether this is what is remembered of the index.
-    fn keeps(&self, oid: pg_sys::Oid, cached: &CachedIndex) -> bool {
-        let entry = self
-            .indexes
-            .get(&oid)
-            .and_then(|entry| entry.cached.as_ref());
-        entry.is_some_and(|kept| std::ptr::eq(Rc::as_ptr(kept), cached))
     }
 
     /// Drops the index that was used longest ago, but not `kept`; returns false if there is none.

@@ -11,7 +11,6 @@ use simhash_hamming::Error;
 use simhash_hamming::key::Space;
 use simhash_hamming::page::Page;
 use simhash_hamming::page::meta::{META_BLOCK, Meta};
-use simhash_hamming::search::cached::CachedIndex;
 use simhash_hamming::search::reader::IndexState;
 use simhash_hamming::tree::locked::Locked;
 use simhash_hamming::tree::store::{PageImage, PageStore};
@@ -186,8 +185,8 @@ impl<'r> PageStore for IndexPages<'r> {
         }
     }
 
-    fn has_memory(self, cached: &CachedIndex, bytes: usize) -> bool {
-        make_room(self.rel, cached, bytes)
+    fn has_memory(self, bytes: usize) -> bool {
+        make_room(self.rel, bytes)
     }
 
     fn raise(self, block: u32, error: &Error) -> ! {

@@ -5,12 +5,13 @@
 use super::comparison::{CheckedRows, similarities};
 use super::drawn_values::DrawnValues;
 use crate::checked_pairs::check::{AnyJudge, Check, CheckArguments};
-use crate::errors::raise_in_sample;
+use crate::errors::ToError;
 use crate::hashes::read_hash;
 use crate::pairs::scope_columns::ScopeColumns;
 use crate::pairs::source::{SourceTable, bits_of, required};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
+use simhash_hamming::Error as HammingError;
 use simhash_hamming::parts::Hash;
 use simhash_hamming::report::draw::Random;
 use simhash_hamming::report::sample::{Drawing, Place, Sample};
@@ -150,6 +151,24 @@ fn draw(rows: &Rows<'_>, size: usize, max_distance: u32, activity: &mut Activity
     let drawn = drawing.drawn();
     let sample = drawing.finish(&mut check_for_interrupts);
     sample.unwrap_or_else(|error| raise_in_sample(relation, size, drawn, &error))
+}
+
+/// Raises the ERROR for a sample, for which `size` rows were asked, when `drawn` rows were in it.
+fn raise_in_sample(relation: &SourceTable, size: usize, drawn: usize, error: &HammingError) -> ! {
+    match error {
+        HammingError::SameKey => relation.not_unique(),
+        HammingError::SampleTooLarge => Error {
+            message: format!("a sample of {size} rows and its pairs do not fit in work_mem"),
+            ..error.to_error()
+        }
+        .detail(format!(
+            "work_mem, which is {} kB, was full when the sample had {drawn} rows.",
+            work_mem_bytes() / 1024
+        ))
+        .hint("Raise work_mem, lower max_radius, or take a smaller sample."),
+        _ => error.to_error(),
+    }
+    .raise()
 }
 
 /// Returns a generator that continues the session's random numbers: setseed makes them repeat.

@@ -138,7 +138,7 @@ impl CachedIndex {
             return None;
         }
         self.visits.set(0);
-        if !store.has_memory(self, ScopeCounts::SIZE) {
+        if !store.has_memory(ScopeCounts::SIZE) {
             return None;
         }
         let counts = Rc::new(count_keys(store, meta, scope));

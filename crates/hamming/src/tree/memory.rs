@@ -275,7 +275,7 @@ impl<'m> PageStore for &'m Memory {
         self.leaves_read.set(self.leaves_read.get() + 1);
     }
 
-    fn has_memory(self, _cached: &CachedIndex, _bytes: usize) -> bool {
+    fn has_memory(self, _bytes: usize) -> bool {
         true
     }
 

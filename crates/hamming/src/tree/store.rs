@@ -6,7 +6,6 @@ use super::locked::Locked;
 use crate::Error;
 use crate::key::Space;
 use crate::page::Page;
-use crate::search::cached::CachedIndex;
 use std::cell::Cell;
 use std::ops::{Deref, Range};
 
@@ -74,7 +73,7 @@ pub trait PageStore: Copy {
     /// if it sees the past, and rows of the leaf that it has to see may have been removed.
     fn note_leaf(self, space: Space, leaf: &Locked<Self::Shared>, matches: usize);
     /// Whether the session's memory has room for `bytes` more that are known of this index.
-    fn has_memory(self, cached: &CachedIndex, bytes: usize) -> bool;
+    fn has_memory(self, bytes: usize) -> bool;
     /// Ends the search or the insert: this block is damaged.
     fn raise(self, block: u32, error: &Error) -> !;
     /// Ends the search: the system has no more memory.
