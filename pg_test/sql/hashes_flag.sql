@@ -121,6 +121,20 @@ CREATE TRIGGER once BEFORE INSERT ON once FOR EACH ROW EXECUTE FUNCTION simhash_
 INSERT INTO once VALUES (4, '7' || repeat('0', 63)), (5, repeat('5', 64)) ON CONFLICT (id) DO UPDATE SET seen = once.seen + 1;
 SELECT id, seen FROM once ORDER BY id;
 
+-- A domain, with parts that are checked.
+CREATE DOMAIN pdq AS bigint[] CHECK (cardinality(VALUE) = 4 AND array_position(VALUE, NULL) IS NULL);
+CREATE TABLE of_domain (id int PRIMARY KEY, pdq pdq, is_dup boolean);
+CREATE INDEX ON of_domain USING simhash ((pdq[1]));
+CREATE INDEX ON of_domain USING simhash ((pdq[2]));
+CREATE TRIGGER flag BEFORE INSERT ON of_domain FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=pdq', 'radius=31', 'flag=is_dup');
+INSERT INTO of_domain SELECT id, pdq FROM source WHERE id = 1;
+BEGIN;
+SELECT seq_scan AS before FROM pg_stat_xact_user_tables WHERE relname = 'of_domain' \gset
+INSERT INTO of_domain SELECT id, pdq FROM source WHERE id > 1 ORDER BY id;
+SELECT seq_scan - :before AS table_scans FROM pg_stat_xact_user_tables WHERE relname = 'of_domain';
+COMMIT;
+SELECT count(*) FILTER (WHERE is_dup) AS marked, count(*) FILTER (WHERE is_dup IS DISTINCT FROM EXISTS (SELECT FROM distance WHERE b = id AND bits <= 31)) AS wrong FROM of_domain;
+
 -- Partitions, searched through the table above.
 CREATE TABLE part (id int, tenant int, pdq bigint[], is_dup boolean) PARTITION BY LIST (tenant);
 CREATE TABLE part_0 PARTITION OF part FOR VALUES IN (0);

@@ -95,6 +95,8 @@ impl HashColumn {
             return vec![whole];
         }
         let count = parts.len() as i32;
+        // The index of a column whose type is a domain has no cast.
+        let column = one.strip_suffix(self.cast()).unwrap_or(one);
         let of_part = |(i, part): (i32, &i64)| {
             let bits = match radius {
                 // One part is enough where no other can be near.
@@ -105,7 +107,7 @@ impl HashColumn {
                 Radius::Parameter(name) => format!("({name} OPERATOR(pg_catalog./) {count})"),
             };
             let near = distance(
-                &format!("({one})[{part}]"),
+                &format!("({column})[{part}]"),
                 &format!("({other})[{part}]"),
                 &bits,
             );
