@@ -4,10 +4,10 @@
 --     psql -X -v videos=20000 -f bench/hashes/videos.sql     in a database with the extension; it makes a schema of its own
 --
 -- Videos have 60 frames in scenes of six, whose hashes differ in 1 to 3 bits. The last fifth of the videos are copies of others,
--- each frame with 0 to 4 bits flipped (a second encoding): a third of them whole, a third with every frame in other surroundings
--- (20 of the 60 are lost to a crop, and are new hashes), a third only a piece, 30 to 55 frames long and at another second, among
--- frames of their own. Each thirteenth video is one still picture. Three intros of three frames open a sixth of the videos, with
--- 0 to 1 bits flipped; two frames of each video are black, with 0 to 2 bits set.
+-- each frame with 0 to 4 bits flipped, as by a second encoding: a third of them whole, a third with every third frame new, a third
+-- only a piece, 30 to 55 frames long and at another second, before frames of their own. Each thirteenth video is one still
+-- picture. Three intros of three frames open a sixth of the videos, with 0 or 1 bits flipped; two frames of each video are black,
+-- with 0 to 2 bits set.
 \set ON_ERROR_STOP 1
 \if :{?videos} \else \set videos 20000 \endif
 \if :{?radius} \else \set radius 6 \endif
@@ -36,7 +36,7 @@ RETURN CASE WHEN video % 13 = 0 THEN hashint8extended(video, 1)
 	ELSE flipped(hashint8extended(video * 100 + second / 6, 2), 1 + draw(video * 100 + second, 3, 3), video * 100 + second, 4) END;
 
 CREATE TABLE video (id int PRIMARY KEY, kind text NOT NULL, origin int NOT NULL, first int NOT NULL, frames int NOT NULL);
-INSERT INTO video SELECT i, CASE WHEN of IS NULL THEN 'original' ELSE (ARRAY['encoded again', 'cropped', 'a piece'])[i % 3 + 1] END, coalesce(of, i),
+INSERT INTO video SELECT i, CASE WHEN of IS NULL THEN 'original' ELSE (ARRAY['encoded again', 'every third frame new', 'a piece'])[i % 3 + 1] END, coalesce(of, i),
 	CASE WHEN of IS NOT NULL AND i % 3 = 2 THEN draw(i, 11, 5) ELSE 0 END, CASE WHEN of IS NOT NULL AND i % 3 = 2 THEN 30 + draw(i, 12, 26) ELSE 60 END
 FROM generate_series(1, :videos) AS i, LATERAL (SELECT CASE WHEN i > :videos * 4 / 5 THEN 1 + draw(i, 10, :videos * 4 / 5) END) AS o (of);
 CREATE TABLE frame (
@@ -51,7 +51,7 @@ INSERT INTO frame (video_id, second, hash) SELECT v.id, s, CASE
 	WHEN s >= 58 THEN flipped(0, draw(f.id, 20, 3), f.id, 21)
 	WHEN s < 3 AND draw(v.id, 22, 6) = 0 THEN flipped(hashint8extended(draw(v.id, 23, 3) * 10 + s, 24), draw(f.id, 25, 2), f.id, 26)
 	WHEN v.kind = 'original' THEN taken(v.id, s)
-	WHEN v.kind = 'cropped' AND s % 3 = 0 OR s >= v.frames THEN taken(v.id, s)
+	WHEN v.kind = 'every third frame new' AND s % 3 = 0 OR s >= v.frames THEN taken(v.id, s)
 	ELSE flipped(taken(v.origin, s + v.first), draw(f.id, 27, 5), f.id, 28) END
 FROM video AS v, generate_series(0, 59) AS s, LATERAL (SELECT v.id::bigint * 100 + s) AS f (id);
 \echo Index and statistics

@@ -23,6 +23,9 @@ use simhash_pg::sql::value::Value;
 /// Number of rows between two reports of how many were read.
 const REPORTED: u64 = 65_536;
 
+/// Takes the side of a row, its key and its fingerprint, and its group and set.
+type RowSink<'s> = &'s mut dyn FnMut(usize, [Option<Value<'_>>; 2], Place);
+
 /// The columns, and which rows count.
 pub struct ScopeColumns<'a> {
     /// The columns as SQL text.
@@ -100,8 +103,6 @@ impl<'a> ScopeColumns<'a> {
             .chain(&self.across)
             .map(|name| &**name)
             .collect();
-        // IS NOT NULL would test the columns of a composite value.
-        let is_value = |column: &str| format!(" AND {column} IS DISTINCT FROM NULL");
         let sides = sources.iter().enumerate().map(|(side, source)| {
             let (key, fp) = (source.key_expression(), source.fingerprint_expression());
             let table = &source.table_name;
@@ -112,7 +113,7 @@ impl<'a> ScopeColumns<'a> {
             }
             .join(", ");
             let columns = columns.join(", ");
-            let conditions: String = self.within.iter().map(|name| is_value(name)).collect();
+            let conditions = are_values(&self.within);
             format!(
                 "SELECT {keys}, {fp}, {side}::pg_catalog.int8, {columns} \
                  FROM {table} WHERE {fp} IS NOT NULL{conditions}"
@@ -120,24 +121,11 @@ impl<'a> ScopeColumns<'a> {
         });
         let rows = sides.collect::<Vec<_>>().join(" UNION ALL ");
         let names: Vec<String> = (0..columns.len()).map(|i| format!("w{i}")).collect();
-        let (scopes, values) = names.split_at(self.within.len());
-        let (set, order) = match values.is_empty() {
-            true => ("NULL::pg_catalog.int8".to_owned(), String::new()),
-            false => {
-                let conditions: String = values.iter().map(|name| is_value(name)).collect();
-                let set =
-                    format!("CASE WHEN true{conditions} THEN pg_catalog.dense_rank() OVER w END");
-                (set, format!("ORDER BY {}", values.join(", ")))
-            }
-        };
-        let partition = match scopes.is_empty() {
-            true => String::new(),
-            false => format!("PARTITION BY {} ", scopes.join(", ")),
-        };
+        let (set, window) = numbering(&names, self.within.len());
         let names = names.join(", ");
         format!(
             "SELECT a, b, fp, side, pg_catalog.row_number() OVER w, {set} \
-             FROM ({rows}) AS r (a, b, fp, side, {names}) WINDOW w AS ({partition}{order})"
+             FROM ({rows}) AS r (a, b, fp, side, {names}) WINDOW w AS ({window})"
         )
     }
 
@@ -197,11 +185,7 @@ impl<'a> ScopeColumns<'a> {
 
     /// Shows the key and the fingerprint of each row that has one and belongs to a group, those of a
     /// group behind each other, with its side. There must be columns.
-    pub fn for_each(
-        &self,
-        sources: &[SourceTable],
-        row: &mut dyn FnMut(usize, [Option<Value<'_>>; 2], Place),
-    ) {
+    pub fn for_each(&self, sources: &[SourceTable], row: RowSink<'_>) {
         let mut group = 0u32;
         // Rows that differ from all are sets of their own.
         let mut alone = u32::MAX;
@@ -280,4 +264,29 @@ fn columns(
         names.push(name);
     }
     names
+}
+
+/// Returns the condition that these columns are not NULL, behind another condition.
+fn are_values(columns: &[String]) -> String {
+    // IS NOT NULL would test the columns of a composite value.
+    let is_value = |column: &String| format!(" AND {column} IS DISTINCT FROM NULL");
+    columns.iter().map(is_value).collect()
+}
+
+/// Returns the number of a row's set as SQL text, and the window in which rows are numbered. The first
+/// `scopes` of the columns are those of the group, the others those of the set.
+fn numbering(columns: &[String], scopes: usize) -> (String, String) {
+    let (scopes, values) = columns.split_at(scopes);
+    let clause = |keyword: &str, columns: &[String]| match columns.is_empty() {
+        true => String::new(),
+        false => format!("{keyword} BY {} ", columns.join(", ")),
+    };
+    let set = match values.is_empty() {
+        true => "NULL::pg_catalog.int8".to_owned(),
+        false => format!(
+            "CASE WHEN true{} THEN pg_catalog.dense_rank() OVER w END",
+            are_values(values)
+        ),
+    };
+    (set, clause("PARTITION", scopes) + &clause("ORDER", values))
 }
