@@ -187,7 +187,7 @@ mod tests {
                 "{found} {weight}"
             );
         }
-        assert!(found[0] > 1.3 && found[2] == 0.25, "{found:?}");
+        assert!(found[0] > 1.3 && found[2] < 0.34, "{found:?}");
     }
 
     #[test]

@@ -104,9 +104,9 @@ mod tests {
 
     #[test]
     fn ngrams_cross_words() {
-        let (joined, apart) = (features_of("kx-1034"), features_of("kx1034"));
+        let (joined, apart) = (features_of("kx-103"), features_of("kx103"));
         let shared = joined.iter().filter(|f| apart.contains(f)).count();
-        assert_eq!(shared, 4, "kx1, x10, 103, 034");
+        assert_eq!(shared, 3, "kx1, x10, 103");
     }
 
     #[test]
