@@ -95,11 +95,15 @@ SELECT * FROM simhash_record_explain('family', 'id', '4', '5', within => '{year}
 SELECT * FROM simhash_record_explain('family', 'id', NULL, '5');
 
 -- The formula in plain SQL. Values here are ASCII; a word and an n-gram of the same letters are two features.
-CREATE FUNCTION features(value text) RETURNS SETOF text LANGUAGE sql AS $$
-	SELECT 'word ' || word FROM regexp_split_to_table(lower(value), '[^a-z0-9]+') AS word WHERE word <> ''
+-- Of the abbreviations two occur here.
+CREATE FUNCTION features_of(short text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT 'word ' || word FROM regexp_split_to_table(lower(short), '[^a-z0-9]+') AS word WHERE word <> ''
 	UNION
-	SELECT 'letters ' || substr(letters, i, 3) FROM (SELECT regexp_replace(lower(value), '[^a-z0-9]', '', 'g') AS letters) AS l,
+	SELECT 'letters ' || substr(letters, i, 3) FROM (SELECT regexp_replace(lower(short), '[^a-z0-9]', '', 'g') AS letters) AS l,
 		generate_series(1, greatest(length(letters) - 2, 1)) AS i WHERE letters <> ''
+$$;
+CREATE FUNCTION features(value text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT features_of(regexp_replace(regexp_replace(value, '\mStreet\M', 'St'), '\mLane\M', 'Ln'))
 $$;
 CREATE TABLE record (id int PRIMARY KEY, c1 text, c2 text, c3 text);
 INSERT INTO record SELECT i, (ARRAY['Anna', 'Paul', 'Maria', 'Annamaria'])[1 + i % 4] || ' ' || (ARRAY['Smith', 'Smithers', 'Jones'])[1 + i % 3],
@@ -138,9 +142,9 @@ WITH other AS (SELECT col, agree, (sum(agree::int) OVER pair - agree::int)::floa
 	counted AS (SELECT col, count(*) FILTER (WHERE alike)::float8 AS alike, count(*) FILTER (WHERE alike AND agree) AS alike_agree,
 			count(*) FILTER (WHERE NOT alike)::float8 AS half, count(*) FILTER (WHERE NOT alike AND agree) AS half_agree
 		FROM (SELECT col, agree, others >= 2::float8 / 3 AS alike FROM other WHERE others >= 1::float8 / 3) AS o GROUP BY col),
-	known AS (SELECT col, least(alike, half) / (least(alike, half) + 500) AS trust,
-			greatest(ln((alike_agree + 0.5) / (alike - alike_agree + 0.5)) - ln((half_agree + 0.5) / (half - half_agree + 0.5)), 0) AS tells FROM counted)
-SELECT col, least(greatest((1 + trust * (tells / (sum(trust * tells) OVER () / sum(trust) OVER ()) - 1)) ^ 1.5, 0.25), 4) AS weight FROM known;
+	known AS (SELECT col, least(alike, half) / (least(alike, half) + 500) AS trust, greatest(ln(a / h) + ln((1 - h) / (1 - a)) / 4, 0) AS tells
+		FROM counted, LATERAL (SELECT (alike_agree + 0.5) / (alike + 1) AS a, (half_agree + 0.5) / (half + 1) AS h) AS share)
+SELECT col, least(greatest(1 + trust * (tells / (sum(trust * tells) OVER () / sum(trust) OVER ()) - 1), 0.25), 4) AS weight FROM known;
 SELECT count(*) AS columns, max(weight) - min(weight) > 0.1 AS differ FROM column_weight;
 UPDATE weighted SET w = w * weight FROM column_weight WHERE column_weight.col = weighted.col;
 TRUNCATE whole;
@@ -156,5 +160,11 @@ FROM (SELECT * FROM simhash_record_pairs('record', 'id', 0.3) ORDER BY a, b LIMI
 CREATE TABLE written (id int PRIMARY KEY, phone text, born text, code text, name text);
 INSERT INTO written VALUES (1, '01494 550324', '1961-03-14', 'TN23 1AB', 'Jürgen Müller'), (2, '+44 1494 550-324', '1961/03/14', 'tn231ab', 'Juergen Mueller');
 SELECT column_name, round(shared::numeric, 2) AS shared, round(against::numeric, 2) AS against FROM simhash_record_explain('written', 'id', '1', '2');
+-- E-mail addresses, telephone numbers with their country, postcodes and abbreviations: each pair is equal but for the domain.
+CREATE TABLE kinds (id int PRIMARY KEY, value text);
+INSERT INTO kinds VALUES (1, 'margaret.hazshaws@web.de'), (2, 'MargaretHazshaws+shop@gmail.com'), (3, '+49 (0)551 4711'), (4, '0551/4711'), (5, '0049 551-4711'),
+	(6, '1017 AB'), (7, '1017ab'), (8, 'Harrow Timber Limited'), (9, 'Harrow Timber Ltd.'), (10, 'Jarrow Timber Ltd'), (11, 'Lange Straße 7'),
+	(12, 'lange str. 7'), (13, '0.55147110'), (14, '55147110'), (15, 'No 7'), (16, 'no7');
+SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('kinds', 'id', 0.1) ORDER BY a, b;
 SET client_min_messages = error;
 DROP SCHEMA formula_test CASCADE;

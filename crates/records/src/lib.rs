@@ -1,7 +1,7 @@
 //! Pairs of records: which rows of short columns, or titles, describe the same thing. The extension
 //! reads the rows and returns the pairs.
 //!
-//! In the order of the work: `plain` (one form of codes and umlauts), [`features`] (the words and n-grams of a value),
+//! In the order of the work: `abbreviations` and `plain` (one form of what people write in several ways), [`features`] (the words and n-grams of a value),
 //! [`copies`] (rows that are equal), [`frequencies`] (which records share features, and which share a rare one),
 //! [`vectors`] (how much each counts in a row), `evidence` (how much each column counts),
 //! [`comparison`] and [`pair`] (how similar two rows are), [`partners`] (which row is whose best), [`report`] (pairs by similarity),
@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod abbreviations;
 pub mod comparison;
 pub mod copies;
 mod evidence;
