@@ -118,7 +118,7 @@ impl Code {
 }
 
 /// Returns how many digits of a number are not of it as it is called within its country: the country after a plus sign or
-/// two zeros, and zeros. Numbers that begin with neither are no telephone numbers, nor are short ones.
+/// two zeros, and zeros. Short numbers stay, and those that begin with neither.
 fn trunk(value: &str, digits: &[u8]) -> usize {
     let value = value.trim_start_matches(['(', ' ']);
     let is_fraction = value.trim_start_matches('0').starts_with(['.', ',']);
