@@ -74,7 +74,7 @@ fn shorter(word: &str) -> Option<(usize, &'static str)> {
     let is_street = |street: &&str| street.eq_ignore_ascii_case(end);
     STREETS
         .iter()
-        .any(|street| is_street(street))
+        .any(is_street)
         .then_some((stays, "str"))
 }
 
