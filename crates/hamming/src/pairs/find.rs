@@ -286,7 +286,7 @@ impl<'h, H: Host> Finder<'h, H> {
     }
 
     /// Puts one row of each fingerprint to the front, and connects the others with them; returns
-    /// those in front. `rows` must not be empty. Where rows of one set are no pairs, see
+    /// those in front. `rows` must not be empty. With sets that pairs must not share, see
     /// `two_of_equal`.
     #[inline]
     pub fn distinct<'r>(&mut self, rows: &'r mut [Row]) -> &'r mut [Row] {
