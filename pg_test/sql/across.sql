@@ -66,6 +66,10 @@ SET statement_timeout = '60s';
 SELECT count(*) FROM simhash_pairs('still', 'id', 'fp', 3, across => '{video}');
 CREATE VIEW still_hash AS SELECT id, video, ARRAY[fp, 1] AS fp FROM still;
 SELECT count(*) FROM simhash_pairs('still_hash', 'id', 'fp', 3, across => '{video}');
+-- Black frames, two a video: their pairs, 2e8, are not made where only groups are asked for.
+CREATE TABLE black AS SELECT i AS id, i / 2 AS video, 7::bigint AS fp, ARRAY[7::bigint, 1] AS hash FROM generate_series(1, 20000) i;
+SELECT count(*), count(DISTINCT cluster_id) AS groups FROM simhash_clusters('black', 'id', 'fp', 3, across => '{video}');
+SELECT count(*), count(DISTINCT cluster_id) AS groups FROM simhash_clusters('black', 'id', 'hash', 3, across => '{video}');
 RESET statement_timeout;
 
 -- The pairs within columns and those across them are all pairs, each once.

@@ -114,7 +114,7 @@ impl<const N: usize> Pairs for PairCollector<N> {
     }
 
     fn wants_distinct(&self) -> bool {
-        N == 1 && !self.is_across
+        N == 1 && (!self.is_across || self.sets.is_some())
     }
 
     fn is_across(&self) -> bool {

@@ -5,6 +5,7 @@ use super::file::Gathered;
 use super::find::{Row, set};
 use super::parts::find_pairs;
 use super::tests::{TestHost, mixed, near_copies};
+use super::union_find::UnionFind;
 use crate::parts::{Hashes, distance};
 use proptest::prelude::*;
 
@@ -107,6 +108,64 @@ fn equal_rows_of_a_large_set() {
     assert_eq!(found.len(), 2 * (200_000 - 2));
 }
 
+/// The smallest tag that each row is connected with.
+fn components(rows: &[Row], pairs: &Found) -> Vec<u64> {
+    let mut tags: Vec<u64> = rows.iter().map(|row| row.tag).collect();
+    tags.sort_unstable();
+    let mut sets = UnionFind::new();
+    for _ in &tags {
+        sets.add().unwrap();
+    }
+    let place = |tag: u64| tags.binary_search(&tag).unwrap() as u32;
+    for (a, b, _) in pairs {
+        sets.union(place(*a), place(*b));
+    }
+    (0..tags.len() as u32)
+        .map(|row| tags[sets.find(row) as usize])
+        .collect()
+}
+
+/// Where only connections matter, fewer pairs connect the same rows.
+fn check_connected(rows: &[Row], radius: u32, memory: usize) -> usize {
+    let mut host = TestHost {
+        distinct: true,
+        ..host(false)
+    };
+    let mut gathered = Gathered::<_, 1>::new(memory);
+    for row in rows {
+        gathered.add(0, *row, &mut host).unwrap();
+    }
+    gathered.find_pairs(&mut host, radius);
+    let expected = brute_force([rows], radius);
+    assert!(
+        host.pairs
+            .iter()
+            .all(|pair| expected.binary_search(pair).is_ok())
+    );
+    assert!(
+        components(rows, &host.pairs) == components(rows, &expected),
+        "radius {radius}, {memory} bytes"
+    );
+    host.pairs.len()
+}
+
+#[test]
+fn connected_rows_of_sets() {
+    let videos = near_copies(5000, 700, 6, u64::MAX, 1);
+    for memory in [1, 1 << 20] {
+        for radius in [0, 3] {
+            check_connected(&rows(&videos, |i| i / 60), radius, memory);
+            check_connected(&rows(&videos, |i| i % 2), radius, memory);
+            check_connected(&rows(&[9; 5000], |_| 7), radius, memory);
+        }
+        // Black frames: each of another video but for some.
+        let black = rows(&[9; 5000], |i| i.max(300));
+        assert_eq!(check_connected(&black, 3, memory), 5000);
+        let near: Vec<u64> = (0..5000).map(|i| 1 << (i % 4)).collect();
+        assert!(check_connected(&rows(&near, |i| i / 3), 3, memory) < 5100);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
@@ -115,6 +174,7 @@ proptest! {
     ) {
         let rows = rows(&near_copies(count, originals, flips, u64::MAX, seed), |i| mixed(i) % sets);
         prop_assert!(search([&rows], radius, 1 << 20).0 == brute_force([&rows], radius));
+        check_connected(&rows, radius, 1 << 20);
         let (left, right) = rows.split_at(count / 3);
         prop_assert!(search([left, right], radius, 1 << 20).0 == brute_force([left, right], radius));
     }
@@ -144,7 +204,12 @@ proptest! {
         let mut sorted = rows.clone();
         sorted.sort_unstable_by_key(|row| row.tag);
         let pairs = sorted.iter().enumerate().flat_map(|(i, a)| sorted[i + 1..].iter().map(move |b| (a, b)));
-        prop_assert_eq!(of_one.pairs, wanted(&mut pairs.into_iter()));
+        let all = wanted(&mut pairs.into_iter());
+        prop_assert_eq!(&of_one.pairs, &all);
+        let mut connected = TestHost { distinct: true, ..host(false) };
+        find_pairs([&hashes], [&mut rows.clone()], &mut connected, radius).unwrap();
+        prop_assert!(connected.pairs.iter().all(|pair| all.binary_search(pair).is_ok()));
+        prop_assert_eq!(components(&rows, &connected.pairs), components(&rows, &all));
         let (mut left, mut right) = (rows.clone(), rows.clone());
         let (mut left, mut right) = (left.split_off(rows.len() / 2), { right.truncate(rows.len() / 2); right });
         let expected = {

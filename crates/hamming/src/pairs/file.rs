@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use super::compare::TILE;
-use super::find::{Finder, Host, Row, is_alone, sides};
+use super::find::{Finder, Host, Row, is_alone, set, sides};
 use super::radix::{WINDOW, window};
 use super::row_file::{CHUNK, ROW, RowFile, counts, rows, varying};
 use super::sets::{BESIDE, is_crowded};
@@ -322,6 +322,8 @@ impl<H: Host> Files<'_, H> {
                 let distinct = self.finder.distinct(&mut self.rows);
                 distinct.iter().for_each(|row| into.add(*row));
             }
+        } else if part.varying == 0 && self.finder.is_across {
+            self.two_of_equal(part, into);
         } else if part.varying == 0 {
             self.chain(part);
             self.rows.clear();
@@ -333,6 +335,29 @@ impl<H: Host> Files<'_, H> {
                 self.distinct(&mut group, into);
             }
         }
+    }
+
+    /// As `Finder::two_of_equal`, from a file of equal rows.
+    fn two_of_equal(&mut self, part: &mut RowFile<H::File>, into: &mut RowFile<H::File>) {
+        self.rows.clear();
+        part.read(0, 1, &mut self.rows, &mut || ());
+        let (first, mut other) = (self.rows[0], None);
+        let host = &mut *self.finder.host;
+        part.for_each(&mut || host.pause(), |row| {
+            if set(&row) != set(&first) {
+                other = Some(row);
+            }
+        });
+        let Some(other) = other else {
+            return part.for_each(&mut || host.pause(), |row| into.add(row));
+        };
+        let finder = &mut self.finder;
+        part.for_each(&mut || (), |row| {
+            if row != first {
+                finder.connect_equal(row, [first, other]);
+            }
+        });
+        [first, other].into_iter().for_each(|row| into.add(row));
     }
 
     /// As [`Finder::chain`], for a file.

@@ -55,7 +55,9 @@ pub trait Host {
     }
     /// Returns whether equal rows are to stand for each other. Then each comes in a pair with an
     /// equal one that came before it, the first of them in pairs with others, and no other pair
-    /// comes. With two sides, all pairs come.
+    /// comes. With two sides, all pairs come. If [`Host::is_across`], it only matters which rows are
+    /// connected: equal ones of different sets are, and two of them stand for all. Some pairs come
+    /// twice.
     fn wants_distinct(&self) -> bool {
         false
     }
@@ -284,13 +286,17 @@ impl<'h, H: Host> Finder<'h, H> {
     }
 
     /// Puts one row of each fingerprint to the front, and connects the others with them; returns
-    /// those in front. `rows` must not be empty.
+    /// those in front. `rows` must not be empty. With sets that pairs must not share, see
+    /// `two_of_equal`.
     #[inline]
     pub fn distinct<'r>(&mut self, rows: &'r mut [Row]) -> &'r mut [Row] {
         rows.sort_unstable_by(|a, b| {
             self.host.pause();
             (a.fingerprint, a.tag).cmp(&(b.fingerprint, b.tag))
         });
+        if self.is_across {
+            return self.two_of_equal(rows);
+        }
         let mut distinct = 1;
         for i in 1..rows.len() {
             let last = rows[distinct - 1];

@@ -67,7 +67,7 @@ struct PartHost<'s, H> {
     /// The radius of each part.
     radii: &'s [i32],
     part: usize,
-    /// Whether the first of equal rows stands for all.
+    /// Whether one of equal rows stands for all; two of them where pairs of one set do not count.
     is_distinct: bool,
     /// Whether pairs of rows of one set do not count.
     is_across: bool,
@@ -92,13 +92,12 @@ impl<H: Host> Host for PartHost<'_, H> {
             return;
         }
         let (left, right) = (left.rows_of(a), right.rows_of(b));
-        if self.is_distinct {
-            return self.host.pair(left[0].tag, right[0].tag, distance);
-        }
-        for a in left {
+        let (steps_left, steps_right) = (self.step(left), self.step(right));
+        for a in left.iter().step_by(steps_left) {
             self.host.pause();
             right
                 .iter()
+                .step_by(steps_right)
                 .filter(|b| !self.is_across || set(a) != set(b))
                 .for_each(|b| self.host.pair(a.tag, b.tag, distance));
         }
@@ -115,20 +114,33 @@ impl<H: Host> Host for PartHost<'_, H> {
 }
 
 impl<H: Host> PartHost<'_, H> {
+    /// Returns the step from one row to the next of those that stand for these equal rows: the first,
+    /// the first and the last where they are of different sets, or all.
+    fn step(&self, rows: &[Row]) -> usize {
+        let is_of_one_set = || set(&rows[0]) == set(&rows[rows.len() - 1]);
+        match (self.is_distinct, self.is_across) {
+            (false, _) => 1,
+            (true, false) => rows.len(),
+            (true, true) if is_of_one_set() => 1,
+            (true, true) => rows.len() - 1,
+        }
+    }
+
     /// Gives the pairs of equal rows of one side.
     fn equal_rows(&mut self) {
         for number in 0..self.sides[0].count() as u64 {
             let rows = self.sides[0].rows_of(number);
             for (i, b) in rows.iter().enumerate() {
                 self.host.pause();
-                let before = match (self.is_distinct, self.is_across) {
-                    (true, _) => i.min(1),
-                    (false, true) => rows.partition_point(|a| set(a) < set(b)),
-                    (false, false) => i,
+                let others = match (self.is_distinct, self.is_across) {
+                    (false, false) => &rows[..i],
+                    (true, false) => &rows[..i.min(1)],
+                    (false, true) => &rows[..rows.partition_point(|a| set(a) < set(b))],
+                    (true, true) if set(&rows[0]) != set(b) => &rows[..1],
+                    (true, true) if set(&rows[rows.len() - 1]) != set(b) => &rows[rows.len() - 1..],
+                    (true, true) => &[],
                 };
-                rows[..before]
-                    .iter()
-                    .for_each(|a| self.host.pair(a.tag, b.tag, 0));
+                others.iter().for_each(|a| self.host.pair(a.tag, b.tag, 0));
             }
         }
     }

@@ -7,7 +7,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::find::{Finder, Host, Row};
+use super::find::{Finder, Host, Row, set};
 use super::split::Task;
 use super::union_find::UnionFind;
 use std::collections::TryReserveError;
@@ -42,6 +42,41 @@ pub fn is_crowded(rows: &[Row], radius: u32) -> bool {
 }
 
 impl<H: Host> Finder<'_, H> {
+    /// Puts rows to the front that stand for all: where equal rows are of different sets, two of
+    /// them, with which it connects the others; all where they are of one set. Whatever is near them
+    /// differs from one of the two in its set. `rows` are in order of fingerprints and tags.
+    pub(super) fn two_of_equal<'r>(&mut self, rows: &'r mut [Row]) -> &'r mut [Row] {
+        let (mut front, mut start) = (0, 0);
+        while start < rows.len() {
+            let first = rows[start];
+            let is_equal = |row: &&Row| row.fingerprint == first.fingerprint;
+            let end = start + rows[start..].iter().take_while(is_equal).count();
+            let last = rows[end - 1];
+            if set(&first) == set(&last) {
+                for i in start..end {
+                    rows.swap(front, i);
+                    front += 1;
+                }
+            } else {
+                for row in &rows[start + 1..end] {
+                    self.connect_equal(*row, [first, last]);
+                }
+                rows.swap(front, start);
+                rows.swap(front + 1, end - 1);
+                front += 2;
+            }
+            start = end;
+        }
+        &mut rows[..front]
+    }
+
+    /// Connects a row with one of two equal ones, that of another set.
+    pub(super) fn connect_equal(&mut self, row: Row, [first, other]: [Row; 2]) {
+        self.host.pause();
+        let is_first_apart = set(&row) != set(&first);
+        self.connect(if is_first_apart { first } else { other }, row);
+    }
+
     /// As [`Finder::slice`], for a host that asks only for connections, and for rows that differ
     /// from each other: gives it one pair less than each set has rows. Fails before it has begun
     /// when the system has no more memory.
