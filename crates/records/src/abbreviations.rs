@@ -72,10 +72,7 @@ fn shorter(word: &str) -> Option<(usize, &'static str)> {
     let stays = word.len().checked_sub(STREETS[0].len())?;
     let end = word.get(stays..)?;
     let is_street = |street: &&str| street.eq_ignore_ascii_case(end);
-    STREETS
-        .iter()
-        .any(is_street)
-        .then_some((stays, "str"))
+    STREETS.iter().any(is_street).then_some((stays, "str"))
 }
 
 /// Returns a value with the short form of each word that has one.
