@@ -70,9 +70,19 @@ SELECT format('%I.%I', nspname, relname) AS rel, coalesce((SELECT format_type(at
 	replace(gen_random_uuid()::text, '-', '') AS tag,
 	CASE getdatabaseencoding() WHEN 'UTF8' THEN '[\x7f\u0080-\u009f]' ELSE '[\x7f]' END AS invisible,
 	CASE getdatabaseencoding() WHEN 'UTF8' THEN '[\u202a-\u202e\u2066-\u2069]' ELSE '[\x7f]' END AS turning,
-	9223372036854775807 AS largest
+	9223372036854775807 AS largest,
+	-- Hashes of more than 64 bits are arrays.
+	coalesce((SELECT typcategory = 'A' FROM pg_attribute a JOIN pg_type y ON y.oid = atttypid
+		WHERE attrelid = c.oid AND attname = :'fp' AND attnum > 0 AND NOT attisdropped), false) AS in_parts
 FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = :relation_oid \gset
 SELECT count(*) AS rows, count(:"fp") AS fingerprints FROM :rel \gset
+\if :in_parts
+\set bits 4096
+\set hamming hamming_parts
+\else
+\set bits 64
+\set hamming hamming
+\endif
 
 -- What decides: a similarity, or a function of two texts or two rows.
 \if :{?check_oid}
@@ -101,7 +111,7 @@ SELECT setseed(:'seed'::bigint % 1000 / 1000.0) AS ignored \gset
 SELECT jsonb_agg(jsonb_build_object('distance', distance, 'pairs', pairs, 'low', pairs_low, 'high', pairs_high)) AS report,
 	sum(pairs) FILTER (WHERE distance <= :'radius'::int) AS estimate,
 	sum(pairs) FILTER (WHERE distance <= :'radius'::int) <= :'max_pairs'::bigint AS all_pairs
-FROM :"ext".simhash_radius_report(:relation_oid::regclass, :'key', :'fp', :'text', least(:'radius'::int + 3, 64), checked_by => :checked) \gset
+FROM :"ext".simhash_radius_report(:relation_oid::regclass, :'key', :'fp', :'text', least(:'radius'::int + 3, :bits), checked_by => :checked) \gset
 
 -- Of more pairs than max_pairs, those among rows that are drawn.
 \if :all_pairs
@@ -114,9 +124,14 @@ WITH row_drawn AS MATERIALIZED (
 	WHERE t.:"fp" IS NOT NULL AND (hashtextextended((t.:"key")::text, :'seed') & :largest)
 		<= sqrt(:'max_pairs' / greatest(:estimate, 1)::float8) * :largest
 ), pair_drawn AS (
+\if :in_parts
+	SELECT x.key AS a, y.key AS b, :"ext".hamming_parts(x.fp, y.fp) AS distance
+	FROM row_drawn x JOIN row_drawn y ON y.number > x.number AND :"ext".hamming_parts_within(x.fp, y.fp, :'radius')
+\else
 	SELECT x.key AS a, y.key AS b, distance
 	FROM (SELECT array_agg(number) AS keys, array_agg(fp) AS fps FROM row_drawn) d, :"ext".simhash_group_pairs(keys, fps, :'radius') p
 		JOIN row_drawn x ON x.number = p.a JOIN row_drawn y ON y.number = p.b
+\endif
 ), pair AS MATERIALIZED (
 	SELECT a::text AS a, b::text AS b, distance FROM :pairs_found
 ), numbered AS (
@@ -180,7 +195,7 @@ FROM (VALUES (:'radius'::int - 1, :least), (:'radius'::int + 1, :least),
 	LATERAL (SELECT count(DISTINCT cluster_id::text) AS groups, count(*) AS members
 		FROM :"ext".simhash_clusters_keyed(CAST(NULL AS :key_type), :relation_oid::regclass, :'key', :'fp', r, :'method', :'text', j,
 			checked_by => :checked)) c
-WHERE :'steps'::boolean AND r BETWEEN 0 AND 64 AND coalesce(j BETWEEN 0 AND 1, r <> :'radius'::int) \gset
+WHERE :'steps'::boolean AND r BETWEEN 0 AND :bits AND coalesce(j BETWEEN 0 AND 1, r <> :'radius'::int) \gset
 
 -- ---------------------------------------------------------------- differing words of all pairs that are shown
 
@@ -193,7 +208,7 @@ WITH asked AS MATERIALIZED (
 	SELECT w.key, t.:"text" AS body, t.:"fp" AS fp, left((t.:"keep")::text, 100) AS keep FROM :rel t
 	JOIN (SELECT a AS key FROM asked UNION SELECT b FROM asked) w ON w.key = (t.:"key")::text
 ), marked AS (
-	SELECT s.*, :"ext".hamming(x.fp, y.fp) AS distance, :"ext".simhash_jaccard(x.body, y.body) AS jaccard, y.keep,
+	SELECT s.*, :"ext".:hamming(x.fp, y.fp) AS distance, :"ext".simhash_jaccard(x.body, y.body) AS jaccard, y.keep,
 		CASE WHEN a = b THEN hidden_b ELSE :"ext".simhash_diff(hidden_a, hidden_b, 4) END AS words
 	FROM asked s JOIN body x ON x.key = a JOIN body y ON y.key = b,
 		translate(left(x.body, 20000), E'[]{}\x01\x02\x03\x04', E'\x01\x02\x03\x04') AS hidden_a,

@@ -243,5 +243,27 @@ for my $case ([ 'postgres', qr/a variable is missing.*Usage: psql -X/s, 'relatio
 	is("$status$none", '3', "no page: @variables");
 	like($errors, $message, 'and a message');
 }
+
+# ---- hashes of more than 64 bits: the same counts as the functions', of all pairs and of those among rows that are drawn
+$node->safe_psql('postgres', <<'END');
+CREATE TABLE picture (id int PRIMARY KEY, address text, hash bigint[]);
+INSERT INTO picture SELECT i, 'https://pictures.example/' || i, ARRAY[h << 7, hashint8extended(h, 1), hashint8extended(h, 2), i % 5]
+	FROM generate_series(1, 300) i, LATERAL hashint8extended(i % 100, 0) h;
+ANALYZE picture;
+END
+my @pictures = ('relation=picture', 'key=id', 'fp=hash', 'text=address', 'radius=3', 'jaccard=0');
+my ($pairs, $members, $clusters) = split /\|/, $node->safe_psql('postgres', q{
+	SELECT (SELECT count(*) FROM simhash_pairs('picture', 'id', 'hash', 3)), count(*), count(DISTINCT cluster_id)
+	FROM simhash_clusters('picture', 'id', 'hash', 3, 'leader', 'address', 0)});
+cmp_ok($pairs, '>', 100, 'there are pairs of long hashes');
+for my $most (1000000, 50)
+{
+	my ($status, $page, $errors) = review($node, 'postgres', @pictures, "max_pairs=$most");
+	is($status, 0, "a page of long hashes, with max_pairs $most") or diag $errors;
+	is(fault($page), '', '... is well-formed');
+	my $counts = counts($page);
+	is_deeply([ @$counts{qw(pairs members going)} ], [ $pairs, $members, $members - $clusters ], '... and has the counts of the functions');
+}
+
 $node->stop;
 done_testing();
