@@ -31,8 +31,6 @@ pub struct Memory {
     until_crash: Cell<Option<u32>>,
     /// What searches know of the index; None: they descend from the root each time.
     cached: RefCell<Option<Rc<CachedIndex>>>,
-    /// Leaves that searches have read.
-    pub leaves_read: Cell<usize>,
 }
 
 struct PageInMemory {
@@ -73,9 +71,9 @@ impl Drop for LockedPage<'_> {
     }
 }
 
-impl Memory {
+impl Default for Memory {
     /// An index of no rows.
-    pub fn new() -> Memory {
+    fn default() -> Memory {
         let mut pages: Vec<Page> = vec![[0; PAGE_SIZE]];
         let mut meta = Meta {
             stamp: 77,
@@ -104,10 +102,11 @@ impl Memory {
             others: RefCell::default(),
             until_crash: Cell::new(None),
             cached: RefCell::default(),
-            leaves_read: Cell::new(0),
         }
     }
+}
 
+impl Memory {
     /// Remembers where the pages are now, as a session does.
     pub fn remember(&self) {
         let recent = Rc::new(Recent::new(self.pages.borrow().len() as u32, 1 << 20));
@@ -271,9 +270,7 @@ impl<'m> PageStore for &'m Memory {
         *self.others.borrow_mut() = Some(others);
     }
 
-    fn note_leaf(self, _space: Space, _leaf: &Locked<LockedPage<'m>>, _matches: usize) {
-        self.leaves_read.set(self.leaves_read.get() + 1);
-    }
+    fn note_leaf(self, _space: Space, _leaf: &Locked<LockedPage<'m>>, _matches: usize) {}
 
     fn has_memory(self, _bytes: usize) -> bool {
         true

@@ -87,7 +87,7 @@ fn try_to_add(memory: &Memory, number: u64, row: IndexedRow) -> bool {
 /// An index of `count` rows, where many inserts crash: most after the first of several changes, so
 /// between the two steps of a split.
 fn crashed_index(random: &mut Random, count: u64, scopes: u64) -> (Memory, Rows) {
-    let (memory, mut rows) = (Memory::new(), Rows::new());
+    let (memory, mut rows) = (Memory::default(), Rows::new());
     for number in 0..count {
         match random.below(10) {
             0 => memory.crash_after(random.below(4) as u32),
@@ -286,7 +286,7 @@ proptest! {
     fn removed_rows_are_gone_and_the_others_stay(seed: u64, count in 0u64..2_000, divisor in 1u64..5) {
         let mut random = Random(seed);
         let (memory, mut rows) = crashed_index(&mut random, count, 3);
-        let is_dead = |tid: Tid| number(tid) % divisor == 0;
+        let is_dead = |tid: Tid| number(tid).is_multiple_of(divisor);
         let stamp = super::read_meta(&memory).page_stamp();
         let mut block = 1;
         while let Some(page) = memory.page(block) {
@@ -311,14 +311,13 @@ proptest! {
 #[test]
 fn splits_that_crashes_left_unfinished_are_finished_by_later_inserts() {
     let mut random = Random(1);
-    let (memory, mut rows) = (Memory::new(), Rows::new());
+    let (memory, mut rows) = (Memory::default(), Rows::new());
     let unfinished = |memory: &Memory| {
         let stamp = super::read_meta(memory).page_stamp();
-        let is_open = |page: &Box<Page>| {
-            special::kind_of(page, stamp).is_ok() && special::is_incomplete(page)
-        };
+        let is_open =
+            |page: &Page| special::kind_of(page, stamp).is_ok() && special::is_incomplete(page);
         let pages = (1..).map_while(|block| memory.page(block));
-        pages.filter(is_open).count()
+        pages.filter(|page| is_open(page)).count()
     };
     let mut number = 0;
     while unfinished(&memory) < 3 {

@@ -618,7 +618,7 @@ proptest! {
                 1 => Hash::Fingerprint(mix(centre) ^ 1 << bit),
                 // Unlike hashes have some equal parts.
                 _ => {
-                    let part = |part: u32| mix((centre + u64::from(part)) / 2) ^ (1 << bit) * u64::from(bit % parts == part);
+                    let part = |part: u32| mix((centre + u64::from(part)) / 2) ^ ((1 << bit) * u64::from(bit % parts == part));
                     Hash::Parts((0..parts).map(part).collect())
                 }
             };
