@@ -221,7 +221,7 @@ impl ScanRequest {
             None => (0, FARTHEST),
         };
         Some(match self.scopes.clone() {
-            Scopes::Among(among) => {
+            Scopes::Listed(among) => {
                 let within = WithinScopes::new(among, centre as u64, radius);
                 Stage::WithinScopes(Box::new(within), i)
             }

@@ -14,7 +14,7 @@ use simhash_fingerprint::text::normal::for_each_chunk;
 use simhash_fingerprint::text::words::for_each_word;
 
 /// Features at which repeated ones are removed first.
-const FEW: usize = 1 << 16;
+const FIRST_DISTINCT: usize = 1 << 16;
 
 /// Sets `features` to the hashes of a text's words and n-grams of letters, sorted, each once.
 pub fn features(
@@ -65,7 +65,7 @@ fn add(
         None => Letters::new(text, pause)?,
     };
     let mut ngrams = NgramHashes::new(&letters, GramLengths::all(ngram));
-    let mut limit = FEW;
+    let mut limit = FIRST_DISTINCT;
     while let Some(hashes) = ngrams.next(pause) {
         for hash in hashes {
             push(features, *hash)?;
@@ -73,7 +73,7 @@ fn add(
         // A long text repeats its n-grams.
         if features.len() > limit {
             sort_distinct(features, pause);
-            limit = FEW.max(2 * features.len());
+            limit = FIRST_DISTINCT.max(2 * features.len());
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use super::claims::Claims;
 use super::cluster_table::ClusterTable;
 use super::kept_table::KeptTable;
 use super::queries::KeptQueries;
-use super::short_queries::FEW;
+use super::short_queries::MOST_SHORT_WAYS;
 use simhash_pg::catalog::privilege::has_row_security;
 use simhash_pg::catalog::table::OpenTable;
 use simhash_pg::catalog::table_name;
@@ -147,7 +147,7 @@ impl AtOnce {
         let Some(mut found) = self.what_matters(args, keys) else {
             return;
         };
-        let may_leave = leaves && noted.len() <= FEW && self.has_short_ways();
+        let may_leave = leaves && noted.len() <= MOST_SHORT_WAYS && self.has_short_ways();
         let left = if may_leave {
             self.leave(args, noted)
         } else {

@@ -28,7 +28,7 @@ use simhash_pg::sql::fmgr::{Args, pg_function};
 
 const NAME: &str = "simhash_refresh_clusters";
 /// All rows are searched if there is more than one note for this number of rows.
-const FEW: i64 = 30;
+const ROWS_PER_NOTE: i64 = 30;
 
 pg_function! {
     /// `simhash_refresh_clusters(clusters regclass, nowait boolean) -> bigint`
@@ -73,7 +73,7 @@ fn count_notes(kept: &KeptTable, queries: &KeptQueries) -> Option<(i64, bool)> {
             value.map_or(0, |value| value.integer())
         };
         let count = integer(count);
-        let is_large = count.saturating_mul(FEW) > integer(rows);
+        let is_large = count.saturating_mul(ROWS_PER_NOTE) > integer(rows);
         found = (
             count,
             count > 0 && (integer(all) != 0 || is_large || !has_index),

@@ -11,7 +11,7 @@ const LOOKED_AT: u32 = 32;
 /// How many rows near a new version are looked at for clusters that it may join.
 const NEAR: u32 = 8;
 /// Up to this number of keys the short ways are tried: for many they cost what they save.
-pub const FEW: usize = 256;
+pub const MOST_SHORT_WAYS: usize = 256;
 
 impl KeptQueries {
     /// The id of the cluster of a row that is equal to that of `noted.key` and is not noted itself, if
@@ -55,7 +55,7 @@ impl KeptQueries {
         match self.of_one {
             true => id,
             false => format!(
-                "CASE WHEN pg_catalog.cardinality($1) OPERATOR(pg_catalog.<=) {FEW} THEN {id} END"
+                "CASE WHEN pg_catalog.cardinality($1) OPERATOR(pg_catalog.<=) {MOST_SHORT_WAYS} THEN {id} END"
             ),
         }
     }

@@ -2,8 +2,9 @@
 //! greeting, a heading and in a long text a sentence do not matter; a number does, and any word that
 //! says what the text is about.
 
+use super::finding::Kind;
 use super::hunks::Hunk;
-use super::judge::{Judge, Kind};
+use super::judge::Judge;
 use super::lists::{Classes, lists};
 use super::nature::{
     cover, describes_itself, is_bounded, is_date, is_doubled, is_item, is_measure, is_sentence,

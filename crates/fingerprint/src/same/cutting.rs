@@ -7,10 +7,52 @@ use super::letters::{
 use super::lists::lists;
 use super::numbers::{canonical, number_end};
 use super::tokens::{Kind, Token, Tokens};
+use crate::error::Error;
 use crate::text::scripts::is_han;
 use std::ops::Range;
 
-pub struct Reader<'t> {
+/// Words of a text that are compared.
+pub const MOST_WORDS: usize = 1 << 22;
+
+/// Bytes of most words, with the space behind them.
+const BYTES_OF_A_WORD: usize = 4;
+
+/// Words between two pauses.
+const PAUSE: usize = 4096;
+
+impl Tokens {
+    /// Cuts a folded text; None when it has too many words.
+    pub fn cut(text: &str, pause: &mut dyn FnMut()) -> Result<Option<Self>, Error> {
+        let mut reader = Reader::new(text, Tokens::default());
+        reader
+            .tokens
+            .text
+            .try_reserve(text.len() + text.len() / 2)
+            .map_err(|_| Error::OutOfMemory)?;
+        let words = (text.len() / BYTES_OF_A_WORD + 1).min(2 * PAUSE);
+        let reserved = reader.tokens.tokens.try_reserve(words);
+        reserved.map_err(|_| Error::OutOfMemory)?;
+        let mut next_pause = PAUSE;
+        while let Some(c) = reader.next() {
+            if reader.tokens.len() >= next_pause {
+                next_pause += PAUSE;
+                pause();
+                reader
+                    .tokens
+                    .tokens
+                    .try_reserve(2 * PAUSE)
+                    .map_err(|_| Error::OutOfMemory)?;
+            }
+            if reader.tokens.len() > MOST_WORDS {
+                return Ok(None);
+            }
+            reader.step(c);
+        }
+        Ok(Some(reader.tokens))
+    }
+}
+
+struct Reader<'t> {
     text: &'t str,
     at: usize,
     in_front: char,

@@ -1,6 +1,7 @@
 //! Which words of two texts differ. Short stretches are aligned with as many equal words as there
 //! can be, longer ones as [`crate::similarity::diff`] does it.
 
+pub use super::subsequence::Hunk;
 use super::subsequence::between_common;
 use super::tokens::Tokens;
 use crate::error::Error;
@@ -8,18 +9,11 @@ use crate::similarity::diff::alignment::align_numbers;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Words of each text that differ.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hunk {
-    pub a: Range<usize>,
-    pub b: Range<usize>,
-}
-
 /// Equal words between two stretches of one passage.
 const MOST_BETWEEN: usize = 3;
 
-/// Words of both texts that are few.
-const FEW: usize = 1024;
+/// Up to this many words of both texts, they are numbered in a table of slots; more in a map.
+const MOST_SLOTTED: usize = 1024;
 
 /// Pairs of words that are compared at once.
 const MOST_PAIRS: usize = 1 << 20;
@@ -145,12 +139,12 @@ struct Numbers<'t> {
 impl<'t> Numbers<'t> {
     fn new(words: usize) -> Result<Self, Error> {
         let mut slots = Vec::new();
-        if words <= FEW {
+        if words <= MOST_SLOTTED {
             slots.resize((2 * words).next_power_of_two(), 0);
         }
         Ok(Self {
             slots,
-            words: Vec::with_capacity(words.min(FEW)),
+            words: Vec::with_capacity(words.min(MOST_SLOTTED)),
             many: HashMap::new(),
             count: 0,
         })

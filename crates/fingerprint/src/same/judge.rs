@@ -1,6 +1,7 @@
 //! What decides: each stretch of words that differs, then all of them together.
 
 use super::alike::Likeness;
+use super::finding::{Finding, Kind, finding};
 use super::hunks::{Hunk, hunks, middle, numbered, passages};
 use super::lists::{Classes, lists};
 use super::nature::{NAME, describes_itself};
@@ -11,59 +12,6 @@ use super::tally::Tally;
 use super::tokens::{Kind as Sort, Tokens};
 use crate::error::Error;
 use std::ops::Range;
-
-/// What a difference is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Number,
-    Symbol,
-    Date,
-    Negation,
-    Opposite,
-    Word,
-    Character,
-    Typing,
-    Spelling,
-    Added,
-    Greeting,
-    Doubled,
-    Order,
-}
-
-impl Kind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Number => "number",
-            Kind::Symbol => "symbol",
-            Kind::Date => "date",
-            Kind::Negation => "negation",
-            Kind::Opposite => "opposite",
-            Kind::Word => "word",
-            Kind::Character => "character",
-            Kind::Typing => "typing",
-            Kind::Spelling => "spelling",
-            Kind::Added => "added",
-            Kind::Greeting => "greeting",
-            Kind::Doubled => "doubled",
-            Kind::Order => "order",
-        }
-    }
-}
-
-/// A difference, by the places of words.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
-    pub kind: Kind,
-    pub a: Range<usize>,
-    pub b: Range<usize>,
-    pub decides: bool,
-}
-
-impl Finding {
-    pub fn swap(&mut self) {
-        std::mem::swap(&mut self.a, &mut self.b);
-    }
-}
 
 /// Words of each text that are paired one by one.
 const MOST_PAIRED: usize = 16;
@@ -152,15 +100,6 @@ pub fn judge(
         findings: judge.findings,
         moved,
     })
-}
-
-pub fn finding(kind: Kind, a: Range<usize>, b: Range<usize>, decides: bool) -> Finding {
-    Finding {
-        kind,
-        a,
-        b,
-        decides,
-    }
 }
 
 /// Words in a row, or those of a row that are left.

@@ -16,6 +16,7 @@
 mod added;
 mod alike;
 mod cutting;
+mod finding;
 mod fold;
 mod hunks;
 mod judge;
@@ -38,14 +39,15 @@ mod tests;
 mod tokens;
 
 use crate::error::Error;
-use judge::{Finding, Wanted, judge};
+use finding::Finding;
+use judge::{Wanted, judge};
 use shape::Shape;
 use tokens::Tokens;
 
-pub use judge::Kind;
+pub use finding::Kind;
 
 /// Words of a text that are compared: one by one up to here, all together beyond.
-pub use tokens::MOST_WORDS;
+pub use cutting::MOST_WORDS;
 
 /// Something in which two texts differ.
 #[derive(Clone, Debug, PartialEq)]

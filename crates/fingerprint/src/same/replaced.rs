@@ -2,8 +2,9 @@
 //! stretch, and [`super::tally`] settles what is tolerated here one by one. In a long text another
 //! addressee, the date below it and a clause in other words do not decide.
 
+use super::finding::Kind;
 use super::hunks::Hunk;
-use super::judge::{Judge, Kind};
+use super::judge::Judge;
 use super::lists::{Classes, lists};
 use super::nature::{cover, describes_itself, is_bounded, is_closing_date, is_initials, is_item};
 use super::shape::VERY_LONG;

@@ -1,8 +1,9 @@
 //! Two texts with the sentences that both have taken out, and those that are much alike in one order:
 //! the order of sentences does not decide. [`super`] asks where something else does.
 
+use super::finding::{Finding, Kind};
 use super::hunks::{quick_hash, reserved};
-use super::judge::{Finding, Kind, Wanted, judge};
+use super::judge::{Wanted, judge};
 use super::shape::Shape;
 use super::tokens::Tokens;
 use crate::error::Error;

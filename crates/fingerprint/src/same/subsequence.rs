@@ -2,8 +2,15 @@
 //! stretches that are not long. Such a subsequence grows by one word from a place to the next or not at
 //! all: a bit says which, and one addition does it for 64 places (Crochemore and others 2001).
 
-use super::hunks::Hunk;
 use crate::error::Error;
+use std::ops::Range;
+
+/// Words of each text that differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hunk {
+    pub a: Range<usize>,
+    pub b: Range<usize>,
+}
 
 const BITS: usize = 64;
 

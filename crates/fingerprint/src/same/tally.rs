@@ -1,8 +1,8 @@
 //! What all differences together decide: errors, words that were added, negations.
 
 use super::alike::Likeness;
+use super::finding::{Finding, Kind, finding};
 use super::hunks::Hunk;
-use super::judge::{Finding, Kind, finding};
 use super::lists::{Classes, lists};
 use super::shape::{Shape, VERY_LONG};
 use super::tokens::{Kind as Sort, Tokens};

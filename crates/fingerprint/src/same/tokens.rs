@@ -1,18 +1,7 @@
 //! The words, numbers and symbols of a folded text. What does not decide is in none of them:
 //! punctuation, white space, the numbers of a list, parameters that follow a visitor.
 
-use super::cutting::Reader;
-use crate::error::Error;
 use std::ops::Range;
-
-/// Words of a text that are compared.
-pub const MOST_WORDS: usize = 1 << 22;
-
-/// Bytes of most words, with the space behind them.
-const BYTES_OF_A_WORD: usize = 4;
-
-/// Words between two pauses.
-const PAUSE: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -61,36 +50,6 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Cuts a folded text; None when it has too many words.
-    pub fn cut(text: &str, pause: &mut dyn FnMut()) -> Result<Option<Self>, Error> {
-        let mut reader = Reader::new(text, Tokens::default());
-        reader
-            .tokens
-            .text
-            .try_reserve(text.len() + text.len() / 2)
-            .map_err(|_| Error::OutOfMemory)?;
-        let words = (text.len() / BYTES_OF_A_WORD + 1).min(2 * PAUSE);
-        let reserved = reader.tokens.tokens.try_reserve(words);
-        reserved.map_err(|_| Error::OutOfMemory)?;
-        let mut next_pause = PAUSE;
-        while let Some(c) = reader.next() {
-            if reader.tokens.len() >= next_pause {
-                next_pause += PAUSE;
-                pause();
-                reader
-                    .tokens
-                    .tokens
-                    .try_reserve(2 * PAUSE)
-                    .map_err(|_| Error::OutOfMemory)?;
-            }
-            if reader.tokens.len() > MOST_WORDS {
-                return Ok(None);
-            }
-            reader.step(c);
-        }
-        Ok(Some(reader.tokens))
-    }
-
     pub fn len(&self) -> usize {
         self.tokens.len()
     }

@@ -4,7 +4,17 @@
 
 use std::sync::OnceLock;
 
-use super::normal::Normalize;
+use serde::Deserialize;
+
+/// Whether accents of Latin, Greek and Cyrillic letters count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Normalize {
+    /// They do not.
+    #[default]
+    Fold,
+    KeepAccents,
+}
 
 /// The letter of which Unicode makes heh with hamza.
 pub const ARABIC_AE: char = '\u{6d5}';

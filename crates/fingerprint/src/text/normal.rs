@@ -7,25 +7,15 @@
 
 use std::sync::OnceLock;
 
-use serde::Deserialize;
 use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use super::folding;
+pub use super::folding::Normalize;
 use crate::error::Error;
 
 /// Bytes of raw text between two pauses.
 const CHUNK: usize = 1 << 16;
-
-/// Whether accents of Latin, Greek and Cyrillic letters count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Normalize {
-    /// They do not.
-    #[default]
-    Fold,
-    KeepAccents,
-}
 
 /// Calls `chunk` for each chunk of the normal form of `text`, and `pause` before it. No word is cut
 /// at the end of a chunk unless it is longer than one. `buffer` is scratch space.

@@ -10,7 +10,7 @@ use simhash_base::runs::Order;
 use simhash_base::store::Store;
 
 /// Edges that are sorted at once, without a pause.
-const FEW: usize = 4096;
+const SORTED_AT_ONCE: usize = 4096;
 
 /// Sort order of edges: by `a`, then by `b`, without this number of their lowest bits.
 #[derive(Clone, Copy)]
@@ -55,12 +55,12 @@ pub fn next_of(edges: &mut SortedEdges<impl Store>, a: u32) -> Option<Edge> {
 /// their keys differ, until few are left.
 fn sort(edges: &mut [Edge], order: ByNumbers, pause: &mut dyn FnMut()) {
     pause();
-    if edges.len() <= FEW {
+    if edges.len() <= SORTED_AT_ONCE {
         return edges.sort_unstable_by_key(|edge| order.key(edge));
     }
     let first = order.key(&edges[0]);
     let mut varying = 0;
-    for some in edges.chunks(FEW) {
+    for some in edges.chunks(SORTED_AT_ONCE) {
         pause();
         let differing = |bits, edge: &Edge| bits | (order.key(edge) ^ first);
         varying = some.iter().fold(varying, differing);
@@ -148,7 +148,7 @@ mod tests {
         let host = &mut InMemory::new(&mut nothing);
         for (mask, bits) in [(u64::MAX, 0), (0xFF_0000_00FF, 3), (0, 0)] {
             let mut sorter = EdgeSorter::new(1 << 20, ByNumbers::without_bits(bits));
-            for distance in 0..5 * FEW as u32 {
+            for distance in 0..5 * SORTED_AT_ONCE as u32 {
                 x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let y = (x ^ x >> 32) & mask;
                 sorter
@@ -166,7 +166,7 @@ mod tests {
             assert!(sorted.is_sorted_by_key(|e| (e.a >> bits, e.b >> bits)));
             let mut numbers: Vec<u32> = sorted.iter().map(|e| e.distance).collect();
             numbers.sort_unstable();
-            assert!(numbers.into_iter().eq(0..5 * FEW as u32));
+            assert!(numbers.into_iter().eq(0..5 * SORTED_AT_ONCE as u32));
             assert_eq!(host.files, 0);
         }
     }

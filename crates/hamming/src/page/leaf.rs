@@ -24,7 +24,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::format::{Format, KEY_SHIFT, LO, LeafRange, MOST_AUX, common_scope};
+use super::format::{Format, LO, LeafRange, MOST_AUX, common_scope};
+pub use super::posting::low;
 use super::posting::{Layout, SCOPE_AT};
 use super::slots::{self, SLOT_COUNT};
 use super::special::{
@@ -32,8 +33,8 @@ use super::special::{
     set_flag,
 };
 use super::{
-    BOUNDS, HEADER, PAGE_SIZE, Page, get_u16, get_u32, list, lower, put_u16, put_u32, set_lower,
-    set_upper, upper,
+    BOUNDS, HEADER, PAGE_SIZE, Page, get_u32, list, lower, put_u16, put_u32, set_lower, set_upper,
+    upper,
 };
 use crate::Error;
 use crate::key::Key;
@@ -101,13 +102,6 @@ fn format(page: &Page) -> Format {
 #[inline]
 pub fn scope(page: &Page) -> Option<u32> {
     (!has_own_scopes(page)).then(|| get_u32(page, SCOPE_AT))
-}
-
-/// The lowest scope and 16-bit key that may stand on the page.
-#[inline]
-pub fn low(page: &Page) -> Key {
-    let key = u64::from(get_u16(page, BASE_KEY));
-    Key::at(get_u32(page, BASE_SCOPE), key << KEY_SHIFT)
 }
 
 #[inline]

@@ -5,10 +5,8 @@
 #![forbid(unsafe_code)]
 
 use super::format::{Format, KEY_SHIFT, LO, SCOPE, lowest_key};
-use super::special::{WIDE, has_flag, has_own_scopes};
-use super::{
-    HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, leaf, put_u16, put_u32, put_u64,
-};
+use super::special::{BASE_KEY, BASE_SCOPE, WIDE, has_flag, has_own_scopes};
+use super::{HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
 use crate::key::Key;
 use simhash_base::tid::Tid;
 
@@ -18,6 +16,13 @@ pub(super) const SCOPE_AT: usize = SPECIAL_START - SCOPE;
 const AUX: usize = 8;
 /// Bits of the small difference that stand there.
 const DIFFERENCE: u32 = 5;
+
+/// The lowest scope and 16-bit key that may stand on the page.
+#[inline]
+pub fn low(page: &Page) -> Key {
+    let key = u64::from(get_u16(page, BASE_KEY));
+    Key::at(get_u32(page, BASE_SCOPE), key << KEY_SHIFT)
+}
 
 /// How a leaf holds its postings.
 #[derive(Clone, Copy)]
@@ -34,7 +39,7 @@ pub(super) struct Layout {
 impl Layout {
     #[inline]
     pub(super) fn read(page: &Page) -> Layout {
-        let (low, one_scope) = (leaf::low(page), get_u32(page, SCOPE_AT));
+        let (low, one_scope) = (low(page), get_u32(page, SCOPE_AT));
         Layout {
             format: Format::new(has_own_scopes(page), has_flag(page, WIDE)),
             low_scope: low.scope,

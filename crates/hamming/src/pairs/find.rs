@@ -84,7 +84,7 @@ pub trait Host {
 /// Groups of at most this many pairs are compared without being divided.
 const FEW_PAIRS: f64 = 512.0;
 /// The comparison of tiles pauses if one has more rows than this.
-const FEW: usize = 32;
+const PAUSED_ABOVE: usize = 32;
 /// The rows of a group, on one side or on two.
 pub type Sides<'r, const N: usize> = [&'r mut [Row]; N];
 
@@ -435,7 +435,7 @@ impl<'h, H: Host> Finder<'h, H> {
                 }
             }
             self.hits.clear();
-            if right.len() > FEW {
+            if right.len() > PAUSED_ABOVE {
                 self.host.pause();
             }
         }

@@ -15,7 +15,7 @@ use std::collections::TryReserveError;
 /// Bytes that it takes for each row, beside the row.
 pub const BESIDE: usize = size_of::<u64>() + size_of::<u32>();
 /// Fewer rows than this are searched as they are.
-const FEW: usize = 1024;
+const LEAST_ROWS: usize = 1024;
 /// One row in this many is drawn to see whether near pairs are many, but at most `MOST` rows in
 /// all.
 const ONE_OF: usize = 16;
@@ -29,7 +29,7 @@ const STEPS: usize = 4096;
 #[inline]
 pub fn is_crowded(rows: &[Row], radius: u32) -> bool {
     // Rows get numbers of 32 bits.
-    if rows.len() < FEW || u32::try_from(rows.len()).is_err() {
+    if rows.len() < LEAST_ROWS || u32::try_from(rows.len()).is_err() {
         return false;
     }
     let step = rows.len().div_ceil(MOST).max(ONE_OF);

@@ -3,28 +3,16 @@
 //! rough and stale.
 
 use super::cached::CachedIndex;
-use super::key_counts::ScopeCounts;
+use super::key_counts::Counts;
 use super::probe::{Even, Radii, WALK, choose, radii};
 use super::reader::IndexReader;
 use super::scopes::Scopes;
 use crate::key::{Key, Space};
 use crate::page::{LEAF, internal, special};
 use crate::tree::store::PageStore;
-use std::rc::Rc;
 
 /// Maximum number of scopes whose counts one scan keeps.
 const MOST_COUNTS: usize = 64;
-
-/// What is known of a scope before a search.
-#[derive(Clone)]
-pub enum Counts {
-    /// Rows by block and key.
-    Keys(Rc<ScopeCounts>),
-    /// Leaves of one key space, about.
-    Leaves(u64),
-    /// Nothing.
-    Unknown,
-}
 
 impl<S: PageStore> IndexReader<'_, S> {
     /// Radii for a search within `k` of `query` in a scope: the cheapest by the counts, or evenly

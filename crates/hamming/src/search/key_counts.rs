@@ -5,10 +5,22 @@
 use super::directory::ROWS_PER_LEAF;
 use super::probe::KeyCounts;
 use crate::key::BLOCKS;
+use std::rc::Rc;
 
 const KEYS: usize = 1 << 16;
 /// Bits of a rotated fingerprint below its key.
 const BELOW_KEY: u32 = 48;
+
+/// What is known of a scope before a search.
+#[derive(Clone)]
+pub enum Counts {
+    /// Rows by block and key.
+    Keys(Rc<ScopeCounts>),
+    /// Leaves of one key space, about.
+    Leaves(u64),
+    /// Nothing.
+    Unknown,
+}
 
 /// The counts of a scope in the four key spaces.
 pub struct ScopeCounts([SpaceCounts; BLOCKS]);

@@ -202,7 +202,7 @@ impl LeafWalk {
     /// Returns the large scope of a list in which a leaf below this page ends, if it is not decided
     /// who reads it.
     fn undecided(&self, page: &Page, end: Option<Key>) -> Option<u32> {
-        let (Some(large), Scopes::Among(among)) = (&self.large, &self.scopes) else {
+        let (Some(large), Scopes::Listed(among)) = (&self.large, &self.scopes) else {
             return None;
         };
         let end = end.filter(|end| large.decided_up_to < Some(end.scope))?;
@@ -212,7 +212,7 @@ impl LeafWalk {
 
     /// Decides who reads a scope of which no leaf was visited.
     fn decide<S: PageStore>(&mut self, reader: &IndexReader<'_, S>, scope: u32) {
-        let (Some(large), Scopes::Among(among)) = (&mut self.large, &mut self.scopes) else {
+        let (Some(large), Scopes::Listed(among)) = (&mut self.large, &mut self.scopes) else {
             return;
         };
         large.decided_up_to = Some(scope);
@@ -274,7 +274,7 @@ impl LeafWalk {
         let from = self.next?;
         // Between two leaves no page is locked, so that a cancel takes effect.
         reader.store.check_for_interrupts();
-        if let Scopes::Among(among) = &self.scopes {
+        if let Scopes::Listed(among) = &self.scopes {
             among.work_out_if_due();
         }
         let (page, end) = self.leaf(reader, space, from);
@@ -315,7 +315,7 @@ impl LeafWalk {
     /// Calls `visit` with the matches of a leaf at or after `from`: earlier ones were returned
     /// already. Returns how many there were; in a list of scopes, also those between them.
     fn scan(&self, page: &Page, from: Key, mut visit: impl FnMut(Key, u32)) -> usize {
-        let Scopes::Among(among) = &self.scopes else {
+        let Scopes::Listed(among) = &self.scopes else {
             return matches(page, &self.filter, from, visit);
         };
         let high = special::high_key(page).map_or(u32::MAX, |high| high.scope);

@@ -9,8 +9,8 @@
 //! Memory: when more rows wait than the limit, the farthest rings are dropped and found again later; a
 //! single ring that exceeds the limit is searched once more and returned leaf by leaf.
 
-use super::counts::Counts;
 use super::directory::ROWS_PER_LEAF;
+use super::key_counts::Counts;
 use super::leaf_walk::LeafWalk;
 use super::passes::{band_end, first_horizon, horizons, most_for_a_ring};
 use super::probe::{Even, KeyCounts, Radii, shell_cost, visits_cost};
@@ -293,7 +293,7 @@ impl NearestSearch {
         let scopes = self.scopes.clone();
         let mut all = match &self.scopes {
             // No row was returned yet.
-            Scopes::Among(_) if start == 0 => {
+            Scopes::Listed(_) if start == 0 => {
                 WithinSearch::walk_small(scopes, self.query, horizon, PROBED.min(self.farthest))
             }
             _ => WithinSearch::walk(scopes, self.query, horizon),
@@ -308,7 +308,7 @@ impl NearestSearch {
             .is_some()
         {}
         let mut left_out = all.take_left_out();
-        if let Scopes::Among(among) = &mut self.scopes {
+        if let Scopes::Listed(among) = &mut self.scopes {
             left_out.iter().for_each(|scope| among.leave_out(*scope));
         }
         self.left_out.append(&mut left_out);

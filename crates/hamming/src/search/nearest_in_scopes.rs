@@ -31,7 +31,7 @@ impl NearestInScopes {
     /// `limit` is the number of rows that may wait in memory.
     pub fn new(scopes: Scopes, query: u64, farthest: u32, limit: usize) -> NearestInScopes {
         let limit = match scopes {
-            Scopes::Among(_) => limit / 2,
+            Scopes::Listed(_) => limit / 2,
             Scopes::One(_) | Scopes::All => limit,
         };
         let mut nearest = NearestInScopes {

@@ -4,8 +4,8 @@
 //! it, and the tree moves right from there.
 
 use super::cached::CachedIndex;
-use super::counts::Counts;
 use super::directory::Parent;
+use super::key_counts::Counts;
 use crate::key::{Key, Space};
 use crate::page::meta::Meta;
 use crate::page::{Page, internal, special};

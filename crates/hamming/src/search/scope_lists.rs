@@ -172,8 +172,8 @@ fn for_each_scope(columns: &[Vec<u32>], pause: fn(), each: &mut impl FnMut(u32))
 #[inline]
 pub fn sort(numbers: &mut [u32], pause: fn()) {
     /// As many as are sorted in some milliseconds.
-    const FEW: usize = 1 << 20;
-    if numbers.len() <= FEW {
+    const SORTED_AT_ONCE: usize = 1 << 20;
+    if numbers.len() <= SORTED_AT_ONCE {
         return numbers.sort_unstable();
     }
     numbers.sort_unstable_by(|a, b| {

@@ -18,12 +18,12 @@ pub enum Scopes {
     /// A single scope.
     One(u32),
     /// Those of lists of values.
-    Among(Among),
+    Listed(ListedScopes),
 }
 
 /// The scopes of some lists, without those that are left to other searches.
 #[derive(Clone)]
-pub struct Among {
+pub struct ListedScopes {
     lists: Rc<ScopeLists>,
     /// Ascending.
     left_out: Vec<u32>,
@@ -38,7 +38,7 @@ impl Scopes {
             let first = hashes.next();
             return Scopes::One(first.map_or(NO_SCOPE, |first| hashes.fold(first, with_column)));
         }
-        Scopes::Among(Among::new(ScopeLists::new(columns, bounds())))
+        Scopes::Listed(ListedScopes::new(ScopeLists::new(columns, bounds())))
     }
 
     /// The only one.
@@ -46,7 +46,7 @@ impl Scopes {
     pub fn one(&self) -> Option<u32> {
         match self {
             Scopes::One(scope) => Some(*scope),
-            Scopes::All | Scopes::Among(_) => None,
+            Scopes::All | Scopes::Listed(_) => None,
         }
     }
 
@@ -55,7 +55,7 @@ impl Scopes {
     pub fn range(&self) -> RangeInclusive<u32> {
         match self {
             Scopes::One(scope) => *scope..=*scope,
-            Scopes::All | Scopes::Among(_) => 0..=u32::MAX,
+            Scopes::All | Scopes::Listed(_) => 0..=u32::MAX,
         }
     }
 
@@ -80,14 +80,14 @@ impl Scopes {
         match self {
             Scopes::All => Some(scope),
             Scopes::One(one) => (scope <= *one).then_some(*one),
-            Scopes::Among(among) => among.next(scope),
+            Scopes::Listed(among) => among.next(scope),
         }
     }
 }
 
-impl Among {
-    fn new(lists: ScopeLists) -> Among {
-        Among {
+impl ListedScopes {
+    fn new(lists: ScopeLists) -> ListedScopes {
+        ListedScopes {
             lists: Rc::new(lists),
             left_out: Vec::new(),
         }
@@ -146,7 +146,7 @@ pub struct ScopesInRange<'a> {
     pub range: RangeInclusive<u32>,
     /// Those of the lists; None where they are not known.
     listed: Option<&'a [u32]>,
-    among: &'a Among,
+    among: &'a ListedScopes,
 }
 
 impl ScopesInRange<'_> {
@@ -184,9 +184,9 @@ mod tests {
                 _ => {
                     let bounds = Bounds { leaves: 0, memory: 64, pause: || {} };
                     let lists = ScopeLists::new(vec![listed.iter().copied().collect()], bounds);
-                    let mut among = Among::new(lists);
+                    let mut among = ListedScopes::new(lists);
                     left_out.iter().for_each(|scope| among.leave_out(*scope));
-                    Scopes::Among(among)
+                    Scopes::Listed(among)
                 }
             };
             let has = |scope: u32| match kind {
@@ -217,7 +217,7 @@ mod tests {
             let known = known || listed.len() < 2;
             let leaves = if known { 1 << 40 } else { 0 };
             let lists = ScopeLists::new(columns, Bounds { leaves, memory: 4096, pause: || {} });
-            let mut among = Among::new(lists);
+            let mut among = ListedScopes::new(lists);
             let scopes = |hashes: &BTreeSet<u32>| hashes.iter().map(|hash| with_column(5, *hash)).collect();
             let (listed, left_out): (BTreeSet<u32>, BTreeSet<u32>) = (scopes(&listed), scopes(&left_out));
             left_out.iter().for_each(|scope| among.leave_out(*scope));

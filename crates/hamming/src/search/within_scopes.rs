@@ -4,7 +4,7 @@
 //! visited once. The large ones that it meets are probed, each by itself.
 
 use super::reader::IndexReader;
-use super::scopes::{Among, Scopes};
+use super::scopes::{ListedScopes, Scopes};
 use super::within::{Match, WithinSearch};
 use crate::tree::locked::Locked;
 use crate::tree::store::PageStore;
@@ -22,11 +22,11 @@ pub struct WithinScopes {
 }
 
 impl WithinScopes {
-    pub fn new(among: Among, query: u64, radius: u32) -> WithinScopes {
+    pub fn new(among: ListedScopes, query: u64, radius: u32) -> WithinScopes {
         WithinScopes {
             query,
             radius,
-            small: WithinSearch::walk_small(Scopes::Among(among), query, radius, radius),
+            small: WithinSearch::walk_small(Scopes::Listed(among), query, radius, radius),
             large: Vec::new(),
             present: None,
         }

@@ -172,7 +172,7 @@ fn within(memory: &Memory, scopes: Scopes, query: u64, radius: u32) -> Vec<u64> 
     let mut found = Vec::new();
     let mut note = |tid| found.push(number(tid));
     match scopes {
-        Scopes::Among(among) => {
+        Scopes::Listed(among) => {
             let mut search = WithinScopes::new(among, query, radius);
             while search.step(&reader, |found| note(found.tid)).is_some() {}
         }
