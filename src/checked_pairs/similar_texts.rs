@@ -6,7 +6,7 @@
 //! texts of the class and of those that are paired with it are looked up there. What is found is
 //! compared by [`super::chunks`], so the answer is that of all pairs.
 
-use super::equal_texts::DistinctTexts;
+use super::distinct_texts::DistinctTexts;
 use super::paired_rows::{EdgeList, add_edge, for_each_edge};
 use super::value_reader::ValueReader;
 use crate::errors::or_raise;

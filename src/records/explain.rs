@@ -11,7 +11,7 @@ use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
-use simhash_records::frequencies::Candidate;
+use simhash_records::copies::Candidate;
 
 const NAME: &str = "simhash_record_explain";
 

@@ -9,7 +9,7 @@ use simhash_pg::process::activity::Activity;
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
-use simhash_records::frequencies::Candidate;
+use simhash_records::copies::Candidate;
 use simhash_records::partners::Partners;
 use simhash_records::report::Report;
 

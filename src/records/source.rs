@@ -19,9 +19,10 @@ use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::key_type::{KeyType, no_order};
 use simhash_pg::sql::value::Value;
 use simhash_records::comparison::compare;
+use simhash_records::copies::Candidate;
 use simhash_records::copies::Copies;
 use simhash_records::features::features;
-use simhash_records::frequencies::{Candidate, Found, Rows};
+use simhash_records::frequencies::{Found, Rows};
 use simhash_records::vectors::Rating;
 
 /// A table, view or foreign table of records, locked against DDL.

@@ -1,8 +1,8 @@
 //! How similar the rows of the candidates are. Each candidate is compared once, and a record that several rows are
 //! is a pair by itself. The extension calls it when all rows are read.
 
-use crate::copies::Copies;
-use crate::frequencies::{Candidate, Found};
+use crate::copies::{Candidate, Copies};
+use crate::frequencies::Found;
 use crate::pair::{Pair, Part};
 use crate::vectors::Vector;
 use simhash_base::store::StoreHost;

@@ -2,8 +2,32 @@
 //! however many rows there are of it; so copies are found whatever `rare` says. [`super::frequencies`] numbers
 //! the records while rows are read, the extension asks for the pairs of rows that a pair of records is.
 
-use crate::frequencies::Candidate;
+use simhash_base::bytes::get_u32;
+use simhash_base::runs::Item;
 use std::collections::{HashMap, TryReserveError};
+
+/// Two records, `a` before `b`, or one that several rows are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Candidate {
+    pub a: u32,
+    pub b: u32,
+}
+
+impl Item for Candidate {
+    const BYTES: usize = 8;
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.a.to_ne_bytes());
+        bytes.extend(self.b.to_ne_bytes());
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        Candidate {
+            a: get_u32(bytes, 0),
+            b: get_u32(bytes, 4),
+        }
+    }
+}
 
 /// The records of the rows that were read so far.
 #[derive(Default)]

@@ -3,7 +3,7 @@
 //! of one scope that share a feature which at most `rare` records have. A feature that more of them have makes no
 //! candidate, so there are at most records times features times `rare` of them, whatever the rows are.
 
-use crate::copies::{Copies, CopiesBuilder};
+use crate::copies::{Candidate, Copies, CopiesBuilder};
 use crate::evidence::Evidence;
 use crate::vectors::{Rating, Vector, Vectors, VectorsWriter};
 use simhash_base::bytes::{get_u32, get_u64};
@@ -47,29 +47,6 @@ impl Order<RowFeature> for ByHash {
 
     fn key(&self, feature: &RowFeature) -> (u64, u32, u32) {
         (feature.hash, feature.row, feature.column)
-    }
-}
-
-/// Two records, `a` before `b`, or one that several rows are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Candidate {
-    pub a: u32,
-    pub b: u32,
-}
-
-impl Item for Candidate {
-    const BYTES: usize = 8;
-
-    fn write(&self, bytes: &mut Vec<u8>) {
-        bytes.extend(self.a.to_ne_bytes());
-        bytes.extend(self.b.to_ne_bytes());
-    }
-
-    fn read(bytes: &[u8]) -> Self {
-        Candidate {
-            a: get_u32(bytes, 0),
-            b: get_u32(bytes, 4),
-        }
     }
 }
 

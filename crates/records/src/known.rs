@@ -2,7 +2,7 @@
 //! rows of a stored table. The extension reads features and frequencies from tables. Similarities are those that
 //! [`super::comparison`] finds with all records, to the last bit.
 
-use crate::frequencies::Candidate;
+use crate::copies::Candidate;
 use crate::pair::Pair;
 use crate::vectors::{Rating, Vector, VectorsWriter};
 use simhash_base::store::StoreHost;

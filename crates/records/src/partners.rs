@@ -2,8 +2,7 @@
 //! no other pair of its rows is more similar. Equal rows, and others that are equally similar, make as many
 //! pairs as there are in the order of the rows; a row is in one pair at most.
 
-use crate::copies::Copies;
-use crate::frequencies::Candidate;
+use crate::copies::{Candidate, Copies};
 use std::collections::TryReserveError;
 
 /// The best similarity of each record so far.

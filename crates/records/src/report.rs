@@ -1,7 +1,7 @@
 //! Pairs by their similarity, in steps of a twentieth: how many there are, and examples. The
 //! extension adds every pair that it compares, and shows the steps to who has to choose a threshold.
 
-use crate::frequencies::Candidate;
+use crate::copies::Candidate;
 
 /// Number of steps.
 pub const STEPS: usize = 20;

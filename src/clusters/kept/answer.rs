@@ -4,17 +4,15 @@
 
 use std::cell::{Cell, OnceCell};
 
-use pgrx::PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE;
 use pgrx::pg_sys;
 
 use super::claims::Claims;
-use super::cluster_table::ClusterTable;
+use super::cluster_table::{ClusterTable, refuse_row_security};
 use super::kept_table::KeptTable;
 use super::queries::KeptQueries;
 use super::short_queries::MOST_SHORT_WAYS;
 use simhash_pg::catalog::privilege::has_row_security;
 use simhash_pg::catalog::table::OpenTable;
-use simhash_pg::catalog::table_name;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::compat::local_transaction;
 use simhash_pg::process::error::Error;
@@ -361,14 +359,4 @@ fn is_noted_once(noted: &[Noted]) -> bool {
     let mut keys: Vec<_> = noted.iter().map(|noted| noted.key.value()).collect();
     keys.sort_unstable_by(|a, b| a.image().cmp(&b.image()));
     keys.windows(2).all(|two| two[0].image() != two[1].image())
-}
-
-/// Returns the ERROR for a user from whom rows are hidden.
-pub fn refuse_row_security(table: pg_sys::Oid) -> Error {
-    let name = table_name::shown(table);
-    let message = format!("row security hides rows of table \"{name}\"");
-    Error::new(ERRCODE_INSUFFICIENT_PRIVILEGE, message).hint(
-        "Clusters are of all rows: use a role that sees them, such as one with BYPASSRLS. Of clusters \
-         kept \"within\" the columns of a policy, a writer needs to see those of its own rows.",
-    )
 }

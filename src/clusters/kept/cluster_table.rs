@@ -10,7 +10,6 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys::Oid;
 
-use super::answer::refuse_row_security;
 use simhash_pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
 use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::catalog::table_name::{self, TableName};
@@ -206,4 +205,14 @@ impl ClusterTable {
             )),
         );
     }
+}
+
+/// Returns the ERROR for a user from whom rows are hidden.
+pub fn refuse_row_security(table: Oid) -> Error {
+    let name = table_name::shown(table);
+    let message = format!("row security hides rows of table \"{name}\"");
+    Error::new(ERRCODE_INSUFFICIENT_PRIVILEGE, message).hint(
+        "Clusters are of all rows: use a role that sees them, such as one with BYPASSRLS. Of clusters \
+         kept \"within\" the columns of a policy, a writer needs to see those of its own rows.",
+    )
 }

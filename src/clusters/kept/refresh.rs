@@ -8,8 +8,8 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys::Oid;
 
-use super::answer::refuse_row_security;
 use super::claims::CLUSTERS;
+use super::cluster_table::refuse_row_security;
 use super::kept_table::KeptTable;
 use super::queries::KeptQueries;
 use super::triggers::triggers_of;

@@ -8,9 +8,10 @@ use std::rc::Rc;
 use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys::Oid;
 
-use super::answer::{AtOnce, KeyArrays, Noted, refuse_row_security};
+use super::answer::{AtOnce, KeyArrays, Noted};
 use super::claims::Claims;
 use super::cluster_table::ClusterTableCheck;
+use super::cluster_table::refuse_row_security;
 use super::kept_table::{KeptTable, find_table};
 use super::missing_events::warn_of_missing;
 use super::pending::note_pending;

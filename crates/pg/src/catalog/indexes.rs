@@ -5,8 +5,9 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::table::{OpenTable, column, string};
+use super::table::{OpenTable, column};
 use super::table_name::identifier;
+use super::type_name::string;
 use crate::planner::nodes::NodeList;
 
 struct Index {

@@ -2,7 +2,7 @@
 //! or a table has one. It borrows from the caller, who opened and locked the relation, and never
 //! closes it.
 
-use super::table::string;
+use super::type_name::string;
 use crate::process::compat;
 use crate::process::encoding::name_to_utf8;
 use pgrx::pg_sys;

@@ -9,6 +9,8 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::relation::Rel;
+use super::type_name::string;
+pub use super::type_name::type_name;
 use crate::process::compat::attribute;
 use crate::process::encoding::name_to_utf8;
 use crate::process::error::Error;
@@ -152,13 +154,6 @@ pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// # Safety
-/// `text` must be null or a zero-terminated string.
-pub(super) unsafe fn string(text: *const c_char) -> Option<String> {
-    // SAFETY: guaranteed by the caller.
-    (!text.is_null()).then(|| unsafe { name_to_utf8(CStr::from_ptr(text).to_bytes()).into_owned() })
-}
-
 /// The name of a schema; None when it is gone.
 pub fn schema_name(schema: Oid) -> Option<String> {
     // SAFETY: a syscache look-up that yields null or a string.
@@ -189,12 +184,6 @@ pub fn qualified_name(table: Oid) -> Option<String> {
     let schema = unsafe { pg_sys::get_rel_namespace(table) };
     let (schema, name) = (schema_name(schema)?, name(table)?);
     Some(format!("{}.{}", quoted(&schema), quoted(&name)))
-}
-
-/// A type's name, for messages.
-pub fn type_name(type_id: Oid) -> String {
-    // SAFETY: a catalog look-up that always yields a string.
-    unsafe { string(pg_sys::format_type_be(type_id)) }.unwrap_or_default()
 }
 
 /// The name of a column's base type with its modifier, for messages.

@@ -7,8 +7,9 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::table::{name, schema_name};
-use super::written_name::WrittenName;
-use crate::process::encoding::{name_from_utf8, name_to_utf8};
+pub use super::written_name::identifier;
+use super::written_name::{self, WrittenName, text};
+use crate::process::encoding::name_from_utf8;
 
 /// `table` or `schema.table`, quoted where SQL quotes.
 pub struct TableName(WrittenName);
@@ -61,29 +62,16 @@ pub fn sql(table: Oid) -> String {
     format!("{}.{}", identifier(&schema_of(table)), identifier(&name))
 }
 
-/// A name as SQL text, quoted only where it must be.
-pub fn identifier(name: &str) -> String {
-    let Ok(name) = CString::new(name_from_utf8(name).into_owned()) else {
-        return String::new();
-    };
-    // SAFETY: zero-terminated strings; the result is the argument itself or a copy.
-    unsafe { text(CStr::from_ptr(pg_sys::quote_identifier(name.as_ptr()))) }
-}
-
 /// A text as a literal of SQL.
 pub fn literal(text: &str) -> String {
     let Ok(text) = CString::new(name_from_utf8(text).into_owned()) else {
         return String::new();
     };
     // SAFETY: zero-terminated strings; the result is a copy.
-    unsafe { self::text(CStr::from_ptr(pg_sys::quote_literal_cstr(text.as_ptr()))) }
+    unsafe { written_name::text(CStr::from_ptr(pg_sys::quote_literal_cstr(text.as_ptr()))) }
 }
 
 fn schema_of(table: Oid) -> String {
     // SAFETY: a syscache look-up.
     schema_name(unsafe { pg_sys::get_rel_namespace(table) }).unwrap_or_default()
-}
-
-pub(super) fn text(name: &CStr) -> String {
-    name_to_utf8(name.to_bytes()).into_owned()
 }

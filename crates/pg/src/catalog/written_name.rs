@@ -8,8 +8,7 @@ use pgrx::pg_sys::Oid;
 
 use super::lookup::function_in;
 use super::table::schema_name;
-use super::table_name::{identifier, text};
-use crate::process::encoding::name_from_utf8;
+use crate::process::encoding::{name_from_utf8, name_to_utf8};
 
 /// `name` or `schema.name`, quoted where SQL quotes.
 pub struct WrittenName {
@@ -61,4 +60,17 @@ impl WrittenName {
             Some((function, format!("{schema}.{name}")))
         })
     }
+}
+
+/// A name as SQL text, quoted only where it must be.
+pub fn identifier(name: &str) -> String {
+    let Ok(name) = CString::new(name_from_utf8(name).into_owned()) else {
+        return String::new();
+    };
+    // SAFETY: zero-terminated strings; the result is the argument itself or a copy.
+    unsafe { text(CStr::from_ptr(pg_sys::quote_identifier(name.as_ptr()))) }
+}
+
+pub(super) fn text(name: &CStr) -> String {
+    name_to_utf8(name.to_bytes()).into_owned()
 }
