@@ -4,44 +4,17 @@
 //! posting's leaf is locked: README.md says why it cannot be that of a live row then, and why
 //! standbys need no word of it.
 
+use super::crowded_leaves::{CrowdedLeaves, MANY, most_rows};
 use super::store::IndexPages;
 use simhash_base::tid::Tid;
-use simhash_hamming::key::{Key, Space};
+use simhash_hamming::key::Key;
 use simhash_hamming::page::{Page, leaf};
 use simhash_hamming::remove;
 use simhash_hamming::search::reader::{IndexReader, IndexState};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::backend::is_interrupted;
-use simhash_pg::process::memory::{reserve, work_mem_bytes};
+use simhash_pg::process::memory::reserve;
 use simhash_pg::table::dead_line_pointers::DeadLinePointers;
-use std::cell::RefCell;
-
-/// Number of dead postings for which a leaf is written and logged as a whole: a search that looks up
-/// eight dead rows does about as much work for them as for the leaf.
-const MANY: usize = 8;
-
-/// The leaves on which many postings have matched: on others not many can be of dead rows.
-#[derive(Default)]
-pub struct CrowdedLeaves(RefCell<Vec<(Space, u32)>>);
-
-impl CrowdedLeaves {
-    pub fn note(&self, space: Space, leaf: u32, matches: usize) {
-        let mut leaves = self.0.borrow_mut();
-        // For more of them no scan notes enough rows.
-        if matches >= MANY && leaves.len() < most_rows() / MANY {
-            reserve(&mut leaves, 1);
-            leaves.push((space, leaf));
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.borrow().is_empty()
-    }
-
-    fn take(&self) -> Vec<(Space, u32)> {
-        self.0.take()
-    }
-}
 
 /// What a scan has met.
 #[derive(Default)]
@@ -100,11 +73,6 @@ impl DeadPostings {
             }
         }
     }
-}
-
-/// Rows that one scan notes; the rest is left to the next.
-fn most_rows() -> usize {
-    work_mem_bytes() / size_of::<Tid>()
 }
 
 /// Returns the postings that stay in a leaf, which must be locked for writing: all but those of the

@@ -9,6 +9,7 @@
 pub mod build;
 pub mod check;
 mod cost_estimate;
+mod crowded_leaves;
 mod dead_postings;
 mod dead_rows;
 mod handler;

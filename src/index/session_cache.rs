@@ -5,10 +5,9 @@
 
 #![forbid(unsafe_code)]
 
-use super::store::IndexPages;
 use pgrx::pg_sys;
 use simhash_hamming::page::meta::Meta;
-use simhash_hamming::search::cached::{CachedIndex, read_directory};
+use simhash_hamming::search::cached::CachedIndex;
 use simhash_hamming::search::directory::{Directory, Recent};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::settings::directory_cache_bytes;
@@ -46,8 +45,13 @@ thread_local! {
     static CACHE: RefCell<IndexCache> = RefCell::default();
 }
 
-/// Returns what the session knows of an index; None where the setting leaves no room for it.
-pub fn cached_index(rel: Rel, meta: &Meta) -> Option<Rc<CachedIndex>> {
+/// Returns what the session knows of an index; None where the setting leaves no room for it. `read` reads
+/// its directory, given what is known of its buffers.
+pub fn cached_index(
+    rel: Rel,
+    meta: &Meta,
+    read: impl FnOnce(Rc<Recent>) -> Directory,
+) -> Option<Rc<CachedIndex>> {
     let limit = directory_cache_bytes();
     if limit == 0 {
         CACHE.take();
@@ -62,7 +66,7 @@ pub fn cached_index(rel: Rel, meta: &Meta) -> Option<Rc<CachedIndex>> {
         let recent = CACHE.with_borrow(|cache| cache.recent(rel.oid(), meta.stamp));
         let recent = recent.filter(|recent| recent.serves(blocks));
         let recent = recent.unwrap_or_else(|| Rc::new(Recent::new(blocks, limit / 2)));
-        let directory = read_directory(IndexPages::of(rel), meta, recent);
+        let directory = read(recent);
         CACHE.with_borrow_mut(|cache| cache.enter(rel.oid(), meta.stamp, directory, limit))
     })
 }

@@ -4,13 +4,14 @@
 
 #![forbid(unsafe_code)]
 
-use super::dead_postings::CrowdedLeaves;
+use super::crowded_leaves::CrowdedLeaves;
 use super::session_cache::{cached_index, make_room};
 use crate::errors::raise_in_index;
 use simhash_hamming::Error;
 use simhash_hamming::key::Space;
 use simhash_hamming::page::Page;
 use simhash_hamming::page::meta::{META_BLOCK, Meta};
+use simhash_hamming::search::cached::read_directory;
 use simhash_hamming::search::reader::IndexState;
 use simhash_hamming::tree::locked::Locked;
 use simhash_hamming::tree::store::{PageImage, PageStore};
@@ -76,8 +77,10 @@ pub fn read_meta(rel: Rel) -> Meta {
 
 /// Reads what a scan or an insert has to know at its start.
 pub fn read_state(rel: Rel) -> IndexState {
-    let cached = |meta: &Meta| cached_index(rel, meta);
-    IndexState::read(IndexPages::of(rel), rel.key_columns() > 1, cached)
+    let pages = IndexPages::of(rel);
+    let cached =
+        |meta: &Meta| cached_index(rel, meta, |recent| read_directory(pages, meta, recent));
+    IndexState::read(pages, rel.key_columns() > 1, cached)
 }
 
 /// Returns the tree of a key space as it is now.

@@ -6,26 +6,10 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::parts;
-use super::planner_distances::PlannerDistances;
 use super::sql_objects::{BallConstructor, distance_operator_of_within, is_hamming, within_beside};
+use super::targets::Targets;
 use simhash_pg::catalog::lookup;
 use simhash_pg::planner::nodes::{NodeRef, Planner};
-use simhash_pg::planner::planned_relation::Indexed;
-
-/// A column or expression on which a relation has an index, and the operator family of that index.
-#[derive(Clone, Copy)]
-pub struct Target<'p> {
-    pub key: Indexed<'p>,
-    pub family: Oid,
-}
-
-/// The indexed columns and expressions of one relation.
-pub struct Targets<'p> {
-    /// Range-table index of the relation.
-    pub relid: u32,
-    pub targets: Vec<Target<'p>>,
-    pub planner_distances: PlannerDistances<'p>,
-}
 
 /// Comparison of a distance with a radius.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -132,12 +116,6 @@ fn comparison<'p>(
     })
 }
 
-/// Returns whether the expression is a call of `hamming`.
-pub fn is_distance(node: NodeRef<'_>) -> bool {
-    node.as_call()
-        .is_some_and(|call| call.result_type == pg_sys::INT4OID && is_hamming(call.function))
-}
-
 /// A call of `hamming_within`, with the comparison of which it may be the translation.
 pub struct WithinCall<'p> {
     pub distance: NodeRef<'p>,
@@ -185,33 +163,6 @@ impl<'p> DistanceComparison<'p> {
         let within = within_beside(self.hamming)?;
         let radius = radius(planner, self.radius, self.bound)?;
         Some(planner.call(within, pg_sys::BOOLOID, &[self.left, self.right, radius]))
-    }
-}
-
-impl<'p> Targets<'p> {
-    /// Returns the index column or expression that this expression is, if any.
-    pub fn find(&self, node: NodeRef<'p>) -> Option<Target<'p>> {
-        let bare = node.strip_relabel();
-        let column = bare.as_column().filter(|&(relid, _)| relid == self.relid);
-        self.targets
-            .iter()
-            .copied()
-            .find(|target| match target.key {
-                Indexed::Column(number) => column.is_some_and(|(_, found)| found == number),
-                Indexed::Expression(expression) => {
-                    node.equals(expression) || bare.equals(expression.strip_relabel())
-                }
-            })
-    }
-
-    /// Returns whether the value is the same for all rows of the relation.
-    pub fn is_fixed(&self, planner: Planner<'p>, node: NodeRef<'p>) -> bool {
-        !node.is_volatile() && !planner.mentions_relation(node, self.relid)
-    }
-
-    fn serves(&self, node: NodeRef<'p>, ball: BallConstructor) -> bool {
-        self.find(node)
-            .is_some_and(|target| ball.operator_in(target.family).is_some())
     }
 }
 

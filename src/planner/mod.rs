@@ -29,6 +29,7 @@ mod planner_distances;
 mod rewrite;
 mod sql_objects;
 mod support;
+mod targets;
 
 /// Installs the planner hook; called once per process from `_PG_init`.
 pub fn init() {

@@ -4,8 +4,8 @@
 
 use pgrx::pg_sys;
 
-use super::clause::Targets;
 use super::sql_objects::{BallConstructor, is_parts_within, within_beside};
+use super::targets::Targets;
 use simhash_hamming::parts::part_radius;
 use simhash_pg::planner::nodes::{NodeRef, Planner};
 use simhash_pg::planner::planned_relation::Indexed;

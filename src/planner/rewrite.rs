@@ -6,8 +6,9 @@
 
 use pgrx::pg_sys::Oid;
 
-use super::clause::{Target, Targets, Translation, as_within, is_translated_to, translate};
+use super::clause::{Translation, as_within, is_translated_to, translate};
 use super::planner_distances::PlannerDistances;
+use super::targets::{Target, Targets};
 use simhash_pg::catalog::lookup::is_extension_access_method;
 use simhash_pg::planner::nodes::{Connective, NodeList, NodeRef, Planner};
 use simhash_pg::planner::planned_relation::{

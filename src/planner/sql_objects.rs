@@ -10,6 +10,7 @@ use pgrx::pg_sys::Oid;
 use super::support::{simhash_hamming_support, simhash_parts_support, simhash_within_support};
 use crate::index::operators::simhash_ball_make;
 use simhash_pg::catalog::lookup;
+use simhash_pg::planner::nodes::NodeRef;
 
 /// Strategy number of `<@ (bigint, hamming_ball)` in the operator class.
 const IN_BALL_STRATEGY: i16 = 1;
@@ -17,6 +18,12 @@ const IN_BALL_STRATEGY: i16 = 1;
 /// Returns whether this function is `hamming(bigint, bigint)`.
 pub fn is_hamming(function: Oid) -> bool {
     lookup::has_support_function(function, simhash_hamming_support)
+}
+
+/// Returns whether the expression is a call of `hamming`.
+pub fn is_distance(node: NodeRef<'_>) -> bool {
+    node.as_call()
+        .is_some_and(|call| call.result_type == pg_sys::INT4OID && is_hamming(call.function))
 }
 
 /// Returns whether this function is `hamming_parts_within`.

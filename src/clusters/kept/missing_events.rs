@@ -7,7 +7,6 @@ use std::collections::HashSet;
 
 use pgrx::pg_sys::Oid;
 
-use super::trigger::NAME;
 use simhash_pg::catalog::table::{self, OpenTable};
 use simhash_pg::catalog::table_name::{self, TableName};
 use simhash_pg::process::error::warn;
@@ -20,8 +19,13 @@ thread_local! {
     static WARNED: RefCell<HashSet<[u32; 2]>> = RefCell::default();
 }
 
-/// Warns, once in a session, of events of `table` that no trigger answers.
-pub fn warn_of_missing(call: &TriggerCall<'_>, options: &KeptOptions, [table, clusters]: [Oid; 2]) {
+/// Warns, once in a session, of events of `table` that no trigger with this function answers.
+pub fn warn_of_missing(
+    call: &TriggerCall<'_>,
+    function: &str,
+    options: &KeptOptions,
+    [table, clusters]: [Oid; 2],
+) {
     let keeps = |trigger: &RelatedTrigger| {
         trigger.enabled
             && parse(&trigger.arguments).is_ok_and(|other| {
@@ -39,7 +43,7 @@ pub fn warn_of_missing(call: &TriggerCall<'_>, options: &KeptOptions, [table, cl
     if !answered(Event::Delete) {
         missing.push("DELETE".to_owned());
     }
-    let rows = create(&missing, table, "ROW");
+    let rows = create(&missing, table, "ROW", function);
     // Partitions have no copies of a statement trigger.
     let above = OpenTable::new(table);
     let mut statements = call
@@ -51,7 +55,7 @@ pub fn warn_of_missing(call: &TriggerCall<'_>, options: &KeptOptions, [table, cl
         true => None,
         false => Some("TRUNCATE".to_owned()),
     };
-    let statement = create(truncate.as_slice(), table, "STATEMENT");
+    let statement = create(truncate.as_slice(), table, "STATEMENT", function);
     missing.extend(truncate);
     let place = [table.to_u32(), clusters.to_u32()];
     if missing.is_empty() || !WARNED.with_borrow_mut(|warned| warned.insert(place)) {
@@ -96,11 +100,11 @@ fn updates(
 }
 
 /// Returns the statement that makes a trigger for these events, empty if there are none.
-fn create(events: &[String], table: Oid, each: &str) -> String {
+fn create(events: &[String], table: Oid, each: &str, function: &str) -> String {
     match events {
         [] => String::new(),
         _ => format!(
-            " CREATE TRIGGER ... AFTER {} ON {} FOR EACH {each} EXECUTE FUNCTION {NAME}(...);",
+            " CREATE TRIGGER ... AFTER {} ON {} FOR EACH {each} EXECUTE FUNCTION {function}(...);",
             events.join(" OR "),
             table_name::sql(table)
         ),

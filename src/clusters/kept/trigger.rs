@@ -38,7 +38,7 @@ use simhash_trigger::in_progress::Compared;
 use simhash_trigger::kept_options::{KeptOptions, parse};
 
 /// The trigger function.
-pub const NAME: &str = "simhash_maintain_clusters";
+const NAME: &str = "simhash_maintain_clusters";
 
 /// State that a session keeps for a trigger.
 struct RowTrigger {
@@ -296,7 +296,7 @@ fn notes(call: &TriggerCall<'_>, options: KeptOptions, relation: Oid) -> (Curren
     let cluster_table = check.check(clusters);
     let claims = Claims::new(call, &kept, &key, scope);
     if kept.options.table.is_none() {
-        warn_of_missing(call, &kept.options, [relation, clusters]);
+        warn_of_missing(call, NAME, &kept.options, [relation, clusters]);
     }
     let at_once = AtOnce::new(kept, cluster_table, claims, arrays, !call.has_condition());
     (current, Notes::AtOnce(Rc::new(at_once)))
