@@ -1,5 +1,5 @@
-//! A locked page with its number. [`super::Tree`] makes them of the pages of a store; whoever drops
-//! one unlocks the page.
+//! A locked page with its number. [`super::Tree`] makes them of the pages of a store; dropping one
+//! unlocks the page.
 
 use crate::page::Page;
 use std::ops::Deref;

@@ -2,7 +2,7 @@
 //! [`Tree::make_room`] while it has no page locked.
 //!
 //! A split is two logged steps: the page is split and marked incomplete, then its right sibling gets
-//! a downlink. A crash may come between them; whoever writes there next finishes it.
+//! a downlink. A crash may come between them; the next writer that comes to the page finishes it.
 
 use super::locked::Locked;
 use super::store::{PageImage, PageStore};
