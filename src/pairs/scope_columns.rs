@@ -170,13 +170,20 @@ impl<'a> ScopeColumns<'a> {
             }
         } else {
             let mut last = 0;
+            // Rows that differ from all are sets of their own.
+            let mut alone = u32::MAX;
             self.for_each(sources, &mut |side, row, place| {
                 if place.group != last {
                     last = place.group;
                     group(search, rows);
                     rows.clear();
                 }
-                let set = self.is_across().then_some(place.set);
+                let set = self.is_across().then(|| {
+                    place.set.unwrap_or_else(|| {
+                        alone = alone.wrapping_sub(1);
+                        alone
+                    })
+                });
                 add(search, rows, side, row, set);
             });
         }
@@ -187,8 +194,6 @@ impl<'a> ScopeColumns<'a> {
     /// group behind each other, with its side. There must be columns.
     pub fn for_each(&self, sources: &[SourceTable], row: RowSink<'_>) {
         let mut group = 0u32;
-        // Rows that differ from all are sets of their own.
-        let mut alone = u32::MAX;
         self.run(&self.query(sources), &mut |[
             a,
             b,
@@ -200,13 +205,7 @@ impl<'a> ScopeColumns<'a> {
             if integer(number) == 1 {
                 group = group.wrapping_add(1);
             }
-            let set = set.map_or_else(
-                || {
-                    alone = alone.wrapping_sub(1);
-                    alone
-                },
-                |set| set.integer() as u32,
-            );
+            let set = set.map(|set| set.integer() as u32);
             let is_second_side = integer(side) == 1;
             let key = if is_second_side { b } else { a };
             row(usize::from(is_second_side), [key, fp], Place { group, set });

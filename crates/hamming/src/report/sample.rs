@@ -42,7 +42,14 @@ impl Memory {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     pub group: u32,
-    pub set: u32,
+    /// None: it is in no set with another row.
+    pub set: Option<u32>,
+}
+
+impl Place {
+    fn is_of_one_set(&self, other: &Place) -> bool {
+        self.set.is_some() && self.set == other.set
+    }
 }
 
 struct SampledRow {
@@ -267,7 +274,7 @@ impl Sample {
     ) -> Result<(), Error> {
         let own = *own.get_or_insert_with(|| self.own(key));
         let other = self.rows[sampled].place;
-        let counts = other.group == place.group && !(self.is_across && other.set == place.set);
+        let counts = other.group == place.group && !(self.is_across && other.is_of_one_set(&place));
         if !counts && own != Some(sampled) {
             return Ok(());
         }
