@@ -103,7 +103,7 @@ fn groups_and_sets() {
     let place = |row: usize| Place {
         group: row as u32 % 2,
         // Some rows are in no set with another.
-        set: (row % 11 > 0).then_some(row as u32 / 50),
+        set: (!row.is_multiple_of(11)).then_some(row as u32 / 50),
     };
     for is_across in [false, true] {
         let mut drawing = Drawing::new(300, 64, 1 << 24, Random::new(1)).across(is_across);
