@@ -11,6 +11,10 @@ use POSIX qw(ceil);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Test2::API qw(test2_stack);
+
+# A wrong library is known by its first failure: `make mutants-server` does not wait for the rest of a file.
+test2_stack()->top->listen(sub { exit 1 if $_[1]->causes_fail }) if $ENV{STOP_AT_FAILURE};
 
 our @EXPORT = qw(new_node add_oracle is_sound same_answers start_load none_failed wait_for_wait processor_seconds pages_looked_at);
 

@@ -77,6 +77,7 @@ entry='the code without a change'
 LIMIT=3600 run_tests "$(cut -f 4 "$work/list" | tr ' ' '\n' | sort -u | paste -sd ' ')" ||
 	fail "tests that the list names fail without a change: $(failed_tests)"
 say "without a change all tests pass ($SECONDS s)"
+export STOP_AT_FAILURE=1
 
 caught=0 missed=0
 while IFS=$'\t' read -r number file expression tests what <&3; do
