@@ -1,10 +1,12 @@
-"""PDQ hashes of pictures, and the same question about them to others: what is within 31 of 256 bits?
+"""Hashes of 256 bits of pictures, and the same question about them to others: what is within 31 bits?
 
-    pdq.py hash FOLDER > values.csv        each picture of the folder, and a copy of it, half as large, as JPEG of quality 50
-    pdq.py ask values.csv 'host=... dbname=...'
+    pdq.py hash FOLDER > values.csv                each picture of the folder and seven edited ones of it: PDQ, dHash 16 x 16
+    pdq.py ask pdq values.csv 'host=... dbname=...'
+    pdq.py all pdq values.csv 'host=... dbname=...'    all pairs, by simhash_pairs and by reading every pair; or dhash, both times
 
-Needs pillow, numpy, pdqhash, faiss-cpu, pybktree and psycopg2-binary; the database has simhash_dedup and, if it is to be asked, pgvector.
-Pictures below 64 pixels, and those of quality below 50, are left out. Every answer is compared with that of reading all rows.
+Needs pillow, numpy, pdqhash, imagehash, faiss-cpu, pybktree and psycopg2-binary; the database has simhash_dedup and, if it is to be
+asked, pgvector. Pictures below 64 pixels, and PDQ hashes of quality below 50, are left out. Every answer is compared with that of
+reading all rows.
 """
 
 import csv
@@ -21,38 +23,62 @@ RADIUS = 31
 QUERIES = 500
 
 
-def hashes(folder):
+def as_jpeg(picture, quality):
+    from PIL import Image
+
+    encoded = io.BytesIO()
+    picture.save(encoded, "JPEG", quality=quality)
+    return Image.open(encoded).convert("RGB")
+
+
+def versions(picture):
+    """The picture, and what people make of it."""
+    from PIL import ImageEnhance
+
+    width, height = picture.size
+    yield picture
+    yield as_jpeg(picture.resize((max(width // 2, 8), max(height // 2, 8))), 50)
+    yield as_jpeg(picture, 20)
+    yield picture.crop((width // 50, height // 50, width - width // 50, height - height // 50))
+    yield ImageEnhance.Brightness(picture).enhance(0.8)
+    yield ImageEnhance.Contrast(picture).enhance(1.3)
+    yield picture.convert("L").convert("RGB")
+    yield picture.rotate(1, fillcolor="white")
+
+
+def of_pdq(picture):
     import pdqhash
+
+    bits, quality = pdqhash.compute(numpy.asarray(picture))
+    return numpy.packbits(bits.astype(numpy.uint8)).tobytes().hex() if quality >= 50 else None
+
+
+def of_dhash(picture):
+    import imagehash
+
+    return str(imagehash.dhash(picture, hash_size=16))
+
+
+def hashes(folder):
     from PIL import Image
 
     out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(["id", "copy_of", "quality", "pdq"])
-
-    def pdq(picture):
-        bits, quality = pdqhash.compute(numpy.asarray(picture))
-        return quality, numpy.packbits(bits.astype(numpy.uint8)).tobytes().hex()
-
-    number = 0
-    for path in sorted(pathlib.Path(folder).rglob("*.png")):
+    out.writerow(["picture", "version", "pdq", "dhash"])
+    for number, path in enumerate(sorted(pathlib.Path(folder).rglob("*.png"))):
         try:
             with Image.open(path) as opened:
+                if min(opened.size) < 64 or max(opened.size) > 2000:
+                    continue
                 # Clip art stands on nothing: on white here.
                 layers = opened.convert("RGBA")
         except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
             continue
-        if min(layers.size) < 64 or max(layers.size) > 4000:
-            continue
         picture = Image.new("RGB", layers.size, "white")
         picture.paste(layers, mask=layers.getchannel("A"))
-        quality, value = pdq(picture)
-        if quality < 50:
-            continue
-        number += 2
-        out.writerow([number, "", quality, value])
-        smaller, encoded = picture.resize([side // 2 for side in picture.size]), io.BytesIO()
-        smaller.save(encoded, "JPEG", quality=50)
-        quality, value = pdq(Image.open(encoded).convert("RGB"))
-        out.writerow([number + 1, number, quality, value])
+        # Both hashes begin by making the picture small.
+        picture.thumbnail((512, 512), reducing_gap=2)
+        for version, edited in enumerate(versions(picture)):
+            out.writerow([number, version, of_pdq(edited), of_dhash(edited)])
 
 
 def brute_force(values, query):
@@ -76,14 +102,17 @@ def timed(ask, queries):
     return answers, seconds
 
 
-def ask(path, dsn):
-    rows = list(csv.DictReader(open(path, encoding="ascii")))
-    digits = [row["pdq"] for row in rows]
-    values = numpy.array([list(bytes.fromhex(value)) for value in digits], dtype=numpy.uint8)
+def read(kind, path):
+    digits = [row[kind] for row in csv.DictReader(open(path, encoding="ascii")) if row[kind]]
+    return digits, numpy.array([list(bytes.fromhex(value)) for value in digits], dtype=numpy.uint8)
+
+
+def ask(kind, path, dsn):
+    digits, values = read(kind, path)
     random.seed(1)
-    queries = random.sample(range(len(rows)), min(QUERIES, len(rows)))
+    queries = random.sample(range(len(digits)), min(QUERIES, len(digits)))
     truth = [brute_force(values, values[query]).tolist() for query in queries]
-    print(f"{len(rows)} hashes, {len(queries)} queries, {sum(map(len, truth))} rows within {RADIUS} bits, each query among them.\n")
+    print(f"{len(digits)} hashes, {len(queries)} queries, {sum(map(len, truth))} rows within {RADIUS} bits, each query among them.\n")
     print("| | found | wrong | ms | |\n|---|---|---|---|---|")
     of_faiss(values, queries, truth)
     of_tree(digits, queries, truth)
@@ -121,29 +150,55 @@ def of_tree(digits, queries, truth):
     report("pybktree", answers, truth, seconds, f"built in {built:.1f} s; {len(some)} queries")
 
 
-def of_database(dsn, digits, queries, truth):
+def filled(dsn, digits):
+    """A session of a database with the hashes in the table picture_hash."""
     import psycopg2
 
     connection = psycopg2.connect(dsn)
     connection.autocommit = True
     db = connection.cursor()
-    db.execute("DROP TABLE IF EXISTS pdq_picture; CREATE TABLE pdq_picture (id int PRIMARY KEY, pdq bigint[] NOT NULL, bits bit(256) NOT NULL)")
+    db.execute("DROP TABLE IF EXISTS picture_hash; CREATE TABLE picture_hash (id int PRIMARY KEY, hash bigint[] NOT NULL, bits bit(256) NOT NULL)")
     lines = io.StringIO("".join(f"{row}\t{value}\n" for row, value in enumerate(digits)))
     db.execute("CREATE TEMP TABLE digits (id int, value text)")
     db.copy_from(lines, "digits")
     db.execute(
-        "INSERT INTO pdq_picture SELECT id, fingerprint_parts_from_hex(value), fingerprint_parts_to_bits(fingerprint_parts_from_hex(value))"
+        "INSERT INTO picture_hash SELECT id, fingerprint_parts_from_hex(value), fingerprint_parts_to_bits(fingerprint_parts_from_hex(value))"
         " FROM digits ORDER BY id"
     )
+    return db
+
+
+def all_pairs(kind, path, dsn):
+    digits, values = read(kind, path)
+    # How many pairs there are at each distance: a row with all after it, 64 bits at a time.
+    words = values.view(numpy.uint64)
+    truth = [0] * (RADIUS + 1)
+    for row in range(len(words) - 1):
+        distances = numpy.bitwise_count(words[row + 1 :] ^ words[row]).sum(axis=1)
+        for distance, pairs in enumerate(numpy.bincount(distances[distances <= RADIUS], minlength=RADIUS + 1)):
+            truth[distance] += int(pairs)
+    db = filled(dsn, digits)
+    start = time.perf_counter()
+    db.execute("SELECT distance, count(*) FROM simhash_pairs('picture_hash', 'id', 'hash', max_distance => %s, max_pairs => 100000000) GROUP BY 1" % RADIUS)
+    found = dict(db.fetchall())
+    seconds = time.perf_counter() - start
+    wrong = [distance for distance in range(RADIUS + 1) if found.get(distance, 0) != truth[distance]]
+    print(f"{len(digits)} hashes; pairs within {RADIUS} bits: {sum(truth)} by reading all, {sum(found.values())} by simhash_pairs ({seconds:.2f} s)")
+    print(f"distances with another number of pairs: {wrong or 'none'}; odd distances: {sum(truth[1::2])} pairs")
+    db.execute("DROP TABLE picture_hash")
+
+
+def of_database(dsn, digits, queries, truth):
+    db = filled(dsn, digits)
     db.execute("SET jit = off; SET plan_cache_mode = force_generic_plan; SET max_parallel_workers_per_gather = 0")
     start = time.perf_counter()
     for part in range(1, 5):
-        db.execute(f"CREATE INDEX ON pdq_picture USING simhash ((pdq[{part}]))")
+        db.execute(f"CREATE INDEX ON picture_hash USING simhash ((hash[{part}]))")
     built = time.perf_counter() - start
-    db.execute("VACUUM ANALYZE pdq_picture")
+    db.execute("VACUUM ANALYZE picture_hash")
     db.execute(
-        "PREPARE near (text) AS SELECT id FROM pdq_picture, fingerprint_parts_from_hex($1) AS q"
-        " WHERE hamming_parts_within(pdq, q, %s)" % RADIUS
+        "PREPARE near (text) AS SELECT id FROM picture_hash, fingerprint_parts_from_hex($1) AS q"
+        " WHERE hamming_parts_within(hash, q, %s)" % RADIUS
     )
 
     def by_parts(query):
@@ -163,14 +218,14 @@ def of_database(dsn, digits, queries, truth):
         return
     db.execute("CREATE EXTENSION IF NOT EXISTS vector")
     start = time.perf_counter()
-    db.execute("CREATE INDEX ON pdq_picture USING hnsw (bits bit_hamming_ops)")
+    db.execute("CREATE INDEX ON picture_hash USING hnsw (bits bit_hamming_ops)")
     built = time.perf_counter() - start
     db.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
     version = db.fetchone()[0]
     for nearest in (40, 1000):
         db.execute(f"SET hnsw.ef_search = {nearest}")
         db.execute(
-            f"PREPARE near{nearest} (bit) AS SELECT id FROM (SELECT id, bits <~> $1 AS distance FROM pdq_picture"
+            f"PREPARE near{nearest} (bit) AS SELECT id FROM (SELECT id, bits <~> $1 AS distance FROM picture_hash"
             f" ORDER BY bits <~> $1 LIMIT {nearest}) AS n WHERE distance <= {RADIUS}"
         )
 
@@ -180,7 +235,7 @@ def of_database(dsn, digits, queries, truth):
 
         answers, seconds = timed(by_graph, queries)
         report(f"pgvector {version} HNSW, the {nearest} nearest", answers, truth, seconds, f"built in {built:.1f} s")
-    db.execute("DROP TABLE pdq_picture")
+    db.execute("DROP TABLE picture_hash")
 
 
 def rows_read(plan):
@@ -190,7 +245,4 @@ def rows_read(plan):
     return sum(map(rows_read, plan.get("Plans", [])))
 
 
-if sys.argv[1] == "hash":
-    hashes(sys.argv[2])
-else:
-    ask(*sys.argv[2:])
+{"hash": hashes, "ask": ask, "all": all_pairs}[sys.argv[1]](*sys.argv[2:])

@@ -142,12 +142,15 @@ pub fn first_found(queries: &[String], end: &str) -> String {
 pub fn value(hash: &Hash) -> Value<'static> {
     match hash {
         Hash::Fingerprint(fingerprint) => Value::from(*fingerprint as i64),
-        Hash::Parts(parts) => {
-            let parts = parts.iter().map(|part| Value::from(*part as i64));
-            let array = KeyType::new(pg_sys::INT8OID).and_then(|integers| integers.array(parts));
-            array.unwrap_or_else(|| Error::out_of_memory().raise())
-        }
+        Hash::Parts(parts) => integers(parts),
     }
+}
+
+/// Returns an array of fingerprints, or of the parts of hashes, in the current memory context.
+pub fn integers(parts: &[u64]) -> Value<'static> {
+    let parts = parts.iter().map(|part| Value::from(*part as i64));
+    let array = KeyType::new(pg_sys::INT8OID).and_then(|integers| integers.array(parts));
+    array.unwrap_or_else(|| Error::out_of_memory().raise())
 }
 
 /// Returns an error for a radius that no fingerprint of 64 bits has.

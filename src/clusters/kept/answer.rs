@@ -11,6 +11,8 @@ use super::cluster_table::{ClusterTable, refuse_row_security};
 use super::kept_table::KeptTable;
 use super::queries::KeptQueries;
 use super::short_queries::MOST_SHORT_WAYS;
+use crate::trigger::hash_column::integers;
+use simhash_hamming::parts::Hash;
 use simhash_pg::catalog::privilege::has_row_security;
 use simhash_pg::catalog::table::OpenTable;
 use simhash_pg::process::backend::check_for_interrupts;
@@ -30,8 +32,8 @@ const CHUNK: usize = 65_536;
 /// The key of a row that was changed.
 pub struct Noted {
     pub key: KeptValue,
-    /// The fingerprint that the row had when this transaction began, if it had one of 64 bits.
-    pub left: Option<i64>,
+    /// The fingerprint that the row had when this transaction began, if it had one.
+    pub left: Option<Hash>,
     /// Whether the row has no new version with this key.
     pub is_gone: bool,
 }
@@ -183,16 +185,21 @@ impl AtOnce {
 
     /// Takes out rows that leave their clusters whole. Returns how many there were.
     fn leave(&self, args: &Args, noted: &[Noted]) -> usize {
-        let left: Vec<_> = (noted.iter())
-            .filter_map(|noted| Some((noted.key.value(), noted.left?)))
+        let mut left: Vec<_> = (noted.iter())
+            .filter_map(|noted| Some((noted.key.value(), &**noted.left.as_ref()?)))
             .collect();
+        // Hashes of different lengths have no distance, so those of one length are enough.
+        if let Some((_, first)) = left.first() {
+            let length = first.len();
+            left.retain(|(_, parts)| parts.len() == length);
+        }
         if self.kept.options.is_checked() || left.is_empty() || !is_noted_once(noted) {
             return 0;
         }
-        let fingerprints = KeyArrays::of_integers(left.iter().map(|(_, bits)| *bits));
+        let parts: Vec<u64> = left.iter().flat_map(|(_, parts)| *parts).copied().collect();
         let keys = self.arrays.of_keys(left.iter().map(|(key, _)| *key));
         let all = self.arrays.of_noted(noted);
-        let parameters = [Some(keys), Some(fingerprints), Some(all)];
+        let parameters = [Some(keys), Some(integers(&parts)), Some(all)];
         let changes = self.changes();
         let leaving = self.hold(|| found(&changes.leaving, args, &parameters));
         let Some((keys, _)) = leaving else {
@@ -334,12 +341,6 @@ impl KeyArrays {
     fn of_keys<'a>(&self, keys: impl ExactSizeIterator<Item = Value<'a>>) -> Value<'a> {
         // `new` has found the type of such arrays.
         (self.key_type.array(keys)).unwrap_or_else(|| Error::out_of_memory().raise())
-    }
-
-    fn of_integers(numbers: impl ExactSizeIterator<Item = i64>) -> Value<'static> {
-        let array = KeyType::new(pg_sys::INT8OID)
-            .and_then(|integers| integers.array(numbers.map(Value::from)));
-        array.unwrap_or_else(|| Error::out_of_memory().raise())
     }
 }
 

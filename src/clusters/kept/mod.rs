@@ -49,8 +49,8 @@
 //! are the same. A row that leaves two equal rows behind, which are in its cluster and not noted, takes
 //! nothing apart: they connect what it connected. That is true of the fingerprint by which its entry was
 //! made: of a row that another transaction has stored, in a statement inside of which no other has
-//! answered rows. This second way is for hashes of 64 bits alone. No short way is taken where a function or a person
-//! judges, nor where a trigger has a condition, since rows without a note may not be answered then.
+//! answered rows. No short way is taken where a function or a person judges, nor where a trigger has a
+//! condition, since rows without a note may not be answered then.
 //!
 //! **Deadlocks.** A transaction enters the rows of a statement at once, and waits for a cluster without
 //! holding any that it wants beside it. What it has entered in earlier statements it keeps. So two

@@ -86,15 +86,12 @@ impl KeptQueries {
         )
     }
 
-    /// Finds those of the keys whose rows had the fingerprints of the array `$2` and have left their
-    /// cluster whole: two equal rows are left in it, which connect what the row connected. `$3` are all
-    /// noted keys, and do not count. Finds the ids of these clusters too, and those of a few rows that are
-    /// near the rows now: what a row joins next is held together with what it leaves.
-    /// Of longer hashes, which have no arrays, it finds none.
+    /// Finds those of the keys whose rows had the fingerprints of the array `$2`, which has as many parts
+    /// for each, and have left their cluster whole: two equal rows are left in it, which connect what the
+    /// row connected. `$3` are all noted keys, and do not count. Finds the ids of these clusters too, and
+    /// those of a few rows that are near the rows now: what a row joins next is held together with what it
+    /// leaves.
     pub fn find_leaving(&self) -> String {
-        if self.hashes.is_in_parts() {
-            return "SELECT $1, $1 WHERE false".to_owned();
-        }
         let Self {
             clusters,
             rows,
@@ -115,10 +112,20 @@ impl KeptQueries {
         let has_key = equality.clause(&format!("r.{key}"), "gone.key");
         let is_near_entry = equality.clause("c.key", "near.key");
         let is_near = self.is_near();
+        let parts = "pg_catalog.cardinality($2) OPERATOR(pg_catalog./) pg_catalog.cardinality($1)";
+        let noted = match self.hashes.is_in_parts() {
+            false => "ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS n (key, fp)".to_owned(),
+            true => format!(
+                "(SELECT all_parts.key, ($2)[
+                    (all_parts.n OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.*) ({parts}) OPERATOR(pg_catalog.+) 1
+                    : all_parts.n OPERATOR(pg_catalog.*) ({parts})
+                ] AS fp FROM pg_catalog.unnest($1) WITH ORDINALITY AS all_parts (key, n)) AS n"
+            ),
+        };
         format!(
             "WITH leaving AS MATERIALIZED (
                 SELECT n.key{cast} AS key, n.fp, entry.id
-                FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS n (key, fp)
+                FROM {noted}
                 CROSS JOIN LATERAL (
                     SELECT c.cluster_id{cast} AS id FROM {clusters} AS c WHERE {is_own} LIMIT 1
                 ) AS entry WHERE NOT ({is_named})

@@ -166,12 +166,7 @@ impl RowTrigger {
         if had.is_some()
             && let Some(key) = call.old_value(key)
         {
-            let left = match old {
-                Some(Hash::Fingerprint(bits)) if call.old_version_is_of_others() => {
-                    Some(bits as i64)
-                }
-                _ => None,
-            };
+            let left = old.clone().filter(|_| call.old_version_is_of_others());
             keys.push((key, left, has.is_none() || !keeps_key));
         }
         if has.is_some() && !keeps_key {
@@ -190,7 +185,7 @@ impl RowTrigger {
     fn add(
         &self,
         call: &TriggerCall<'_>,
-        keys: Vec<(Value<'_>, Option<i64>, bool)>,
+        keys: Vec<(Value<'_>, Option<Hash>, bool)>,
         rows: Vec<Compared>,
     ) {
         let at_once = match &self.notes {
