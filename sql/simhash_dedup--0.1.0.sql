@@ -1362,6 +1362,20 @@ END $$;
 COMMENT ON FUNCTION simhash_drop_records(regclass) IS
 	'drops a table that simhash_keep_records made, and those beside it';
 
+-- ---------------------------------------------------------------- progress
+-- Functions that take long write what they do in front of the text of their query. Anybody may write such a text: what it
+-- holds is shown, and must not make the view fail.
+
+CREATE VIEW simhash_progress AS
+SELECT a.pid, a.datname, a.usename, m.parts[1] AS function, m.parts[2] AS doing,
+	m.parts[3]::bigint AS done, m.parts[4]::bigint AS total, clock_timestamp() - a.query_start AS running
+FROM pg_stat_activity AS a
+	CROSS JOIN regexp_match(a.query, '^/\* (simhash_\w+): ([^:*]+)(?:: (\d{1,18})(?: of (\d{1,18}))?)? \*/') AS m (parts)
+WHERE a.state = 'active' AND m.parts IS NOT NULL;
+COMMENT ON VIEW simhash_progress IS
+	'what functions of simhash_dedup that take long do now, and how much of it is done';
+GRANT SELECT ON simhash_progress TO PUBLIC;
+
 -- ---------------------------------------------------------------- checking an index
 
 CREATE FUNCTION simhash_index_verify(

@@ -93,7 +93,7 @@ impl<'t, J: Judge> Chunks<'t, J> {
             let (mut left, from) = (no_edges(), done);
             for pair in sorted.by_ref() {
                 check_for_interrupts();
-                activity.show(|| format!("{done} of {total} pairs checked"));
+                activity.show("checking pairs", done, Some(total));
                 if !is_wanted(self.to_classes(pair)) {
                     done += 1;
                     continue;

@@ -84,7 +84,7 @@ fn read(table: &ValueReader, judge: &mut impl Judge, activity: &mut Activity) ->
     });
     rows.iter()
         .for_each(|row| contents[*row as usize] = Content::None);
-    table.read_all(&rows, "equal rows read", activity, |row, text| {
+    table.read_all(&rows, "reading equal rows", activity, |row, text| {
         contents[row as usize] = judge.content(row, text);
     });
     contents

@@ -220,7 +220,7 @@ impl PairedRows {
             }
         });
         drop(rows);
-        search.activity.show_now("grouping");
+        search.activity.begin("grouping");
         let members = search.pairs.into_members(orders, fingerprints);
         for (side, source) in members.sides.iter().zip(sources) {
             if !side.has_distinct_keys() {

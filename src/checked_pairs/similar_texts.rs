@@ -147,7 +147,7 @@ impl Prefixes {
         let coarse = &table.members.classes;
         let rows = texts.first_rows(fine);
         let mut maker = or_raise(PrefixMaker::new(least, GramLengths::SHINGLES, memory()));
-        let counted = "texts read to count n-grams";
+        let counted = "reading texts to count n-grams";
         table.read_all(&rows, counted, activity, |_, text| {
             maker.count(&text.show_bytes(letters), &mut check_for_interrupts);
         });
@@ -158,7 +158,7 @@ impl Prefixes {
             ngrams: Vec::new(),
             bytes: Vec::new(),
         };
-        let chosen = "texts read to choose rare n-grams";
+        let chosen = "reading texts to choose rare n-grams";
         table.read_all(&rows, chosen, activity, |row, text| {
             let (ngrams, pause) = (&mut prefixes.ngrams, &mut check_for_interrupts);
             let size = or_raise(maker.prefix(&text.show_bytes(letters), ngrams, pause));
@@ -249,8 +249,8 @@ impl Search<'_> {
     ) {
         let Self { texts, each, .. } = self;
         let count = texts.count();
-        self.activity
-            .show(|| format!("{first} of {count} texts paired by rare n-grams"));
+        let (done, all) = (first as u64, Some(count as u64));
+        (self.activity).show("pairing texts by rare n-grams", done, all);
         let (size, ngrams) = self.prefixes.get(place);
         let found = |number: u32| {
             let other = first + number as usize;

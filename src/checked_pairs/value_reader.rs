@@ -96,7 +96,7 @@ impl<'m> ValueReader<'m> {
     ) {
         for (i, chunk) in rows.chunks(ROWS).enumerate() {
             check_for_interrupts();
-            activity.show(|| format!("{} of {} {what}", i * ROWS, rows.len()));
+            activity.show(what, (i * ROWS) as u64, Some(rows.len() as u64));
             let place = |row: u32| chunk.binary_search(&row).ok();
             // The array of keys is one of many, so it is freed with the scratch memory.
             in_scratch(|| self.read(chunk, place, |place, value| each(chunk[place], value)));

@@ -7,7 +7,7 @@
 use super::parallel_search::{BitValues, SharedSearch, branches, launch, search_with};
 use super::scannable_source::{BATCH, ScannableSource, for_each_batch};
 use super::search::{PairSearch, Tags};
-use super::source::SourceTable;
+use super::source::{SourceTable, expected_rows};
 use pgrx::pg_sys;
 use simhash_base::bytes::get_u64;
 use simhash_hamming::pairs::file::Gathered;
@@ -189,8 +189,9 @@ pub fn find_pairs_of_tables<P: Tags, const N: usize>(
     };
     for (side, table) in tables.iter().enumerate() {
         let (rel, process) = (table.source.table.rel(), leader.participant_mut());
+        let expected = expected_rows(sources);
         let report = |search: &mut PairSearch<P>, count| {
-            search.activity.show(|| format!("{count} rows read"));
+            search.activity.show("reading rows", count, expected);
         };
         match exchange.share(side, rel, table.columns, process, report) {
             SideEnd::All => (),

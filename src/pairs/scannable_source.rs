@@ -61,9 +61,8 @@ impl<'s> ScannableSource<'s> {
         let mut scan = TableScan::begin(self.source.table.rel(), self.columns);
         let has_keys = for_each_batch(&mut scan, |batch, count| {
             or_out_of_memory(rows.add_all(side, batch, search));
-            search
-                .activity
-                .show(|| format!("{} rows read", before + count));
+            let expected = self.source.table.rel().expected_rows();
+            (search.activity).show("reading rows", before + count, expected);
             true
         });
         if !has_keys {

@@ -4,7 +4,7 @@
 
 use super::scannable_source::ScannableSource;
 use super::search::{PairSearch, Tags};
-use super::source::{SourceTable, required};
+use super::source::{SourceTable, expected_rows, required};
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
 use simhash_hamming::pairs::file::Gathered;
@@ -138,7 +138,7 @@ impl<'a> ScopeColumns<'a> {
         rows: &mut Gathered<TempFile<'static>, N>,
         mut group: impl FnMut(&mut PairSearch<P>, &mut Gathered<TempFile<'static>, N>),
     ) {
-        let mut count = 0u64;
+        let (mut count, expected) = (0u64, expected_rows(sources));
         let mut add = |search: &mut PairSearch<P>,
                        rows: &mut Gathered<_, N>,
                        side: usize,
@@ -152,7 +152,7 @@ impl<'a> ScopeColumns<'a> {
             or_out_of_memory(rows.add(side, row, search));
             count += 1;
             if count.is_multiple_of(REPORTED) {
-                search.activity.show(|| format!("{count} rows read"));
+                search.activity.show("reading rows", count, expected);
             }
         };
         if self.is_empty() {

@@ -63,7 +63,8 @@ impl<P: Pairs> Host for PairSearch<'_, P> {
     }
 
     fn progress(&mut self, share: f64) {
+        let percent = (share * 100.0) as u64;
         self.activity
-            .show(|| format!("{:.0} % compared", share * 100.0));
+            .show("comparing fingerprints", percent, Some(100));
     }
 }

@@ -87,6 +87,14 @@ pub struct SourceTable {
     pub hashes: Option<RefCell<Hashes>>,
 }
 
+/// Returns how many rows the server believes the tables to have, if it knows.
+pub fn expected_rows(sources: &[SourceTable]) -> Option<u64> {
+    let rows = sources
+        .iter()
+        .map(|source| source.table.rel().expected_rows());
+    rows.sum()
+}
+
 /// Returns where the arguments that follow those of N relations begin, see
 /// [`SourceTable::from_arguments`].
 pub fn first_argument_after<const N: usize>(keyed: bool) -> usize {

@@ -58,8 +58,8 @@ pg_function! {
         let among = among.array().items;
         let among: Vec<i64> = among.into_iter().flatten().map(|hash| hash.integer()).collect();
         for (i, some) in among.chunks(CHUNK).enumerate() {
-            let all = among.len();
-            activity.show(|| format!("{} of {all} new records compared", i * CHUNK));
+            let (done, all) = ((i * CHUNK) as u64, among.len() as u64);
+            activity.show("comparing new records", done, Some(all));
             let (asked, _) = stored.read(some.iter().copied());
             stored.compare(&asked, true, |a, other, similarity| {
                 if let Some(hash) = asked[a].hash {

@@ -370,10 +370,7 @@ impl<const N: usize> Records<N> {
         let mut rows = Rows::new(memory);
         let mut found = Vec::new();
         let expected = tables.iter().map(RecordTable::expected_rows);
-        let of_all = match expected.sum::<Option<u64>>() {
-            Some(all) => format!(" of about {all}"),
-            None => String::new(),
-        };
+        let expected = expected.sum::<Option<u64>>();
         for (side, table) in tables.iter().enumerate() {
             if side == 1 {
                 rows.begin_second_table();
@@ -390,13 +387,12 @@ impl<const N: usize> Records<N> {
                 let scope = scope.map_or(0, |scope| scope.integer());
                 or_out_of_memory(rows.end_row(scope as u64, &mut TempFiles));
                 if rows.count().is_multiple_of(REPORTED) {
-                    activity.show(|| format!("phase 1 of 3: {}{of_all} rows read", rows.count()));
+                    activity.show("reading rows", rows.count().into(), expected);
                 }
             });
         }
         keys.iter_mut().for_each(ValueStore::finish);
-        let count = rows.count();
-        activity.show(|| format!("phase 2 of 3: looking for what few of {count} rows share"));
+        activity.begin("looking for what few rows share");
         let (rare, rating) = (settings.rare, settings.rating());
         Records {
             keys,
@@ -423,10 +419,8 @@ pub fn compare_candidates(
             compared += 1;
             if compared.is_multiple_of(u64::from(REPORTED)) {
                 // Equal rows are one record, and come first.
-                let (done, all) = (pair.a, copies.records());
-                activity.show(|| {
-                    format!("phase 3 of 3: {done} of {all} rows done, {compared} pairs compared")
-                });
+                let all = copies.records();
+                activity.show("comparing records", pair.a.into(), Some(all.into()));
             }
             each(copies, pair, similarity);
         },

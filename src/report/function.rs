@@ -8,7 +8,7 @@ use crate::checked_pairs::check::{AnyJudge, Check, CheckArguments};
 use crate::errors::ToError;
 use crate::hashes::read_hash;
 use crate::pairs::scope_columns::ScopeColumns;
-use crate::pairs::source::{SourceTable, bits_of, required};
+use crate::pairs::source::{SourceTable, bits_of, expected_rows, required};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use simhash_hamming::Error as HammingError;
@@ -139,13 +139,14 @@ fn draw(rows: &Rows<'_>, size: usize, max_distance: u32, activity: &mut Activity
     let [relation] = rows.relation;
     let drawing = Drawing::new(size, max_distance, work_mem_bytes(), random());
     let mut drawing = drawing.across(rows.columns.is_across());
+    let expected = expected_rows(rows.relation);
     rows.read(&mut |key, hash, place| {
         if let Err(error) = drawing.add(hash, place, key) {
             raise_in_sample(relation, size, drawing.drawn(), &error);
         }
         if drawing.read().is_multiple_of(REPORTED) {
             keep_reserve();
-            activity.show(|| format!("{} rows read for a sample", drawing.read()));
+            activity.show("reading rows for a sample", drawing.read(), expected);
         }
     });
     let drawn = drawing.drawn();
@@ -197,7 +198,7 @@ fn compare_with_sample(
         compared += 1;
         if compared.is_multiple_of(REPORTED) {
             keep_reserve();
-            activity.show(|| format!("{compared} of {total} rows compared with the sample"));
+            activity.show("comparing rows with the sample", compared, Some(total));
         }
     });
     sample
@@ -261,7 +262,8 @@ fn read_drawn<const M: usize>(
         }
         count += 1;
         if count.is_multiple_of(REPORTED) {
-            activity.show(|| format!("{count} rows read for comparison"));
+            let expected = relation.table.rel().expected_rows();
+            activity.show("reading rows of the pairs drawn", count, expected);
         }
     });
     drawn.iter_mut().for_each(DrawnValues::finish);
@@ -277,7 +279,12 @@ fn return_rows<'s>(
     for distance in 0..=sample.max_distance() {
         check_for_interrupts();
         let estimate = sample.estimate(distance);
-        activity.show(|| format!("comparing pairs at distance {distance}"));
+        let all = sample.max_distance() as u64;
+        activity.show(
+            "comparing the pairs drawn by bits",
+            distance as u64,
+            Some(all),
+        );
         let passing =
             (compared.checked.as_mut()).and_then(|checked| checked.passing(sample, distance));
         let compared = (compared.texts.as_mut()).map(|texts| similarities(texts, sample, distance));

@@ -111,8 +111,7 @@ impl SecondCheck<'_> {
         for (tid, indexed) in batch.drain(..) {
             check_for_interrupts();
             self.checked += 1;
-            let checked = self.checked;
-            (self.activity.borrow_mut()).show(|| format!("{checked} rows looked up again"));
+            (self.activity.borrow_mut()).show("looking rows up again", self.checked, None);
             match rows.row(tid) {
                 VisibleRow::None => {}
                 VisibleRow::Stored(row) if row == indexed => self.check_indexed_once(tid, row),

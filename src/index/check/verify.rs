@@ -84,10 +84,8 @@ impl PageSource for IndexFile<'_> {
             return None;
         }
         self.read.set(self.read.get() + 1);
-        (self.activity.borrow_mut()).show(|| {
-            let (read, blocks) = (self.read.get(), self.blocks.get());
-            format!("{read} of {blocks} blocks of the index")
-        });
+        let (read, blocks) = (self.read.get().into(), self.blocks.get().into());
+        (self.activity.borrow_mut()).show("reading pages of the index", read, Some(blocks));
         Some(Box::new(*Pinned::read(self.rel, block).share()))
     }
 
@@ -179,7 +177,9 @@ impl Verification<'_> {
         });
         let (activity, mut count) = (self.activity, 0);
         self.open.visible_rows(&snapshot, &mut |row, tid| {
-            show_rows(activity, &mut count, || "the table".to_owned());
+            show_rows(activity, &mut count, || {
+                "reading rows of the table".to_owned()
+            });
             let rows = match row.fingerprint {
                 Some(_) => &mut with_fingerprint,
                 None => &mut null,
@@ -204,7 +204,7 @@ impl Verification<'_> {
         let mut comparison = KeyComparison::new(postings, |key: Key| suspects.add(space, key));
         rows.finish(|key| {
             show_rows(self.activity, &mut count, || {
-                format!("{what} compared with key space {number}")
+                format!("comparing {what} with key space {number}")
             });
             comparison.push(key);
         });
@@ -216,6 +216,6 @@ impl Verification<'_> {
 fn show_rows(activity: &RefCell<Activity>, count: &mut u64, what: impl FnOnce() -> String) {
     *count += 1;
     if count.is_multiple_of(1024) {
-        (activity.borrow_mut()).show(|| format!("{count} rows of {}", what()));
+        (activity.borrow_mut()).show(&what(), *count, None);
     }
 }

@@ -1,4 +1,5 @@
-//! What `pg_stat_activity` shows of a long call: how far it is, in a comment before the query.
+//! What `pg_stat_activity` shows of a long call: what it does and how much of it is done, in a comment before the query. The
+//! SQL functions that take long call it; the view `simhash_progress` takes the comment apart.
 
 use std::ffi::{CStr, CString};
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use pgrx::pg_sys;
 
 use super::compat::QueryId;
 
-/// The shortest time between two reports, except those of [`Activity::show_now`].
+/// The shortest time between two reports, except those of [`Activity::begin`].
 const EVERY: Duration = Duration::from_millis(500);
 
 /// Shows how far a call is. When it is dropped, the query alone is shown again. After an ERROR it
@@ -43,16 +44,24 @@ impl Activity {
         }
     }
 
-    /// Shows what `message` returns, unless something was shown less than half a second ago.
-    pub fn show(&mut self, message: impl FnOnce() -> String) {
+    /// Shows what is being done, how much of it is done, and of how much if that is known, unless something was shown less
+    /// than half a second ago.
+    pub fn show(&mut self, doing: &str, done: u64, total: Option<u64>) {
         if self.shown.elapsed() < EVERY {
             return;
         }
-        self.show_now(&message());
+        match total {
+            Some(total) => self.write(&format!("{doing}: {done} of {total}")),
+            None => self.write(&format!("{doing}: {done}")),
+        }
     }
 
-    /// Shows a message at once, for the beginning of a phase.
-    pub fn show_now(&mut self, message: &str) {
+    /// Shows at once what begins.
+    pub fn begin(&mut self, doing: &str) {
+        self.write(doing);
+    }
+
+    fn write(&mut self, message: &str) {
         self.shown = Instant::now();
         self.untouched = false;
         let mut text = format!("/* {}: {message} */ ", self.what).into_bytes();
