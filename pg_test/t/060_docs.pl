@@ -30,7 +30,7 @@ for my $i (0 .. $#pages)
 {
 	$node->safe_psql('postgres', "CREATE DATABASE page$i");
 	# The README and the cookbook create the extension themselves.
-	$node->safe_psql("page$i", 'CREATE EXTENSION simhash_dedup') unless slurp_file("$root/$pages[$i]") =~ /^CREATE EXTENSION simhash_dedup;$/m;
+	$node->safe_psql("page$i", 'CREATE EXTENSION simhash_dedup') unless $pages[$i] =~ m{^(?:README|docs/cookbook/)};
 	chdir $there or die $!;
 	run_page($node, "page$i", "$root/$pages[$i]", $pages[$i]);
 }
