@@ -70,17 +70,18 @@ sub code_blocks
 	return @blocks;
 }
 
-# Runs a page from top to bottom in one session, and compares.
+# Runs a page from top to bottom, its SQL in one session, and compares. With $shell, a function that runs text and returns what it
+# prints, blocks marked sh are steps of the page too.
 sub run_page
 {
-	my ($node, $database, $page, $name) = @_;
+	my ($node, $database, $page, $name, $shell) = @_;
 	my $session = $node->background_psql($database, on_error_stop => 0);
 	$session->query("\\pset tuples_only off\n\\pset format aligned\n\\pset footer off\n\\set SHOW_CONTEXT never");
-	my @blocks = code_blocks($page, 'sql', $node->pg_version->major);
+	my @blocks = code_blocks($page, $shell ? 'sql|sh' : 'sql', $node->pg_version->major);
 	cmp_ok(scalar @blocks, '>', 0, "$name has SQL");
 	for my $block (@blocks)
 	{
-		my $out = $session->query($block->{code});
+		my $out = $block->{language} eq 'sh' ? $shell->($block->{code}) : $session->query($block->{code});
 		my $errors = $session->{stderr};
 		$session->{stderr} = '';
 		my $what = "$name: the block that ends at line $block->{line}";
