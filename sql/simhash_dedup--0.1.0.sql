@@ -1109,9 +1109,10 @@ COMMENT ON FUNCTION simhash_catalog.record_features(text[], bigint, int) IS
 CREATE FUNCTION simhash_catalog.record_links(
 	records regclass, among bigint[], OUT a bigint, OUT b bigint, OUT similarity float8
 ) RETURNS SETOF record
-LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_record_links';
+LANGUAGE c VOLATILE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_record_links';
 COMMENT ON FUNCTION simhash_catalog.record_links(regclass, bigint[]) IS
-	'pairs of stored records of which one is among these; all pairs if among is NULL; once or twice';
+	'pairs of stored records of which one is among these; all pairs if among is NULL, and then stores what the rows say about '
+	'columns if no weights were given; once or twice';
 
 CREATE FUNCTION simhash_catalog.beside(records regclass, ending text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -1182,10 +1183,10 @@ BEGIN
 		simhash_catalog.beside(made::regclass, '_pair'));
 	EXECUTE format('CREATE INDEX ON %s (b)', simhash_catalog.beside(made::regclass, '_pair'));
 	EXECUTE format('CREATE TABLE %s AS SELECT $1 AS relation, $2 AS key, $3 AS threshold, $4 AS columns, $5 AS decisions, '
-		'$6 AS rare, $7 AS rarity, $8 AS ngram, $9 AS within, $10 AS weights, 0::bigint AS count, 0::bigint AS version',
+		'$6 AS rare, $7 AS rarity, $8 AS ngram, $9 AS within, $10 AS weights, $11 AS learns, 0::bigint AS count, 0::bigint AS version',
 		simhash_catalog.beside(made::regclass, '_about'))
 	USING $1, $2, $3, compared, $5, $7, $8, $9, $10, ARRAY(SELECT coalesce(($11 ->> c.name)::float8, 1)
-		FROM unnest(compared) WITH ORDINALITY AS c (name, place) ORDER BY c.place);
+		FROM unnest(compared) WITH ORDINALITY AS c (name, place) ORDER BY c.place), $11 IS NULL;
 	SELECT format('%I', n.nspname) INTO here
 	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
 	EXECUTE format('SELECT %s.simhash_refresh_records($1, true)', here) USING made::regclass;

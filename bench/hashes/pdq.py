@@ -179,7 +179,7 @@ def all_pairs(kind, path, dsn):
             truth[distance] += int(pairs)
     db = filled(dsn, digits)
     start = time.perf_counter()
-    db.execute("SELECT distance, count(*) FROM simhash_pairs('picture_hash', 'id', 'hash', max_distance => %s, max_pairs => 100000000) GROUP BY 1" % RADIUS)
+    db.execute("SELECT distance, count(*) FROM simhash_pairs('picture_hash', 'id', 'hash', %s) GROUP BY 1" % RADIUS)
     found = dict(db.fetchall())
     seconds = time.perf_counter() - start
     wrong = [distance for distance in range(RADIUS + 1) if found.get(distance, 0) != truth[distance]]

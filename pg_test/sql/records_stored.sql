@@ -94,6 +94,26 @@ SELECT (SELECT count(*) FROM by_year) = (SELECT count(*) FROM person WHERE year 
 	+ (SELECT coalesce(sum(n * (n - 1) / 2), 0) FROM (SELECT count(*) AS n FROM by_year WHERE record IS NOT NULL GROUP BY record) AS c) AS all_pairs;
 SELECT count(*) > 0 AS some, bool_and(p.year = 2) FROM simhash_record_search('by_year', (SELECT to_jsonb(p) FROM person AS p WHERE id = 4), 1000) AS s JOIN person AS p ON p.id = s.key::int;
 SELECT count(*) FROM simhash_record_search('by_year', '{"name": "Anna"}');
+-- Without weights the rows say how much columns count, as in pairs of the table: when all pairs are found.
+SELECT simhash_keep_records('person', 'id', 0.4, '{name, born, street}', records => 'learnt');
+CREATE FUNCTION unlike_pairs() RETURNS TABLE (differ bigint, are_many boolean) LANGUAGE sql AS $$
+	WITH pairs AS (SELECT a, b, round(similarity::numeric, 6) FROM simhash_record_pairs('person', 'id', 0.4, '{name, born, street}') WHERE similarity < 1),
+		stored AS (SELECT least(x.key, y.key), greatest(x.key, y.key), round(p.similarity::numeric, 6)
+			FROM learnt_pair AS p JOIN learnt AS x ON x.record = p.a JOIN learnt AS y ON y.record = p.b WHERE p.similarity < 1)
+	SELECT (SELECT count(*) FROM (TABLE pairs EXCEPT TABLE stored) AS d) + (SELECT count(*) FROM (TABLE stored EXCEPT TABLE pairs) AS d),
+		(SELECT count(*) > 100 FROM stored)
+$$;
+SELECT * FROM unlike_pairs();
+CREATE TABLE first_weights AS SELECT weights, weights <> '{1,1,1}' AS some_count_more FROM learnt_about;
+SELECT some_count_more FROM first_weights;
+INSERT INTO person SELECT id + 3000, name || ' x', born, street FROM person WHERE id < 50;
+SELECT simhash_refresh_records('learnt') > 0 AS some;
+SELECT weights = (SELECT weights FROM first_weights) AS as_before FROM learnt_about;
+SELECT simhash_refresh_records('learnt', true) IS NOT NULL AS all_pairs;
+SELECT weights = (SELECT weights FROM first_weights) AS as_before FROM learnt_about;
+SELECT * FROM unlike_pairs();
+DELETE FROM person WHERE id > 3000;
+SELECT simhash_drop_records('learnt');
 -- Errors.
 SELECT simhash_keep_records('person', 'id', 0.5, '{name, street}', records => 'by_year');
 SELECT simhash_keep_records('person', 'id', 0.5, '{nope}', records => 'x');

@@ -8,8 +8,12 @@ use crate::pairs::value_store::ValueBuffer;
 use pgrx::pg_sys;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::process::error::Error;
+use simhash_pg::spi::saved_query::{SavedQuery, Sees};
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::key_type::KeyType;
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_pg::sql::value::Value;
 
 const FEATURES: &str = "simhash_catalog.record_features";
 const LINKS: &str = "simhash_catalog.record_links";
@@ -52,7 +56,7 @@ pg_function! {
         };
         let mut activity = Activity::new("simhash_refresh_records");
         let Some(among) = args.varlena(1, pg_sys::INT8ARRAYOID) else {
-            link_all(stored, &mut activity, push);
+            link_all(args, stored, &mut activity, push);
             return args.null();
         };
         let among = among.array().items;
@@ -71,14 +75,23 @@ pg_function! {
     }
 }
 
-/// Finds the pairs of all stored records.
-fn link_all(stored: Stored, activity: &mut Activity, mut push: impl FnMut(i64, i64, f64)) {
+/// Finds the pairs of all stored records. What the rows say about columns is stored: new records and questions count by it
+/// until all pairs are found again.
+fn link_all(
+    args: &Args,
+    mut stored: Stored,
+    activity: &mut Activity,
+    mut push: impl FnMut(i64, i64, f64),
+) {
     // Rows without features are records, though in no pair.
     let query = format!(
         "SELECT DISTINCT ON (record, CASE WHEN record IS NULL THEN key END)
             COALESCE(record, 0::pg_catalog.int8), columns, scope FROM {}",
         stored.records
     );
+    if stored.learns {
+        stored.settings.learn();
+    }
     let tables = [RecordTable::of_query(stored.table, query)];
     let records = Records::read(&tables, &stored.settings, activity, &mut |_, _, _| {});
     let Records {
@@ -86,6 +99,9 @@ fn link_all(stored: Stored, activity: &mut Activity, mut push: impl FnMut(i64, i
         tags,
         mut found,
     } = records;
+    if stored.learns {
+        store_weights(args, &stored.about, &found.weights);
+    }
     let mut buffer = ValueBuffer::new();
     let mut hash = |row: u32| keys[0].get(tags[row as usize], &mut buffer).integer();
     compare_candidates(
@@ -96,4 +112,14 @@ fn link_all(stored: Stored, activity: &mut Activity, mut push: impl FnMut(i64, i
             copies.for_each(pair, |a, b| push(hash(a), hash(b), similarity));
         },
     );
+}
+
+/// Stores how much each column counts.
+fn store_weights(args: &Args, about: &str, weights: &[f64]) {
+    let numbers = weights.iter().map(|weight| Value::from(*weight));
+    let array = KeyType::new(pg_sys::FLOAT8OID).and_then(|number| number.array(numbers));
+    let array = array.unwrap_or_else(|| Error::out_of_memory().raise());
+    let update = format!("UPDATE {about} SET weights = $1");
+    let update = SavedQuery::new(&update, &[pg_sys::FLOAT8ARRAYOID], false);
+    update.first_row::<0>(args, &[Some(array)], Sees::Latest);
 }

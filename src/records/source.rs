@@ -197,6 +197,11 @@ impl RecordSettings {
         }
     }
 
+    /// Leaves it to the rows how much each column counts.
+    pub fn learn(&mut self) {
+        self.weights = None;
+    }
+
     /// Returns how much features count.
     pub fn rating(&self) -> Rating<'_> {
         Rating {

@@ -51,6 +51,10 @@ pub struct Stored {
     /// Another one after each refresh.
     version: i64,
     pub settings: RecordSettings,
+    /// The table that holds what this one was made with, as SQL text.
+    pub about: String,
+    /// Whether the rows say how much columns count, whenever all pairs are found.
+    pub learns: bool,
 }
 
 /// A record, and which pairs it may be in.
@@ -100,10 +104,10 @@ impl Stored {
             let name = table.rel().name();
             format!("{}.{}", quoted(&schema), quoted(&format!("{name}{ending}")))
         };
+        let about = beside("_about");
         let query = format!(
-            "SELECT relation::pg_catalog.oid, columns, within, weights, threshold, rare, rarity, ngram, count, version
-            FROM {}",
-            beside("_about")
+            "SELECT relation::pg_catalog.oid, columns, within, weights, learns, threshold, rare, rarity, ngram, count, version
+            FROM {about}"
         );
         let mut stored = None;
         for_each_row(&query, &[], &mut |[
@@ -111,6 +115,7 @@ impl Stored {
             columns,
             within,
             weights,
+            learns,
             threshold,
             rare,
             rarity,
@@ -136,11 +141,13 @@ impl Stored {
                 number(threshold),
                 (integer(count) as u32, integer(version)),
                 (rare, number(rarity), ngram, weights),
+                integer(learns) != 0,
             ));
         });
-        let Some((relation, [columns, within], threshold, (count, version), settings)) = stored
+        let Some((relation, [columns, within], threshold, (count, version), settings, learns)) =
+            stored
         else {
-            let message = format!("table {} is empty", beside("_about"));
+            let message = format!("table {about} is empty");
             Error::new(ERRCODE_UNDEFINED_OBJECT, message).raise()
         };
         let (rare, rarity, ngram, weights) = settings;
@@ -158,6 +165,8 @@ impl Stored {
             count,
             version,
             settings,
+            about,
+            learns,
         }
     }
 

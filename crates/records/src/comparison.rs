@@ -20,6 +20,7 @@ pub fn compare<H: StoreHost>(
         vectors,
         candidates,
         copies,
+        ..
     } = found;
     for record in 0..copies.records() {
         host.pause();

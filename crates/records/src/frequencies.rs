@@ -77,6 +77,8 @@ pub struct Found<H: StoreHost> {
     pub vectors: Vectors<H::File>,
     pub candidates: Sorted<H::File, Candidate, ByRows>,
     pub copies: Copies,
+    /// How much each column counts, if the rows were to say it.
+    pub weights: Vec<f64>,
 }
 
 impl<H: StoreHost> Rows<H> {
@@ -189,6 +191,7 @@ impl<H: StoreHost> Rows<H> {
             vectors,
             candidates: candidates.finish(host)?,
             copies: filter.copies,
+            weights,
         })
     }
 }
