@@ -627,12 +627,6 @@ COMMENT ON FUNCTION simhash_radius_report(regclass, name, name, name, int, int, 
 	'interval; and how similar the texts of up to 200 of them are, for the choice of a radius, and which share '
 	'of these passes checked_by, a function as in simhash_pairs; within and across as there';
 
-CREATE FUNCTION simhash_cluster_number(fingerprint bigint, radius int DEFAULT 3) RETURNS int
-LANGUAGE c IMMUTABLE PARALLEL SAFE WINDOW COST 10000 AS 'MODULE_PATHNAME', 'simhash_cluster_number';
-COMMENT ON FUNCTION simhash_cluster_number(bigint, int) IS
-	'window function: number of a row''s cluster, from 0 in order of appearance; rows linked by '
-	'distances of at most radius share one';
-
 -- Nothing is stored here. The trigger fires at the end of statements that change rows of users
 -- (src/clusters/kept/pending.rs).
 CREATE TABLE simhash_catalog.statement_end ();

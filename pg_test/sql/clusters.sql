@@ -1,5 +1,4 @@
--- simhash_clusters and simhash_cluster_number: methods, checks by text, a materialized view that is refreshed,
--- clusters kept current by a trigger.
+-- simhash_clusters: methods, checks by text, a materialized view that is refreshed, clusters kept current by a trigger.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA clusters_test;
@@ -36,16 +35,6 @@ SELECT key, cluster_id FROM simhash_clusters('gaps', 'id', 'fp', 3, text => 'bod
 UPDATE gaps SET id = 1 WHERE id = 36;
 SELECT key, cluster_id FROM simhash_clusters('gaps', 'id', 'fp', 3, text => 'body', min_jaccard => 0.4);
 
--- The window function: a number a row, by order of appearance.
-SELECT id, simhash_cluster_number(fp, 2) OVER (ORDER BY id) AS up, simhash_cluster_number(fp, 2) OVER (ORDER BY id DESC) AS down,
-	simhash_cluster_number(fp) OVER (PARTITION BY id % 2 ORDER BY id) AS halves, simhash_cluster_number(fp, 0) OVER (ORDER BY id) AS equal
-FROM t ORDER BY id;
-SELECT simhash_cluster_number(fp, 2) OVER () FROM t WHERE false;
-SELECT simhash_cluster_number(fp, id) OVER (ORDER BY id) FROM t;
-SELECT simhash_cluster_number(fp, NULL) OVER () FROM t;
-SELECT simhash_cluster_number(fp, 70) OVER () FROM t;
-SELECT simhash_cluster_number(1::bigint, 2);
-
 -- Many rows: components against the recursive query, star and leader against what they promise.
 CREATE FUNCTION turned(fp bigint, seed bigint, n int) RETURNS bigint LANGUAGE sql AS $$
 	SELECT coalesce(bit_xor(1::bigint << (abs(hashint8extended(i, seed)) % 64)::int), 0) # fp FROM generate_series(1, n) i
@@ -65,34 +54,6 @@ CREATE TABLE components AS SELECT * FROM simhash_clusters('many', 'id', 'fp', 3,
 SELECT count(*) AS rows, count(DISTINCT cluster_id) AS clusters FROM components;
 SELECT count(*) AS faults FROM (SELECT id, cluster_id, size FROM walk WHERE size > 1) w
 FULL JOIN components c ON c.key = w.id AND c.cluster_id = w.cluster_id AND c.size = w.size WHERE c.key IS NULL OR w.id IS NULL;
-SELECT count(*) AS faults FROM (SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) AS number FROM many) w
-JOIN walk USING (id) JOIN (SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) AS number FROM many) first ON first.id = walk.cluster_id
-WHERE w.number <> first.number;
-SELECT max(number) + 1 = (SELECT count(DISTINCT cluster_id) FROM walk) AS numbers
-FROM (SELECT simhash_cluster_number(fp, 3) OVER (ORDER BY id) AS number FROM many) w;
--- Its rows may be read by parallel workers.
-CREATE TABLE numbered AS SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) AS number FROM many;
-SET parallel_setup_cost = 0;
-SET parallel_tuple_cost = 0;
-SET min_parallel_table_scan_size = 0;
-SET enable_indexscan = off;
-CREATE FUNCTION plan_has(node text, query text) RETURNS bool LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-		IF position(node IN line) > 0 THEN
-			RETURN true;
-		END IF;
-	END LOOP;
-	RETURN false;
-END $$;
-SELECT plan_has('Parallel Seq Scan', 'SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) FROM many WHERE length(body) > 0') AS parallel;
-SELECT count(*) AS faults FROM (SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) FROM many WHERE length(body) > 0 EXCEPT TABLE numbered) x;
-RESET enable_indexscan;
-RESET parallel_setup_cost;
-RESET parallel_tuple_cost;
-RESET min_parallel_table_scan_size;
 SET work_mem = '64kB';
 SELECT count(*) AS faults FROM (SELECT * FROM simhash_clusters('many', 'id', 'fp', 3, 'components') EXCEPT SELECT * FROM components) x;
 RESET work_mem;
