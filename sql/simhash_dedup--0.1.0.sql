@@ -595,8 +595,8 @@ CREATE FUNCTION simhash_clusters(
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters';
 COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, float8, text[], regproc, text[]) IS
-	'groups of near-duplicate rows; method is components, star, leader or single_pass; groups of '
-	'one row are left out; within, across, text, min_jaccard and checked_by say which pairs count, as in '
+	'groups of near-duplicate rows; method is components, star or leader; groups of one row '
+	'are left out; within, across, text, min_jaccard and checked_by say which pairs count, as in '
 	'simhash_pairs; if pairs are checked, the default method is star instead of components';
 
 CREATE FUNCTION simhash_clusters_keyed(

@@ -17,7 +17,6 @@ INSERT INTO t VALUES
 SELECT * FROM simhash_clusters('t', 'id', 'fp', 2);
 SELECT cluster_id, key, size, representative, distance FROM simhash_clusters('t', 'id', 'fp', 2, 'star');
 SELECT cluster_id, key, size, representative, distance FROM simhash_clusters('t', 'id', 'fp', 2, 'leader');
-SELECT cluster_id, key, size, representative, distance FROM simhash_clusters('t', 'id', 'fp', 2, method => 'single_pass');
 SELECT cluster_id, key, size, representative, distance FROM simhash_clusters('t', 'id', 'fp', 1, 'star');
 -- With a text column: star, and only pairs whose texts agree.
 SELECT cluster_id, key, size, representative, distance, round(jaccard::numeric, 3) AS jaccard
@@ -58,8 +57,8 @@ SET work_mem = '64kB';
 SELECT count(*) AS faults FROM (SELECT * FROM simhash_clusters('many', 'id', 'fp', 3, 'components') EXCEPT SELECT * FROM components) x;
 RESET work_mem;
 -- More pairs than memory holds.
-CREATE TEMP VIEW grouped AS SELECT method, text, c.* FROM (VALUES ('components', NULL), ('star', NULL), ('leader', NULL), ('single_pass', NULL),
-	('components', 'body'), ('star', 'body'), ('leader', 'body'), ('single_pass', 'body')) m (method, text),
+CREATE TEMP VIEW grouped AS SELECT method, text, c.* FROM (VALUES ('components', NULL), ('star', NULL), ('leader', NULL),
+	('components', 'body'), ('star', 'body'), ('leader', 'body')) m (method, text),
 	simhash_clusters('many', 'id', 'fp', 21, method, text, 0.3) c;
 CREATE TEMP TABLE in_memory AS SELECT * FROM grouped;
 SET work_mem = '64kB';
@@ -76,7 +75,7 @@ INSERT INTO equals SELECT i, CASE WHEN i <= 5000 THEN 42 ELSE hashint8extended(i
 FROM generate_series(1, 6000) i;
 SET work_mem = '64kB';
 SELECT method, text, count(*), count(DISTINCT cluster_id) AS clusters, max(size), count(*) FILTER (WHERE distance > 0) AS far, min(jaccard) AS jaccard
-FROM (VALUES ('components', NULL), ('star', NULL), ('leader', NULL), ('single_pass', NULL), ('components', 'body'), ('star', 'body'), ('leader', 'body')) m (method, text),
+FROM (VALUES ('components', NULL), ('star', NULL), ('leader', NULL), ('components', 'body'), ('star', 'body'), ('leader', 'body')) m (method, text),
 	simhash_clusters('equals', 'id', 'fp', 3, method, text) GROUP BY 1, 2 ORDER BY 2 NULLS FIRST, 1;
 RESET work_mem;
 -- Texts of one fingerprint that all differ are compared with each other.
@@ -212,10 +211,10 @@ DECLARE
 BEGIN
 	EXECUTE format('CREATE TABLE clusters_test.ordered AS SELECT *, row_number() OVER (ORDER BY %I) AS place FROM clusters_test.keys', key);
 	EXECUTE format('WITH found AS (SELECT k.id, r.id AS representative, size, distance, jaccard
-			FROM simhash_clusters_keyed(NULL::%2$s, ''clusters_test.keys'', %1$L, ''fp'', 4, ''single_pass'', %3$s) c
+			FROM simhash_clusters_keyed(NULL::%2$s, ''clusters_test.keys'', %1$L, ''fp'', 4, ''leader'', %3$s) c
 			JOIN clusters_test.keys k ON k.%1$I = c.key JOIN clusters_test.keys r ON r.%1$I = c.representative),
 		wanted AS (SELECT k.id, r.id, size, distance, jaccard
-			FROM simhash_clusters(''clusters_test.ordered'', ''place'', ''fp'', 4, ''single_pass'', %3$s) c
+			FROM simhash_clusters(''clusters_test.ordered'', ''place'', ''fp'', 4, ''leader'', %3$s) c
 			JOIN clusters_test.ordered k ON k.place = c.key JOIN clusters_test.ordered r ON r.place = c.representative)
 		SELECT count(*) FROM ((TABLE found EXCEPT ALL TABLE wanted) UNION ALL (TABLE wanted EXCEPT ALL TABLE found)) x', key, type, texts) INTO faults;
 	DROP TABLE clusters_test.ordered;

@@ -164,7 +164,7 @@ SQL
 for my $case ([ 'dense', '', '1MB', 12000 ], [ 'less_dense', ", 'body', 0.5", '64kB', 8000 ])
 {
 	my ($table, $text, $memory, $most) = @$case;
-	for my $method ('star', 'leader', 'single_pass', 'components')
+	for my $method ('star', 'leader', 'components')
 	{
 		my $grouped = "SELECT count(*), count(DISTINCT cluster_id), sum(hashint8extended(key, representative)) FROM simhash_clusters('$table', 'place', 'fp', 3, '$method'$text)";
 		my $session = $node->background_psql('postgres');
