@@ -282,14 +282,6 @@ impl LeafWalk {
         let right = special::right(&page);
         let matches = self.scan(&page, from, visit);
         reader.store.note_leaf(space, &page, matches);
-        if let Some(scope) = self.scopes.one() {
-            let query = Key::at(scope, self.filter.query);
-            // Where rows of the fingerprint go on to the right, the next one belongs far from here.
-            let ends_here = |high: Key| query < Key::at(high.scope, high.rotated);
-            if from <= query && right.is_none_or(|(_, high)| ends_here(high)) {
-                reader.note_searched(space, query, page.block);
-            }
-        }
         if let (Some(large), Some((_, high))) = (&mut self.large, right)
             && !high.starts_scope()
         {

@@ -77,13 +77,6 @@ impl<'s, S: PageStore> IndexReader<'s, S> {
         }
     }
 
-    /// Notes which leaf holds the position of a search's query.
-    pub(super) fn note_searched(&self, space: Space, position: Key, leaf: u32) {
-        if let Some(cached) = self.cached() {
-            cached.note_searched(space, position, leaf);
-        }
-    }
-
     /// The leaf of `space` that holds `key`, locked for reading; `at_or_left`, if given, is a block
     /// known to be that leaf or left of it.
     pub(super) fn leaf(
