@@ -121,7 +121,7 @@ impl FlagState {
     }
 
     fn reads_marks(&self) -> bool {
-        self.mark_rights.reads_marks(&self.table.queries)
+        self.open.reads_marks(&self.table.queries)
     }
 
     /// Returns the rows that are searched for a row that is judged because its content is new.
@@ -147,7 +147,7 @@ impl FlagState {
         scope: &[Option<Value<'a>>],
         (old, among): (Option<&'s VersionAddress>, Among),
     ) -> NearDuplicateSearch<'s, 'a> {
-        let from = (&*self.table, &self.mark_rights);
+        let from = (&*self.table, &self.open);
         NearDuplicateSearch::new(call, from, hash, scope, old, among)
     }
 

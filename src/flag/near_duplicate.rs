@@ -4,7 +4,7 @@
 
 use super::columns::MOST_KEY;
 use super::flagged_table::FlaggedTable;
-use super::search_query::{Among, MarkRights, QueryVariant, SearchTarget};
+use super::search_query::{Among, OpenQueries, QueryVariant, SearchTarget};
 use crate::hashes::read_hash;
 use crate::trigger::hash_column;
 use simhash_hamming::parts::{Hash, distance};
@@ -35,6 +35,7 @@ pub struct NearDuplicate<'a> {
 pub struct NearDuplicateSearch<'s, 'a> {
     call: &'s TriggerCall<'a>,
     table: &'s FlaggedTable,
+    open: &'s OpenQueries,
     /// None where rows are looked up by keys alone.
     hash: Option<&'s Hash>,
     /// The parameters that all queries take.
@@ -47,7 +48,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
     /// that an UPDATE replaces.
     pub fn new(
         call: &'s TriggerCall<'a>,
-        (table, rights): (&'s FlaggedTable, &'s MarkRights),
+        (table, open): (&'s FlaggedTable, &'s OpenQueries),
         hash: Option<&'s Hash>,
         scope: &[Option<Value<'a>>],
         old: Option<&'s VersionAddress>,
@@ -73,11 +74,12 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         Self {
             call,
             table,
+            open,
             hash,
             parameters,
             variant: QueryVariant {
                 for_update: old.is_some(),
-                with_marks: table.queries.finds_originals() && rights.reads_marks(&table.queries),
+                with_marks: table.queries.finds_originals() && open.reads_marks(&table.queries),
                 among,
             },
         }
@@ -208,8 +210,9 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         let mut parameters = self.parameters.clone();
         parameters.extend(last.iter().copied().map(Some));
         let query = self.table.queries.get(target, self.variant);
+        let open_query = self.open.get(target, self.variant);
         let found: [Option<Value<'a>>; 3 + MOST_KEY] =
-            query.first_row(self.call.args(), &parameters, sees)?;
+            open_query.first_row(query, self.call.args(), &parameters, sees)?;
         let [hash, mark, is_duplicate_of_new, key @ ..] = found;
         let hash = hash.and_then(|value| read_hash(value).ok());
         let key: Option<Vec<_>> = key[..self.table.columns.key.len()]

@@ -14,6 +14,7 @@ use crate::trigger::call::lacks;
 use crate::trigger::hash_column::{HashColumn, Radius, first_found};
 use simhash_pg::catalog::privilege::{SELECT, current_user, may};
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
+use simhash_pg::spi::open_query::OpenQuery;
 use simhash_pg::spi::saved_query::SavedQuery;
 use simhash_pg::sql::key_type::Equality;
 use simhash_pg::sql::trigger::TriggerCall;
@@ -64,19 +65,34 @@ pub enum Among {
     JustWritten,
 }
 
+/// One item for each target and each variant.
+type PerVariant<T> = [[[[T; TARGETS]; 3]; 2]; 2];
+
+fn entry<T>(all: &PerVariant<T>, target: SearchTarget, variant: QueryVariant) -> &T {
+    let variants = &all[usize::from(variant.for_update)][usize::from(variant.with_marks)];
+    &variants[variant.among as usize][target as usize]
+}
+
 /// The queries, each prepared when first needed.
 pub struct SearchQueries {
     builder: QueryBuilder,
     prefers_indexes: bool,
-    /// By variant and target.
-    saved: [[[[OnceCell<SavedQuery>; TARGETS]; 3]; 2]; 2],
+    saved: PerVariant<OnceCell<SavedQuery>>,
 }
 
-/// Whether the user of one statement may read marks: who was checked last, and the answer.
+/// The queries that one statement keeps open, and whether its user may read marks.
 #[derive(Default)]
-pub struct MarkRights(Cell<Option<(Oid, bool)>>);
+pub struct OpenQueries {
+    queries: PerVariant<OpenQuery>,
+    /// The user who was checked last, and whether that user may read marks.
+    reads_marks: Cell<Option<(Oid, bool)>>,
+}
 
-impl MarkRights {
+impl OpenQueries {
+    pub fn get(&self, target: SearchTarget, variant: QueryVariant) -> &OpenQuery {
+        entry(&self.queries, target, variant)
+    }
+
     /// Returns whether there are marks that the current user may read.
     pub fn reads_marks(&self, queries: &SearchQueries) -> bool {
         let marks = &queries.builder.marks;
@@ -84,11 +100,11 @@ impl MarkRights {
             return false;
         }
         let user = current_user();
-        match self.0.get() {
+        match self.reads_marks.get() {
             Some((checked, reads)) if checked == user => reads,
             _ => {
                 let reads = may(queries.builder.searched, SELECT, &marks.numbers);
-                self.0.set(Some((user, reads)));
+                self.reads_marks.set(Some((user, reads)));
                 reads
             }
         }
@@ -118,9 +134,7 @@ impl SearchQueries {
     /// its key. Its parameters are those of [`QueryBuilder::types`]; with `for_update` the place of the
     /// old version; of [`Among::JustWritten`] the subtransaction; and what `target` takes.
     pub fn get(&self, target: SearchTarget, variant: QueryVariant) -> &SavedQuery {
-        let variants =
-            &self.saved[usize::from(variant.for_update)][usize::from(variant.with_marks)];
-        variants[variant.among as usize][target as usize].get_or_init(|| {
+        entry(&self.saved, target, variant).get_or_init(|| {
             let (text, types) = self.builder.query(target, variant);
             SavedQuery::new(&text, &types, self.prefers_indexes)
         })

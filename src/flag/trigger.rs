@@ -24,7 +24,7 @@ use super::flagged_table::{self, FlaggedTable};
 use super::key_text::KeyText;
 use super::near_duplicate::NearDuplicate;
 use super::row_movement;
-use super::search_query::{Among, MarkRights};
+use super::search_query::{Among, OpenQueries};
 use crate::hashes::read_hash;
 use crate::row::functions::simhash_row64;
 use crate::trigger::call::wrong_timing;
@@ -74,7 +74,8 @@ fn fired(args: &Args) -> TriggerCall<'_> {
 
 /// State that one statement keeps for a trigger.
 pub struct FlagState {
-    pub mark_rights: MarkRights,
+    /// Dropped before the table's queries are.
+    pub open: OpenQueries,
     pub table: Rc<FlaggedTable>,
     /// Computes the fingerprint; None when the new row has it already.
     expression: Option<RowExpression>,
@@ -101,7 +102,7 @@ impl FlagState {
             None => None,
         };
         Self {
-            mark_rights: MarkRights::default(),
+            open: OpenQueries::default(),
             key: KeyText::new(&table.columns, memory),
             table,
             expression,

@@ -55,6 +55,12 @@ pub fn keeps_its_snapshot() -> bool {
     unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
 }
 
+/// Returns whether the isolation level is SERIALIZABLE.
+pub fn is_serializable() -> bool {
+    // SAFETY: reads a variable of the backend.
+    unsafe { pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 }
+}
+
 /// The isolation level of this transaction.
 pub fn isolation_level() -> &'static str {
     // SAFETY: reads a variable of the backend.

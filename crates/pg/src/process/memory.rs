@@ -89,6 +89,14 @@ impl MemoryContext {
         Self(unsafe { pg_sys::CurrentMemoryContext })
     }
 
+    /// In a row trigger, the memory of the executor that processes the row: it holds the row's own
+    /// ([`MemoryContext::current`]), and ends when the statement has its rows.
+    #[inline]
+    pub fn around_row() -> Self {
+        // SAFETY: the current context is a live one; only the topmost has no parent.
+        Self(unsafe { pg_sys::MemoryContextGetParent(pg_sys::CurrentMemoryContext) })
+    }
+
     /// That of the process, which it keeps until it ends.
     #[inline]
     pub(crate) fn of_process() -> Self {

@@ -17,6 +17,16 @@ unsafe extern "C-unwind" {
     pub fn ProcessInterrupts();
     /// Unpacks the first columns of a row. Inside a guard only.
     pub fn slot_getsomeattrs_int(slot: *mut pg_sys::TupleTableSlot, columns: c_int);
+    // What runs a query once more. Inside a guard only.
+    pub fn CommandCounterIncrement();
+    pub fn GetTransactionSnapshot() -> pg_sys::Snapshot;
+    pub fn GetLatestSnapshot() -> pg_sys::Snapshot;
+    pub fn GetActiveSnapshot() -> pg_sys::Snapshot;
+    pub fn PushActiveSnapshot(snapshot: pg_sys::Snapshot);
+    pub fn ExecReScan(node: *mut pg_sys::PlanState);
+    // These read variables of the backend, and raise no ERROR.
+    pub fn GetCurrentSubTransactionId() -> pg_sys::SubTransactionId;
+    pub fn GetUserIdAndSecContext(user: *mut pg_sys::Oid, context: *mut c_int);
     // Inside a critical section only.
     pub fn MarkBufferDirty(buffer: pg_sys::Buffer);
     pub fn XLogBeginInsert();

@@ -49,6 +49,7 @@ const MOST: usize = 256;
 /// A query with parameters, planned without regard to their values.
 pub struct SavedQuery {
     plan: pg_sys::SPIPlanPtr,
+    source: *const pg_sys::CachedPlanSource,
     /// Types of the parameters.
     types: Vec<pg_sys::Oid>,
     /// Types of the result's columns. After a table or column was renamed the server analyses the
@@ -97,6 +98,7 @@ impl SavedQuery {
             let source = unsafe { source(plans[i]) };
             Self {
                 plan: plans[i],
+                source,
                 types: queries[i].1.to_vec(),
                 // SAFETY: as above.
                 result_types: unsafe { result_types(source) },
@@ -178,7 +180,7 @@ impl SavedQuery {
     }
 
     /// Raises an ERROR unless there are as many values as parameters, of their types.
-    fn check_values(&self, values: &[Option<Value<'_>>]) {
+    pub(super) fn check_values(&self, values: &[Option<Value<'_>>]) {
         if values.len() != self.types.len() {
             check_parameters(self.plan, values.len());
         }
@@ -187,12 +189,16 @@ impl SavedQuery {
         }
     }
 
+    pub(super) fn parameter_types(&self) -> &[pg_sys::Oid] {
+        &self.types
+    }
+
     /// Raises an ERROR unless the result's columns are of the types that they had when the query
     /// was saved.
     ///
     /// # Safety
     /// `desc` must be the result's row descriptor.
-    unsafe fn check_result(&self, desc: pg_sys::TupleDesc) {
+    pub(super) unsafe fn check_result(&self, desc: pg_sys::TupleDesc) {
         // SAFETY: guaranteed by the caller.
         let found = unsafe { column_types(desc) };
         for (&expected, found) in self.result_types.iter().zip(found) {
@@ -215,7 +221,7 @@ impl SavedQuery {
     ///
     /// # Safety
     /// Must be called while connected, in a transaction.
-    unsafe fn cached_plan(&self) -> *mut pg_sys::CachedPlan {
+    pub(super) unsafe fn cached_plan(&self) -> *mut pg_sys::CachedPlan {
         // SAFETY: the plan has one statement.
         unsafe {
             if !self.prefers_indexes {
@@ -226,6 +232,11 @@ impl SavedQuery {
             pg_sys::AtEOXact_GUC(true, level);
             plan
         }
+    }
+
+    /// The analysed query, which tells whether it is still valid. It lives as long as this.
+    pub(super) fn source(&self) -> *const pg_sys::CachedPlanSource {
+        self.source
     }
 }
 

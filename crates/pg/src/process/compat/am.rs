@@ -106,6 +106,26 @@ pub unsafe fn test_for_old_snapshot(
     let _ = (snapshot, rel, page);
 }
 
+/// Releases the pin of the table's page that an index scan has fetched a row from, after the scan
+/// was begun again. Up to PostgreSQL 18, beginning again has released it.
+///
+/// # Safety
+/// `scan` must be null or live, and the memory context and resource owner those that it was begun
+/// in.
+pub unsafe fn release_fetched_page(scan: pg_sys::IndexScanDesc) {
+    #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
+    let _ = scan;
+    // SAFETY: guaranteed by the caller; a scan of an index has a fetch while it lives.
+    #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
+    unsafe {
+        if let Some(scan) = scan.as_mut() {
+            let (table, flags) = ((*scan.xs_heapfetch).rel, (*scan.xs_heapfetch).flags);
+            pg_sys::table_index_fetch_end(scan.xs_heapfetch);
+            scan.xs_heapfetch = pg_sys::table_index_fetch_begin(table, flags);
+        }
+    }
+}
+
 /// Completes a row descriptor that was put together column by column; needed from PostgreSQL 19 on.
 ///
 /// # Safety
