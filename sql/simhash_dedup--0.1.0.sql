@@ -595,8 +595,8 @@ CREATE FUNCTION simhash_clusters(
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters';
 COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, float8, text[], regproc, text[]) IS
-	'groups of near-duplicate rows; method is components, star, leader or single_pass; groups of '
-	'one row are left out; within, across, text, min_jaccard and checked_by say which pairs count, as in '
+	'groups of near-duplicate rows; method is components, star or leader; groups of one row '
+	'are left out; within, across, text, min_jaccard and checked_by say which pairs count, as in '
 	'simhash_pairs; if pairs are checked, the default method is star instead of components';
 
 CREATE FUNCTION simhash_clusters_keyed(
@@ -626,12 +626,6 @@ COMMENT ON FUNCTION simhash_radius_report(regclass, name, name, name, int, int, 
 	'for each distance up to max_radius the number of pairs, estimated from a sample of rows, with a 95 % '
 	'interval; and how similar the texts of up to 200 of them are, for the choice of a radius, and which share '
 	'of these passes checked_by, a function as in simhash_pairs; within and across as there';
-
-CREATE FUNCTION simhash_cluster_number(fingerprint bigint, radius int DEFAULT 3) RETURNS int
-LANGUAGE c IMMUTABLE PARALLEL SAFE WINDOW COST 10000 AS 'MODULE_PATHNAME', 'simhash_cluster_number';
-COMMENT ON FUNCTION simhash_cluster_number(bigint, int) IS
-	'window function: number of a row''s cluster, from 0 in order of appearance; rows linked by '
-	'distances of at most radius share one';
 
 -- Nothing is stored here. The trigger fires at the end of statements that change rows of users
 -- (src/clusters/kept/pending.rs).

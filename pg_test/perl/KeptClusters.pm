@@ -102,12 +102,7 @@ sub make_kept
 	my ($node, $v) = @_;
 	my $within = $v->{within} ? 'true' : 'false';
 	my $refresh = ($v->{keep} // '') eq 'manual' ? "SELECT simhash_refresh_clusters('cluster');" : '';
-	my $afresh = $v->{within} ? <<SQL : "SELECT key, cluster_id FROM simhash_clusters_keyed(NULL::$v->{type}, 'doc', 'id', 'fp', $v->{radius}, 'components')";
-SELECT key, cluster_id FROM (
-	SELECT id AS key, first_value(id) OVER (PARTITION BY tenant, number ORDER BY id) AS cluster_id, count(*) OVER (PARTITION BY tenant, number) AS size
-	FROM (SELECT id, tenant, simhash_cluster_number(fp, $v->{radius}) OVER (PARTITION BY tenant ORDER BY id) AS number FROM doc WHERE fp IS NOT NULL AND tenant IS NOT NULL) n
-) s WHERE size > 1
-SQL
+	my $columns = $v->{within} ? '{tenant}' : '{}';
 	$node->safe_psql('postgres', <<"SQL" . definition($v));
 SET client_min_messages = warning;
 DROP TABLE IF EXISTS doc, cluster, cluster_note CASCADE;
@@ -115,7 +110,7 @@ DROP FUNCTION IF EXISTS faults, counted, must_be_true;
 SQL
 	$node->safe_psql('postgres', <<"SQL");
 CREATE VIEW stored AS SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM cluster) s WHERE size > 1;
-CREATE VIEW afresh AS $afresh;
+CREATE VIEW afresh AS SELECT key, cluster_id FROM simhash_clusters_keyed(NULL::$v->{type}, 'doc', 'id', 'fp', $v->{radius}, 'components', within => '$columns');
 CREATE FUNCTION counted() RETURNS TABLE (key $v->{type}, cluster_id $v->{type}) LANGUAGE plpgsql AS \$\$
 DECLARE
 	fps bigint[];

@@ -1,5 +1,4 @@
--- simhash_clusters and simhash_cluster_number: methods, checks by text, a materialized view that is refreshed,
--- clusters kept current by a trigger.
+-- simhash_clusters: methods, checks by text, a materialized view that is refreshed, clusters kept current by a trigger.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA clusters_test;
@@ -18,7 +17,6 @@ INSERT INTO t VALUES
 SELECT * FROM simhash_clusters('t', 'id', 'fp', 2);
 SELECT cluster_id, key, size, representative, distance FROM simhash_clusters('t', 'id', 'fp', 2, 'star');
 SELECT cluster_id, key, size, representative, distance FROM simhash_clusters('t', 'id', 'fp', 2, 'leader');
-SELECT cluster_id, key, size, representative, distance FROM simhash_clusters('t', 'id', 'fp', 2, method => 'single_pass');
 SELECT cluster_id, key, size, representative, distance FROM simhash_clusters('t', 'id', 'fp', 1, 'star');
 -- With a text column: star, and only pairs whose texts agree.
 SELECT cluster_id, key, size, representative, distance, round(jaccard::numeric, 3) AS jaccard
@@ -35,16 +33,6 @@ INSERT INTO gaps VALUES (18, 229, 'road bus'), (19, 177, 'road bus'), (36, 132, 
 SELECT key, cluster_id FROM simhash_clusters('gaps', 'id', 'fp', 3, text => 'body', min_jaccard => 0.4);
 UPDATE gaps SET id = 1 WHERE id = 36;
 SELECT key, cluster_id FROM simhash_clusters('gaps', 'id', 'fp', 3, text => 'body', min_jaccard => 0.4);
-
--- The window function: a number a row, by order of appearance.
-SELECT id, simhash_cluster_number(fp, 2) OVER (ORDER BY id) AS up, simhash_cluster_number(fp, 2) OVER (ORDER BY id DESC) AS down,
-	simhash_cluster_number(fp) OVER (PARTITION BY id % 2 ORDER BY id) AS halves, simhash_cluster_number(fp, 0) OVER (ORDER BY id) AS equal
-FROM t ORDER BY id;
-SELECT simhash_cluster_number(fp, 2) OVER () FROM t WHERE false;
-SELECT simhash_cluster_number(fp, id) OVER (ORDER BY id) FROM t;
-SELECT simhash_cluster_number(fp, NULL) OVER () FROM t;
-SELECT simhash_cluster_number(fp, 70) OVER () FROM t;
-SELECT simhash_cluster_number(1::bigint, 2);
 
 -- Many rows: components against the recursive query, star and leader against what they promise.
 CREATE FUNCTION turned(fp bigint, seed bigint, n int) RETURNS bigint LANGUAGE sql AS $$
@@ -65,40 +53,12 @@ CREATE TABLE components AS SELECT * FROM simhash_clusters('many', 'id', 'fp', 3,
 SELECT count(*) AS rows, count(DISTINCT cluster_id) AS clusters FROM components;
 SELECT count(*) AS faults FROM (SELECT id, cluster_id, size FROM walk WHERE size > 1) w
 FULL JOIN components c ON c.key = w.id AND c.cluster_id = w.cluster_id AND c.size = w.size WHERE c.key IS NULL OR w.id IS NULL;
-SELECT count(*) AS faults FROM (SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) AS number FROM many) w
-JOIN walk USING (id) JOIN (SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) AS number FROM many) first ON first.id = walk.cluster_id
-WHERE w.number <> first.number;
-SELECT max(number) + 1 = (SELECT count(DISTINCT cluster_id) FROM walk) AS numbers
-FROM (SELECT simhash_cluster_number(fp, 3) OVER (ORDER BY id) AS number FROM many) w;
--- Its rows may be read by parallel workers.
-CREATE TABLE numbered AS SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) AS number FROM many;
-SET parallel_setup_cost = 0;
-SET parallel_tuple_cost = 0;
-SET min_parallel_table_scan_size = 0;
-SET enable_indexscan = off;
-CREATE FUNCTION plan_has(node text, query text) RETURNS bool LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-		IF position(node IN line) > 0 THEN
-			RETURN true;
-		END IF;
-	END LOOP;
-	RETURN false;
-END $$;
-SELECT plan_has('Parallel Seq Scan', 'SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) FROM many WHERE length(body) > 0') AS parallel;
-SELECT count(*) AS faults FROM (SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) FROM many WHERE length(body) > 0 EXCEPT TABLE numbered) x;
-RESET enable_indexscan;
-RESET parallel_setup_cost;
-RESET parallel_tuple_cost;
-RESET min_parallel_table_scan_size;
 SET work_mem = '64kB';
 SELECT count(*) AS faults FROM (SELECT * FROM simhash_clusters('many', 'id', 'fp', 3, 'components') EXCEPT SELECT * FROM components) x;
 RESET work_mem;
 -- More pairs than memory holds.
-CREATE TEMP VIEW grouped AS SELECT method, text, c.* FROM (VALUES ('components', NULL), ('star', NULL), ('leader', NULL), ('single_pass', NULL),
-	('components', 'body'), ('star', 'body'), ('leader', 'body'), ('single_pass', 'body')) m (method, text),
+CREATE TEMP VIEW grouped AS SELECT method, text, c.* FROM (VALUES ('components', NULL), ('star', NULL), ('leader', NULL),
+	('components', 'body'), ('star', 'body'), ('leader', 'body')) m (method, text),
 	simhash_clusters('many', 'id', 'fp', 21, method, text, 0.3) c;
 CREATE TEMP TABLE in_memory AS SELECT * FROM grouped;
 SET work_mem = '64kB';
@@ -115,7 +75,7 @@ INSERT INTO equals SELECT i, CASE WHEN i <= 5000 THEN 42 ELSE hashint8extended(i
 FROM generate_series(1, 6000) i;
 SET work_mem = '64kB';
 SELECT method, text, count(*), count(DISTINCT cluster_id) AS clusters, max(size), count(*) FILTER (WHERE distance > 0) AS far, min(jaccard) AS jaccard
-FROM (VALUES ('components', NULL), ('star', NULL), ('leader', NULL), ('single_pass', NULL), ('components', 'body'), ('star', 'body'), ('leader', 'body')) m (method, text),
+FROM (VALUES ('components', NULL), ('star', NULL), ('leader', NULL), ('components', 'body'), ('star', 'body'), ('leader', 'body')) m (method, text),
 	simhash_clusters('equals', 'id', 'fp', 3, method, text) GROUP BY 1, 2 ORDER BY 2 NULLS FIRST, 1;
 RESET work_mem;
 -- Texts of one fingerprint that all differ are compared with each other.
@@ -251,10 +211,10 @@ DECLARE
 BEGIN
 	EXECUTE format('CREATE TABLE clusters_test.ordered AS SELECT *, row_number() OVER (ORDER BY %I) AS place FROM clusters_test.keys', key);
 	EXECUTE format('WITH found AS (SELECT k.id, r.id AS representative, size, distance, jaccard
-			FROM simhash_clusters_keyed(NULL::%2$s, ''clusters_test.keys'', %1$L, ''fp'', 4, ''single_pass'', %3$s) c
+			FROM simhash_clusters_keyed(NULL::%2$s, ''clusters_test.keys'', %1$L, ''fp'', 4, ''leader'', %3$s) c
 			JOIN clusters_test.keys k ON k.%1$I = c.key JOIN clusters_test.keys r ON r.%1$I = c.representative),
 		wanted AS (SELECT k.id, r.id, size, distance, jaccard
-			FROM simhash_clusters(''clusters_test.ordered'', ''place'', ''fp'', 4, ''single_pass'', %3$s) c
+			FROM simhash_clusters(''clusters_test.ordered'', ''place'', ''fp'', 4, ''leader'', %3$s) c
 			JOIN clusters_test.ordered k ON k.place = c.key JOIN clusters_test.ordered r ON r.place = c.representative)
 		SELECT count(*) FROM ((TABLE found EXCEPT ALL TABLE wanted) UNION ALL (TABLE wanted EXCEPT ALL TABLE found)) x', key, type, texts) INTO faults;
 	DROP TABLE clusters_test.ordered;

@@ -245,7 +245,7 @@ BEGIN
 	query := 'SELECT count(*) || '' rows '' || string_agg(id::text, '' '' ORDER BY id) FROM ' || query;
 	PERFORM set_config('enable_seqscan', 'on', true), set_config('enable_indexscan', 'off', true), set_config('enable_bitmapscan', 'off', true);
 	EXECUTE query INTO by_table;
-	PERFORM set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', 'on', true), set_config('enable_bitmapscan', 'off', true);
+	PERFORM set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', 'on', true), set_config('enable_bitmapscan', 'on', true);
 	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
 		plan := plan || line;
 	END LOOP;

@@ -85,7 +85,7 @@ CREATE FUNCTION cluster_faults(method text, "text" name, within text[], k int) R
 	SELECT count(DISTINCT cluster_id), count(*),
 		(SELECT count(*) FROM (TABLE found EXCEPT TABLE wanted) x) + (SELECT count(*) FROM (TABLE wanted EXCEPT TABLE found) x) FROM found
 $$;
-SELECT method, "text", f.* FROM unnest('{components,star,leader,single_pass}'::text[]) method, unnest('{NULL,body}'::name[]) "text",
+SELECT method, "text", f.* FROM unnest('{components,star,leader}'::text[]) method, unnest('{NULL,body}'::name[]) "text",
 	cluster_faults(method, "text", '{tenant}', 4) f ORDER BY 1, 2 NULLS FIRST;
 SELECT count(*) AS rows, count(*) FILTER (WHERE c IS DISTINCT FROM k) AS differing FROM simhash_clusters('t', 'id', 'fp', 3, within => '{tenant,the Lang}') c
 JOIN simhash_clusters_keyed(NULL::bigint, 't', 'id', 'fp', 3, within => '{tenant,the Lang}') k USING (key);

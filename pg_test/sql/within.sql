@@ -296,18 +296,14 @@ INSERT INTO guarded VALUES (1, 1, 0), (2, 1, 0), (3, 2, 0);
 RESET ROLE;
 SELECT * FROM guarded ORDER BY id;
 
--- Clusters of rows of one tenant. The oracle is the window function.
+-- Clusters of rows of one tenant. The oracle is simhash_clusters.
 CREATE TABLE c (id int PRIMARY KEY, tenant int, source text, fp bigint);
 CREATE INDEX ON c USING simhash (fp);
 CREATE TABLE c_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE INDEX ON c_cluster (cluster_id);
 CREATE TRIGGER assign AFTER INSERT OR UPDATE ON c FOR EACH ROW
 	EXECUTE FUNCTION simhash_maintain_clusters('clusters=c_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
-CREATE VIEW should_be AS SELECT id AS key, cluster_id FROM (
-	SELECT id, min(id) OVER cluster AS cluster_id, count(*) OVER cluster AS size FROM (
-		SELECT id, tenant, simhash_cluster_number(fp, 3) OVER (PARTITION BY tenant ORDER BY id) AS number FROM c WHERE tenant IS NOT NULL
-	) n WHERE number IS NOT NULL WINDOW cluster AS (PARTITION BY tenant, number)
-) s WHERE size > 1;
+CREATE VIEW should_be AS SELECT key, cluster_id FROM simhash_clusters('c', 'id', 'fp', 3, within => '{tenant}');
 INSERT INTO c SELECT id, tenant, source, fp FROM source ORDER BY id;
 SELECT (SELECT count(*) FROM c_cluster) AS members, (SELECT count(*) FROM (TABLE c_cluster EXCEPT TABLE should_be) x) AS wrong,
 	(SELECT count(*) FROM (TABLE should_be EXCEPT TABLE c_cluster) x) AS missing;

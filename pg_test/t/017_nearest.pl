@@ -94,8 +94,8 @@ for my $cache ('64MB', '0')
 		no_faults("filters, the nearest $n, directory cache $cache", "SET simhash_dedup.directory_cache = '$cache'; $all");
 	}
 }
-# Beside scopes: one or several.
-my @scopes = ('part = 1', 'part IS NULL', 'part IN (0, 1, 7)', 'part = ANY (\'{0,3,NULL,3}\')', 'part = 3', 'part = 8');
+# Beside a scope.
+my @scopes = ('part = 1', 'part IS NULL', 'part = 3', 'part = 8');
 no_faults("scopes beside filters", join ' UNION ALL ', map {
 	my $scope = $_;
 	map { "SELECT * FROM order_faults('scoped', $q, \$f\$$scope AND ($_->[0])\$f\$, \$f\$$scope AND ($_->[1])\$f\$, 1000)" } @filters
@@ -117,7 +117,7 @@ for my $memory ('64kB', '4MB')
 	my $all = join ' UNION ALL ', map { my $c = $_; map { "SELECT * FROM nearest_faults('crowd', $c, $_)" } 1, 9000, 40000 } 42, 43, -1;
 	no_faults("waiting rows within $memory, many equal ones", "SET work_mem = '$memory'; $all UNION ALL SELECT * FROM null_faults('crowd', 42)");
 	no_faults("waiting rows within $memory, uniform ones", "SET work_mem = '$memory'; SELECT * FROM nearest_faults('t', $q, 100000) UNION ALL SELECT * FROM nearest_faults('corner', -1, 100000)");
-	no_faults("waiting rows within $memory, of several scopes", "SET work_mem = '$memory'; SELECT * FROM scope_nearest_faults('scoped', 'part = ANY (''{0,1,3}'')', 'fp', $q, 100000)
+	no_faults("waiting rows within $memory, of a scope, and of all", "SET work_mem = '$memory'; SELECT * FROM scope_nearest_faults('scoped', 'part = 1', 'fp', $q, 100000)
 		UNION ALL SELECT * FROM scope_nearest_faults('scoped', 'true', 'fp', $q, 100000)");
 }
 

@@ -201,7 +201,7 @@ $node->safe_psql('postgres', <<'SQL');
 CREATE INDEX tenants_scope ON tenants USING simhash (tenant, fp);
 CREATE INDEX tenants_equal ON tenants (fp);
 SQL
-my $in_scope = qr/Index Scan using tenants_scope/;
+my $in_scope = qr/Index Scan (?:using|on) tenants_scope/;
 cmp_ok(buffers($$_[0], $in_scope), '<=', $$_[1], "$$_[0]: pages")
   for [ 'SELECT id FROM tenants WHERE tenant = 7 AND fp <~> 5 <= 8', 20 ],
   [ 'SELECT id FROM tenants WHERE tenant IN (7, 8, 9) AND fp <~> 5 <= 8', 60 ],
@@ -211,7 +211,7 @@ sub cost
 {
 	my ($condition) = @_;
 	return $node->safe_psql('postgres', <<"SQL");
-SET enable_seqscan = off; SET enable_bitmapscan = off;
+SET enable_seqscan = off;
 BEGIN; DROP INDEX tenants_fp, tenants_tenant, tenants_equal;
 SELECT p->>'Total Cost' FROM plan(\$\$SELECT id FROM tenants WHERE $condition\$\$) p;
 SQL

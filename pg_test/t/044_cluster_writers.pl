@@ -21,7 +21,7 @@ sub fresh_table
 {
 	my ($within, $timing) = @_;
 	my $arguments = "'clusters=cluster', 'key=id', 'fingerprint=fp'" . ($within ? ", 'within=tenant'" : '');
-	my $partition = $within ? 'tenant' : 'true';
+	my $columns = $within ? '{tenant}' : '{}';
 	my $kind = $timing ? 'CONSTRAINT TRIGGER' : 'TRIGGER';
 	$node->safe_psql('postgres', <<"SQL");
 DROP TABLE IF EXISTS member, cluster CASCADE;
@@ -31,11 +31,7 @@ CREATE TABLE cluster (key bigint PRIMARY KEY, cluster_id bigint NOT NULL);
 CREATE INDEX ON cluster (cluster_id);
 CREATE $kind keep AFTER INSERT OR UPDATE OR DELETE ON member $timing FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters($arguments);
 CREATE TRIGGER keep_truncated AFTER TRUNCATE ON member FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters($arguments);
-CREATE VIEW should_be AS SELECT id AS key, cluster_id FROM (
-	SELECT id, min(id) OVER cluster AS cluster_id, count(*) OVER cluster AS size FROM (
-		SELECT id, $partition AS part, simhash_cluster_number(fp, 3) OVER (PARTITION BY $partition ORDER BY id) AS number FROM member
-	) n WINDOW cluster AS (PARTITION BY part, number)
-) s WHERE size > 1;
+CREATE VIEW should_be AS SELECT key, cluster_id FROM simhash_clusters('member', 'id', 'fp', 3, within => '$columns');
 CREATE VIEW kept AS SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM cluster) c WHERE size > 1;
 SQL
 	return;

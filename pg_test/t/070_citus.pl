@@ -114,7 +114,7 @@ SQL
 is(answer($coordinator, "SELECT count(*) FROM doc d, simhash_pairs('doc', 'id', 'fp', 3) p WHERE d.id = p.a"), (split /\|/, $pairs)[0],
 	'simhash_pairs beside the table');
 for my $query ("SELECT count(*), sum(key), sum(cluster_id) FROM simhash_clusters('%s', 'id', 'fp', 3)",
-	'SELECT sum(c) FROM (SELECT simhash_cluster_number(fp, 3) OVER (PARTITION BY author ORDER BY id) AS c FROM %s) x')
+	"SELECT count(*), sum(key), sum(cluster_id) FROM simhash_clusters('%s', 'id', 'fp', 3, within => '{author}')")
 {
 	same($coordinator, sprintf($query, 'doc'), sprintf($query, 'whole'), "as one table: $query");
 }

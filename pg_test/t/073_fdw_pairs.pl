@@ -148,8 +148,6 @@ for my $tree (qw(spread async))
 		my ($got, $want) = map { "SELECT * FROM simhash_clusters('$_', 'id', 'fp', 3, $arguments)" } $tree, 'whole';
 		same_rows($got, $want, "$tree: clusters, $arguments");
 	}
-	same_rows("SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) FROM $tree", 'SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) FROM whole',
-		"$tree: the window function");
 }
 # ---- expressions ----------------------------------------------------------------------------------------------------------
 

@@ -126,9 +126,6 @@ for my $search ("SELECT id " . sprintf($near, $q), "SELECT id FROM flagged WHERE
 is(answer($workers[1], 'SELECT count(*), sum(id) ' . sprintf($near, $q)),
 	answer($coordinator, "SELECT count(*), sum(id) FROM flagged WHERE tenant = 7 AND bit_count((fp # $q)::bit(64)) <= 3"), 'and answered, asked of a worker');
 
-like(plan_on($coordinator, 'SELECT id, simhash_cluster_number(fp, 3) OVER (PARTITION BY tenant ORDER BY id) FROM flagged'), qr/\A *Custom Scan.*->  Task.*->  WindowAgg/s,
-	'clusters within tenants are numbered by the workers');
-
 # ---------------------------------------------------------------- shards move, split and are rebalanced while sessions write
 my @loads = map {
 	my $node = $_;

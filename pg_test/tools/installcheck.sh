@@ -20,8 +20,7 @@ trap 'rm -rf "$out"' EXIT
 names=()
 for file in "$ROOT"/pg_test/sql/*.sql; do
 	name=$(basename "$file" .sql)
-	# many_scopes takes as long as all others.
-	if wanted "$name" && { [ "$name" != many_scopes ] || [ -n "${TESTS:-}" ]; }; then names+=("$name"); fi
+	if wanted "$name"; then names+=("$name"); fi
 done
 [ "${#names[@]}" -gt 0 ] || fail "no test has a name that begins with: $TESTS"
 

@@ -36,7 +36,7 @@ pg_function! {
         });
         let mut activity = Activity::new(CLUSTERS);
         let mut rows = Components::new(&mut activity);
-        group.rows.iter().for_each(|row| rows.add(Some(row.fingerprint)));
+        group.rows.iter().for_each(|row| rows.add(row.fingerprint));
         let keys = collected(group.rows.iter().map(|row| group.keys[row.tag as usize]));
         put_clusters(&mut out, &keys, rows.sets(radius), 2, ResultValue::from);
         args.null()

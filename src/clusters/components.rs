@@ -1,6 +1,5 @@
-//! Finds which of numbered rows are connected by pairs within a radius. `window` and
-//! `array_functions` add the rows in the order of their numbers and read the sets. A row without a
-//! fingerprint stays alone in its set.
+//! Finds which of numbered rows are connected by pairs within a radius. `array_functions` adds the
+//! rows in the order of their numbers and reads the sets.
 
 use crate::pairs::search::{PairSearch, Pairs};
 use simhash_hamming::pairs::file::Gathered;
@@ -43,14 +42,12 @@ impl<'a> Components<'a> {
         }
     }
 
-    /// Adds the next row. A row without a fingerprint is connected with none.
-    pub fn add(&mut self, fingerprint: Option<u64>) {
+    /// Adds the next row.
+    pub fn add(&mut self, fingerprint: u64) {
         check_for_interrupts();
         let tag = u64::from(or_out_of_memory(self.search.pairs.0.add()));
-        if let Some(fingerprint) = fingerprint {
-            let row = Row { fingerprint, tag };
-            or_out_of_memory(self.rows.add(0, row, &mut self.search));
-        }
+        let row = Row { fingerprint, tag };
+        or_out_of_memory(self.rows.add(0, row, &mut self.search));
     }
 
     /// Returns the sets of rows that are connected by distances of at most `radius` bits.

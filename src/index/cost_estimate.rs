@@ -8,7 +8,6 @@ use simhash_base::tid::Tid;
 use simhash_hamming::ball::{Ball, NEAR};
 use simhash_hamming::cost::{Prices, SearchedRows, Work};
 use simhash_hamming::cost_nearest::{Nearest, startup};
-use simhash_hamming::search::scope_lists::most_combinations;
 use simhash_pg::planner::nodes::NodeRef;
 use simhash_pg::planner::path::{
     ConditionTest, CostEstimate, IndexCondition, IndexPath, PathOrderBy, RowsTaken, cpu_costs,
@@ -22,22 +21,18 @@ const ASSUMED_RADIUS: i32 = NEAR;
 /// answers it without comparing rows.
 const EQUAL_SURCHARGE: f64 = 2.0;
 
-/// Cost of hashing and sorting an element of a list, relative to an operator call. (Measured: 30
-/// ns.)
-const ELEMENT: f64 = 1.5;
-
 /// A price above that of any path that a setting like enable_seqscan = off disables (1e10, up to
 /// PostgreSQL 17).
 const NEVER: f64 = 1e12;
 
 /// What the conditions of a path require of the index.
 struct Request {
-    /// Number of searches for all combinations of the scopes that the conditions pin; None when a
-    /// scope column is not pinned, or the combinations do not fit the memory, so that a whole key
-    /// space has to be read.
+    /// Number of scopes that the conditions pin; None when a scope column is not pinned, so that a
+    /// whole key space has to be read.
     scopes: Option<f64>,
-    /// Number of values in lists of the scope columns: each search hashes them first.
-    elements: f64,
+    /// How often the executor of a bitmap scan starts the search: for each combination of the values
+    /// in lists.
+    searches: f64,
     fingerprint: FingerprintCondition,
     /// Whether there is a condition that the index cannot search with. Then all rows are read and
     /// compared again.
@@ -49,11 +44,7 @@ struct Request {
 enum FingerprintCondition {
     Everything,
     Nulls,
-    Within {
-        radius: i32,
-        searches: f64,
-        equal: bool,
-    },
+    Within { radius: i32, equal: bool },
 }
 
 /// Prices an index path.
@@ -79,38 +70,29 @@ pub fn estimate(path: &IndexPath) -> CostEstimate {
         operator,
         index_row,
     };
-    let mut estimate = match path.order_bys().first() {
+    match path.order_bys().first() {
         Some(order_by) => in_order(path, &request, order_by, &prices),
         None => unordered(path, &request, &prices),
-    };
-    let lists = request.elements * ELEMENT * operator;
-    estimate.startup += lists;
-    estimate.total += lists;
-    estimate
+    }
 }
 
 fn unordered(path: &IndexPath, request: &Request, prices: &Prices) -> CostEstimate {
     let selectivity = request.selectivity(path);
     let matches = matches(path, selectivity);
     let searched = request.searched(path);
-    let of_list = |work: Work| match request.scopes {
-        Some(scopes) if scopes > 1.0 => work.of_list(scopes, index(path), prices),
-        _ => work,
-    };
     let work = match request.fingerprint {
-        FingerprintCondition::Everything => of_list(Work::walk(searched)),
-        FingerprintCondition::Nulls => Work::walk(SearchedRows::index(matches, 0.0)),
+        FingerprintCondition::Everything => Work::walk(searched),
+        FingerprintCondition::Nulls => {
+            Work::walk(SearchedRows::index(matches / request.searches, 0.0))
+        }
         FingerprintCondition::Within { .. } if request.scopes.is_none() => Work::walk(searched),
-        FingerprintCondition::Within {
-            radius,
-            searches,
-            equal,
-        } => {
+        FingerprintCondition::Within { radius, equal } => {
             let mut work = Work::within(radius.max(0) as u32, searched, prices);
             work.random_pages += f64::from(u8::from(equal)) * EQUAL_SURCHARGE;
-            of_list(work).times(searches)
+            work
         }
     };
+    let work = work.times(request.searches);
     CostEstimate {
         startup: 0.0,
         total: work.price(&cached(path, prices, &work), matches),
@@ -136,23 +118,12 @@ fn in_order(
         farthest: request.farthest(path, by),
         waiting: (work_mem_bytes() / size_of::<Tid>()) as f64,
     };
-    let scopes = request.scopes.unwrap_or(1.0);
     // A ball around the same centre ends the search; others exclude rows that have been met.
     let met = match nearest.farthest {
         u64::BITS => searched.rows / matches,
-        _ => 1.0 / scopes,
+        _ => 1.0,
     };
-    let together = Nearest {
-        searched: searched.together(scopes, index(path)),
-        ..nearest
-    };
-    let work = |rows: f64| {
-        let apart = nearest.first(rows * met, prices).times(scopes);
-        match scopes > 1.0 {
-            true => apart.or(together.in_bands(rows * met * scopes), prices),
-            false => apart,
-        }
-    };
+    let work = |rows: f64| nearest.first(rows * met, prices);
     let all = work(matches);
     let prices = cached(path, prices, &all);
     let first = work(1.0).price_in_order(&prices, 0.0);
@@ -209,12 +180,11 @@ impl Request {
         let values: Option<Vec<f64>> = (0..last)
             .map(|column| scopes_pinned(&conditions, column))
             .collect();
-        let lists = values.iter().flatten().filter(|values| **values > 1.0);
-        let fits = |scopes: &f64| {
-            lists.clone().count() <= 1 || *scopes <= most_combinations(work_mem_bytes()) as f64
+        let scopes: Option<f64> = values.map(|values| values.iter().product());
+        let elements = |c: &IndexCondition| match c.test {
+            ConditionTest::Any { elements, .. } => elements,
+            _ => 1.0,
         };
-        let scopes = values.as_ref().map(|values| values.iter().product());
-        let scopes = scopes.filter(fits);
         Request {
             // The rows of unpinned scopes do not come in the order of distance.
             unsearchable: other_order
@@ -223,7 +193,7 @@ impl Request {
                     .any(|c| c.column != last && is_unsearchable(c))
                 || (scopes.is_none() && !order_bys.is_empty()),
             scopes,
-            elements: lists.sum(),
+            searches: conditions.iter().map(elements).product(),
             fingerprint: fingerprint_condition(conditions.iter().filter(|c| c.column == last)),
         }
     }
@@ -299,16 +269,14 @@ fn fingerprint_condition<'c, 'p: 'c>(
         ConditionTest::IsNull => FingerprintCondition::Nulls,
         ConditionTest::Operator { number, argument } => FingerprintCondition::Within {
             radius: ball(number, argument).map_or(ASSUMED_RADIUS, |ball| ball.radius),
-            searches: 1.0,
             equal: number == operator::EQUAL,
         },
-        ConditionTest::Any { number, elements } => FingerprintCondition::Within {
+        ConditionTest::Any { number, .. } => FingerprintCondition::Within {
             radius: if number == operator::EQUAL {
                 0
             } else {
                 ASSUMED_RADIUS
             },
-            searches: elements,
             equal: number == operator::EQUAL,
         },
     };

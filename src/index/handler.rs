@@ -37,7 +37,6 @@ const fn routine() -> pg_sys::IndexAmRoutine {
     am.amstrategies = operator::EQUAL;
     am.amsupport = scope::HASH;
     am.amcanmulticol = true;
-    am.amsearcharray = true;
     am.amcanorderbyop = true;
     // A scan may come without a condition: ORDER BY alone, or a partial index read as a whole.
     am.amoptionalkey = true;

@@ -26,8 +26,8 @@ pub struct ScanState {
     request: ScanRequest,
     /// The index at the start of the scan; None before it.
     index: Option<IndexState>,
-    /// The stage of the search, with its number; None at the end.
-    stage: Option<(u64, Stage)>,
+    /// The stage of the search; None at the end.
+    stage: Option<Stage>,
     /// Rows found; those from `next` on are not returned yet.
     rows: Vec<Tid>,
     next: usize,
@@ -102,15 +102,10 @@ impl ScanState {
         self.rows.clear();
         self.next = 0;
         self.table.begin_batch();
-        while let Some((number, stage)) = &mut self.stage {
+        while let Some(stage) = &mut self.stage {
             let (request, rows) = (&self.request, &mut self.rows);
             let leaf = match stage {
-                Stage::Within(within, ball) => {
-                    within.step(&reader, |m| request.take(m, *ball, rows))
-                }
-                Stage::WithinScopes(within, ball) => {
-                    within.step(&reader, |m| request.take(m, *ball, rows))
-                }
+                Stage::Within(within) => within.step(&reader, |m| request.take(m, rows)),
                 Stage::Nulls(nulls) => nulls.step(&reader, |tid| {
                     reserve(rows, 1);
                     rows.push(tid);
@@ -125,7 +120,7 @@ impl ScanState {
                 }
             };
             match leaf {
-                None => self.stage = self.request.next_stage(*number),
+                None => self.stage = self.request.stage_after(stage),
                 Some(_) if self.rows.is_empty() => {}
                 Some(leaf) if hold_pins => {
                     self.pin = Some(keep_pin(leaf.page));

@@ -1,11 +1,11 @@
 //! The arguments `weights`/`options` (jsonb) and `preset` (text): parsed once per call site, and
-//! again only when their bytes change.
+//! again only when their bytes change; and integers within bounds.
 
 #![forbid(unsafe_code)]
 
 use pgrx::pg_sys;
 
-use crate::errors::or_raise;
+use crate::errors::{ToError, or_raise};
 use simhash_fingerprint::Error;
 use simhash_fingerprint::options::json::check_length;
 use simhash_fingerprint::options::presets::{self, Preset};
@@ -72,4 +72,20 @@ pub fn refresh<T: Default>(
     }
     *current = Some(ParsedArguments::read(args, i, memory, parse));
     true
+}
+
+/// Returns an argument; an ERROR unless it is in the range.
+pub fn in_range(name: &'static str, value: i32, range: std::ops::RangeInclusive<i32>) -> usize {
+    if !range.contains(&value) {
+        let (least, most) = (*range.start(), *range.end());
+        Error::OutOfRange {
+            name,
+            value,
+            least,
+            most,
+        }
+        .to_error()
+        .raise();
+    }
+    value as usize
 }

@@ -2,7 +2,7 @@
 //! The server calls it; `simhash_fingerprint` does the work. Bytes that are not UTF-8 come back as they
 //! are.
 
-use super::similarity::in_range;
+use super::arguments::in_range;
 use crate::errors::or_raise;
 use pgrx::pg_sys;
 use simhash_fingerprint::same::differences;

@@ -1,4 +1,5 @@
-//! The SQL functions that fingerprint texts and rows; sql/ declares them. The server calls them.
+//! The SQL functions that fingerprint texts and rows; sql/ declares them. The server calls them, and
+//! `methods` what they share.
 //! They keep the parsed options in their call site, and raise each error as an ERROR.
 
 use pgrx::pg_sys;
@@ -14,7 +15,6 @@ use simhash_fingerprint::lexeme::of_lexemes;
 use simhash_fingerprint::options::grammar::{RowOptions, parse_row, parse_text};
 use simhash_fingerprint::options::plan::check_stored;
 use simhash_fingerprint::options::text_options::TextOptions;
-use simhash_fingerprint::similarity::distance;
 use simhash_fingerprint::sketch::{Feature, Sketch};
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::error_context::leave_out_statement;
@@ -22,30 +22,25 @@ use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::call_site;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
-use simhash_pg::sql::value::{BitString, Value};
+use simhash_pg::sql::value::Value;
 
-fn row<const W: usize>(args: &Args, width: Width) -> Option<[u64; W]> {
+pub(super) fn row<const W: usize>(args: &Args, width: Width) -> Option<[u64; W]> {
     let row = args.varlena(0, pg_sys::RECORDOID)?;
     let new = |memory| RowSite::<W>::new(memory, width);
     call_site::with(args, new, |site| site.fingerprint(args, row))
 }
 
-fn text<const W: usize>(args: &Args, width: Width) -> Option<[u64; W]> {
+pub(super) fn text<const W: usize>(args: &Args, width: Width) -> Option<[u64; W]> {
     let text = args.varlena(0, pg_sys::TEXTOID)?;
     let new = |memory| TextSite::<W>::new(memory, width);
     call_site::with(args, new, |site| site.fingerprint(args, text))
 }
 
-fn bigint(args: &Args, fingerprint: Option<[u64; 1]>) -> pg_sys::Datum {
+pub(super) fn bigint(args: &Args, fingerprint: Option<[u64; 1]>) -> pg_sys::Datum {
     args.result(fingerprint.map(|[bits]| bits as i64))
 }
 
-fn bit128(args: &Args, fingerprint: Option<[u64; 2]>) -> pg_sys::Datum {
-    let bits = |[low, high]: [u64; 2]| BitString(u128::from(high) << 64 | u128::from(low));
-    args.result(fingerprint.map(bits))
-}
-
-fn tokens(args: &Args, width: Width) -> pg_sys::Datum {
+pub(super) fn tokens(args: &Args, width: Width) -> pg_sys::Datum {
     let Some(tokens) = args.varlena(0, ARRAY) else {
         return args.null();
     };
@@ -58,18 +53,8 @@ pg_function! {
 }
 
 pg_function! {
-    /// `simhash32(record record, weights jsonb, preset text) -> bigint`, 0 to 2^32 - 1
-    fn simhash_row32, pg_finfo_simhash_row32 (args) { bigint(args, row(args, Width::W32)) }
-}
-
-pg_function! {
     /// `simhash64(text text, options jsonb, preset text) -> bigint`
     fn simhash_text64, pg_finfo_simhash_text64 (args) { bigint(args, text(args, Width::W64)) }
-}
-
-pg_function! {
-    /// `simhash32(text text, options jsonb, preset text) -> bigint`, 0 to 2^32 - 1
-    fn simhash_text32, pg_finfo_simhash_text32 (args) { bigint(args, text(args, Width::W32)) }
 }
 
 pg_function! {
@@ -147,27 +132,6 @@ pg_function! {
 }
 
 pg_function! {
-    /// `simhash128(record record, weights jsonb, preset text) -> bit(128)`
-    fn simhash_row128, pg_finfo_simhash_row128 (args) { bit128(args, row(args, Width::W64)) }
-}
-
-pg_function! {
-    /// `simhash128(text text, options jsonb, preset text) -> bit(128)`
-    fn simhash_text128, pg_finfo_simhash_text128 (args) { bit128(args, text(args, Width::W64)) }
-}
-
-pg_function! {
-    /// `hamming128(a bit, b bit) -> int`, strict
-    fn simhash_hamming128, pg_finfo_simhash_hamming128 (args) {
-        let wide = |i| Some(args.varlena(i, pg_sys::BITOID)?.bits());
-        let (Some(a), Some(b)) = (wide(0), wide(1)) else {
-            return args.null();
-        };
-        args.result(Some(or_raise(distance::hamming128(a, b)) as i32))
-    }
-}
-
-pg_function! {
     /// `simhash64(lexemes tsvector) -> bigint`, strict
     fn simhash_tsvector64, pg_finfo_simhash_tsvector64 (args) {
         let Some(value) = args.varlena(0, pg_sys::TSVECTOROID) else {
@@ -180,35 +144,6 @@ pg_function! {
 pg_function! {
     /// `simhash64_tokens(tokens text[], weights float8[]) -> bigint`
     fn simhash_tokens64, pg_finfo_simhash_tokens64 (args) { tokens(args, Width::W64) }
-}
-
-pg_function! {
-    /// `simhash32_tokens(tokens text[], weights float8[]) -> bigint`, 0 to 2^32 - 1
-    fn simhash_tokens32, pg_finfo_simhash_tokens32 (args) { tokens(args, Width::W32) }
-}
-
-pg_function! {
-    /// `simhash_bits(fingerprint bigint, bits int) -> text`
-    fn simhash_bits, pg_finfo_simhash_bits (args) {
-        let (Some(fingerprint), Some(bits)) = (args.get::<i64>(0), args.get::<i32>(1)) else {
-            return args.null();
-        };
-        let width = or_raise(distance::width(bits));
-        args.result(Some(or_raise(distance::bits(fingerprint, width))))
-    }
-}
-
-pg_function! {
-    /// `simhash_similarity(a bigint, b bigint, bits int) -> float8`
-    fn simhash_similarity, pg_finfo_simhash_similarity (args) {
-        let (Some(a), Some(b), Some(bits)) =
-            (args.get::<i64>(0), args.get::<i64>(1), args.get::<i32>(2))
-        else {
-            return args.null();
-        };
-        let width = or_raise(distance::width(bits));
-        args.result(Some(or_raise(distance::similarity(a, b, width))))
-    }
 }
 
 pg_function! {

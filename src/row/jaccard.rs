@@ -2,7 +2,7 @@
 //! `jaccard_at_least` for the queries of triggers; `passages` compares by the same call site. A call
 //! site keeps the set of n-grams of the text that its calls have in common: the text of a search, or the outer row's in a join.
 
-use super::similarity::in_range;
+use super::arguments::in_range;
 use crate::errors::or_raise;
 use pgrx::pg_sys;
 use simhash_fingerprint::similarity::letters::Letters;

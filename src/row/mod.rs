@@ -4,11 +4,10 @@
 //! change alters), [`arguments`] (the JSON and preset arguments, parsed once per call site),
 //! [`record`] and [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL
 //! sees), [`stored`] (configurations under a name), [`lists`] (the check of their words),
-//! [`config_writer`] (rights and locks for writing them), [`jaccard`] and [`similarity`] (checks of
-//! candidates), [`passages`] (parts of texts), [`diff`] (words in which texts differ), [`same`]
+//! [`config_writer`] (rights and locks for writing them), [`jaccard`] (a check of candidates),
+//! [`passages`] (parts of texts), [`diff`] (words in which texts differ), [`same`]
 //! (whether they are one text for a person), [`explain`]
-//! (columns that make rows differ), [`margin`] (bits of least
-//! margin). What must not live here: anything that decides a bit of a fingerprint; that is
+//! (columns that make rows differ), [`methods`] (the schema of that name). What must not live here: anything that decides a bit of a fingerprint; that is
 //! `simhash_fingerprint`.
 
 mod arguments;
@@ -20,11 +19,10 @@ pub mod functions;
 pub mod jaccard;
 mod lexemes;
 mod lists;
-mod margin;
+mod methods;
 mod passages;
 mod record;
 mod same;
-mod similarity;
 mod stored;
 mod text;
 

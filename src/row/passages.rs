@@ -2,8 +2,8 @@
 //! `simhash_shared_passages`. The server calls them; `simhash_fingerprint` does the work. A text
 //! counts by its letters and digits in normal form alone.
 
+use super::arguments::in_range;
 use super::jaccard::{gram_lengths, letters, with_comparer};
-use super::similarity::in_range;
 use crate::errors::or_raise;
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;

@@ -1,5 +1,5 @@
 //! Fingerprints of rows, and the state that a call site keeps for them. `row::functions` and
-//! `row::margin` call it. The plan of columns always matches the row type and the options of the
+//! `row::methods` call it. The plan of columns always matches the row type and the options of the
 //! present call.
 
 #![forbid(unsafe_code)]

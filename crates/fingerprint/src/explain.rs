@@ -194,10 +194,10 @@ fn split(shares: &[f64], parts: &mut [f64]) {
 mod tests {
     use super::*;
     use crate::hash::Width;
+    use crate::methods::distance::hamming;
     use crate::options::grammar::parse_row;
     use crate::options::plan::{self, ColumnPlan, Field};
     use crate::options::presets::{find, names_where};
-    use crate::similarity::distance::hamming;
     use crate::sketch::{Content, Sketch};
     use proptest::prelude::*;
 

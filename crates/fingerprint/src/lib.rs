@@ -4,9 +4,9 @@
 //! what they make each column do), [`text`] (words), [`lexeme`] (of a tsvector), [`terms`] (what
 //! words weigh), [`counter`], [`bag`] and [`sketch`] (features and their weights), [`hash`] and
 //! [`shingle_hashes`] (their hashes), [`simhash`] and [`minwise`] (bits). [`log`] has logarithms
-//! that are the same everywhere. [`margin`] tells which bits are in doubt, [`explain`] where two
-//! fingerprints come apart; [`similarity`] compares fingerprints and texts, [`same`] says whether
-//! two texts are one for a person. [`scalar`] writes scalar values as text that no setting alters. What
+//! that are the same everywhere. [`explain`] tells where two fingerprints come apart; [`similarity`]
+//! compares texts, [`same`] says whether two texts are one for a person; [`methods`] is what papers
+//! describe beside it. [`scalar`] writes scalar values as text that no setting alters. What
 //! must not live here: anything that needs a server, a file or a clock; a fingerprint depends on
 //! its arguments alone.
 
@@ -20,7 +20,7 @@ pub mod hash;
 pub mod hashes;
 pub mod lexeme;
 pub mod log;
-pub mod margin;
+pub mod methods;
 pub mod minwise;
 pub mod options;
 pub mod same;

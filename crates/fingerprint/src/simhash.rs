@@ -168,6 +168,14 @@ pub fn simhash<const W: usize>(
     any.then(|| sums.fingerprint())
 }
 
+/// The `n` bits of least absolute sum; of bits with equal sums, the lower one comes first.
+pub fn least_margin(sums: &[f64; 64], n: usize) -> u64 {
+    let mut bits: [usize; 64] = std::array::from_fn(|i| i);
+    // A stable sort.
+    bits.sort_by(|&a, &b| sums[a].abs().total_cmp(&sums[b].abs()));
+    bits.iter().take(n).fold(0, |mask, bit| mask | 1 << bit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,5 +204,16 @@ mod tests {
         let mut sums = Sums::<2>::ZERO;
         sums.add([0b10, 0b01], 3.0);
         assert_eq!(sums.low()[..2], [-3.0, 3.0]);
+    }
+
+    #[test]
+    fn masks_hold_the_least_sums() {
+        let mut sums: [f64; 64] = std::array::from_fn(|i| (i as f64 - 31.0) * -1.5);
+        assert_eq!(least_margin(&sums, 0), 0);
+        assert_eq!(least_margin(&sums, 1), 1 << 31);
+        assert_eq!(least_margin(&sums, 3), 0b111 << 30);
+        assert_eq!(least_margin(&sums, 64), u64::MAX);
+        sums.fill(-2.0);
+        assert_eq!(least_margin(&sums, 2), 0b11);
     }
 }

@@ -81,14 +81,6 @@ impl SearchedRows {
         }
     }
 
-    /// Returns the rows of `scopes` scopes like this one, which share leaves where they are small.
-    pub fn together(self, scopes: f64, index: SearchedRows) -> SearchedRows {
-        SearchedRows {
-            rows: (self.rows * scopes).min(index.rows),
-            leaves: (self.leaves * scopes).min(index.leaves),
-        }
-    }
-
     /// Leaves of a key space that hold the keys within `t` bits of one. Neighbouring keys share a
     /// leaf: what differs in the low bits only lies on the same one. Where the leaves divide the
     /// keys by their first `x` bits, these are the keys within `t` bits among `x`. (Measured, 1 M
@@ -157,12 +149,6 @@ impl Work {
             sequential_pages: searched.leaves - 1.0,
             candidates: searched.rows,
         }
-    }
-
-    /// Returns the same work in `scopes` scopes of a list, of which small ones are read together:
-    /// at most the work of reading a key space with all scopes.
-    pub fn of_list(self, scopes: f64, index: SearchedRows, prices: &Prices) -> Work {
-        self.times(scopes).or_walk(index, prices)
     }
 
     /// The same work for each of `searches` searches.
@@ -289,18 +275,6 @@ pub mod tests {
             let price = |s: f64| within(k, index.scope(0.1, s)) * s;
             let prices = [1.0, 2.0, 10.0, 100.0, 1000.0].map(price);
             assert!(prices.windows(2).all(|w| w[0] <= w[1]), "{k}: {prices:?}");
-        }
-        // A list of scopes costs more with each, and at most what reading a key space does.
-        for k in [0, 3, 8, 15, 30] {
-            let price = |s: f64| {
-                let one = index.scope((s / 1e6).min(1.0), s);
-                let work = Work::within(k, one, &PRICES).of_list(s, index, &PRICES);
-                work.search_price(&PRICES)
-            };
-            let prices = [2.0, 10.0, 1e3, 1e4, 10_001.0, 1e5, 1e6, 1e9].map(price);
-            assert!(prices.windows(2).all(|w| w[0] <= w[1]), "{k}: {prices:?}");
-            let walk = Work::walk(index).search_price(&PRICES);
-            assert!(prices[0] < 20.0 && prices[7] == walk, "{k}: {prices:?}");
         }
         // All scopes, one after the other: dearer than reading a key space once.
         let all = Work::within(3, index.scope(1.0, 1000.0), &PRICES).times(1000.0);

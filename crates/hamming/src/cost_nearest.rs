@@ -55,12 +55,6 @@ impl Nearest {
         work
     }
 
-    /// As [`Nearest::first`], reading a whole key space from the start, as scopes of a list are
-    /// read together.
-    pub fn in_bands(&self, rows: f64) -> Work {
-        self.bands(0, self.ring_of(rows))
-    }
-
     /// The ring that holds the `rows`-th row.
     fn ring_of(&self, rows: f64) -> u32 {
         (0..self.farthest)

@@ -75,24 +75,16 @@ impl<S: PageStore> IndexReader<'_, S> {
     }
 
     /// Returns the leaves of an insert, and starts to fetch what it reads of them first. The
-    /// accesses overlap: those to the pages above, then those to the leaves. A trigger may just have
-    /// searched for the same fingerprint.
+    /// accesses overlap: those to the pages above, then those to the leaves.
     fn expect_insert<const N: usize>(&self, places: &[(Space, Key); N]) -> [u32; N] {
-        let searched = places.map(|(space, key)| self.cached()?.take_searched_leaf(space, key));
-        let parents: [_; N] = std::array::from_fn(|i| {
-            let (space, key) = places[i];
-            let (parent, end) = match searched[i] {
-                Some(_) => None,
-                None => self.cached_parent(space, key),
-            }?;
+        let parents = places.map(|(space, key)| {
+            let (parent, end) = self.cached_parent(space, key)?;
             self.warm_links(parent, key.share_between(parent.low, end));
             Some(parent)
         });
         let blocks: [u32; N] = std::array::from_fn(|i| {
             let (space, key) = places[i];
-            searched[i].unwrap_or_else(|| {
-                self.leaf_below(self.read_parent(space, key, parents[i]), space, key)
-            })
+            self.leaf_below(self.read_parent(space, key, parents[i]), space, key)
         });
         if self.window(0) > 0 {
             // Each is read later, with those before it locked.

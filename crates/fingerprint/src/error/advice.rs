@@ -72,7 +72,7 @@ impl Error {
             Error::NoShare { name, .. } => Some(format!("{name} is a number from 0 to 1.")),
             Error::TooManyProbes { .. } => Some(format!(
                 "At most {} fingerprints are given: take fewer bits or flips.",
-                crate::margin::MOST_PROBES
+                crate::methods::margin::MOST_PROBES
             )),
             Error::NoMargin => Some(format!(
                 "Presets that have them: {}. With others search a larger radius instead.",

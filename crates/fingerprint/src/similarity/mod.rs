@@ -1,17 +1,14 @@
-//! How alike two fingerprints or two texts are.
+//! How alike two texts are.
 //!
-//! [`distance`] is the Hamming distance of fingerprints; [`ngram_set`] compares texts by their
-//! character n-grams, [`cosine`] and [`minhash`] by other measures, to check candidates; [`diff`]
-//! shows in which words they differ;
-//! [`prefix_index`] finds similar ones of many texts. What must not live here: the features of a
-//! fingerprint; [`weighted_sets`] takes those of a sketch.
+//! [`ngram_set`] compares texts by their character n-grams, [`cosine`] by what their features weigh, to
+//! check candidates; [`diff`] shows in which words they differ; [`prefix_index`] finds similar ones
+//! of many texts. What must not live here: the features of a fingerprint; [`weighted_sets`] takes
+//! those of a sketch.
 
 pub mod cosine;
 pub mod diff;
-pub mod distance;
 pub mod hash_list;
 pub mod letters;
-pub mod minhash;
 pub mod ngram_hashes;
 pub mod ngram_set;
 pub mod passages;

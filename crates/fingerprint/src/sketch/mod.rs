@@ -21,9 +21,9 @@ use crate::minwise::one_permutation::HashBins;
 use crate::options::grammar::ContentKind;
 use crate::options::plan::ColumnPlan;
 use crate::options::presets::Input;
-use crate::simhash::Sums;
+use crate::simhash::{Sums, least_margin};
 use crate::text::{markup, normal};
-use crate::{margin, weighted_tokens};
+use crate::weighted_tokens;
 
 /// Content of a column.
 #[derive(Clone, Copy, Debug)]
@@ -271,7 +271,7 @@ impl<const W: usize> Sketch<W> {
     pub fn margin(&self, n: usize) -> Result<Option<u64>, Error> {
         match self.owners.bits() {
             Some(_) => Err(Error::NoMargin),
-            None => Ok(self.any.then(|| margin::mask(self.totals.low(), n))),
+            None => Ok(self.any.then(|| least_margin(self.totals.low(), n))),
         }
     }
 

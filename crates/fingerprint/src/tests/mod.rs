@@ -15,12 +15,12 @@ pub mod verdicts;
 use super::Class;
 use super::error::Error;
 use super::hash::{FeatureHash, S1_SEED, Width, city64, murmur2, murmur64a};
+use super::methods::distance::{bits, hamming, similarity};
 use super::options::grammar::{parse_row, parse_text};
 use super::options::plan::{self, Field};
 use super::options::presets;
 use super::options::text_options::TextOptions;
 use super::simhash::simhash;
-use super::similarity::distance::{bits, hamming, similarity};
 use super::sketch::{Content, Sketch};
 
 fn of_text(text: &str, preset: &str, width: Width) -> Result<Option<u64>, Error> {
@@ -404,8 +404,5 @@ fn distance_and_bits_check_their_width() {
     assert_eq!(bits(5, Width::W64).unwrap(), format!("{:0>64}", "101"));
     assert!(bits(-1, Width::W32).is_err());
     assert!(similarity(0, 1 << 32, Width::W32).is_err());
-    assert_eq!(
-        super::similarity::distance::width(33),
-        Err(Error::Width(33))
-    );
+    assert_eq!(super::methods::distance::width(33), Err(Error::Width(33)));
 }

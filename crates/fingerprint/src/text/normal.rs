@@ -65,7 +65,8 @@ pub fn normal_form(
     Ok(())
 }
 
-/// The normal form of a word of a list.
+/// The normal form of a word, for tests.
+#[cfg(test)]
 pub fn normal_word(word: &str) -> Result<String, Error> {
     let mut normal = String::new();
     normal_form(word, Normalize::Fold, &mut normal, &mut || {})?;

@@ -26,18 +26,14 @@ pub enum ClusterMethod {
     /// In order of keys, a row joins the nearest earlier row that leads a cluster, or leads a new
     /// one.
     Leader,
-    /// In order of keys, a row joins the cluster of the nearest earlier row, or begins a new one:
-    /// the baseline of S0 (docs/decisions.md). Clusters never unite.
-    SinglePass,
 }
 
 impl ClusterMethod {
     /// The methods by the names that SQL uses.
-    pub const NAMES: [(&'static str, ClusterMethod); 4] = [
+    pub const NAMES: [(&'static str, ClusterMethod); 3] = [
         ("components", ClusterMethod::Components),
         ("star", ClusterMethod::Star),
         ("leader", ClusterMethod::Leader),
-        ("single_pass", ClusterMethod::SinglePass),
     ];
 
     /// The method of that name.
@@ -128,13 +124,7 @@ pub fn representatives<H: StoreHost>(
     match method {
         ClusterMethod::Components => components(classes, edges, host),
         ClusterMethod::Star => stars(classes, edges, memory, host),
-        // Only the first row of a class can lead: the others are near what it leads or joins.
-        ClusterMethod::Leader => {
-            one_by_one(classes, edges, memory, host, |row, representatives| {
-                representatives[row as usize] == row
-            })
-        }
-        ClusterMethod::SinglePass => one_by_one(classes, edges, memory, host, |_, _| true),
+        ClusterMethod::Leader => leaders(classes, edges, memory, host),
     }
 }
 
@@ -254,36 +244,34 @@ fn stars<H: StoreHost>(
     })
 }
 
-/// Each row in order joins the cluster of the nearest earlier row that `may_join` allows, or begins
-/// a new one. For the other rows of a class, that is its first row if it may be joined: it is at
-/// distance 0, and has itself joined what came before it at that distance.
-fn one_by_one<H: StoreHost>(
+/// Each row in order joins the nearest earlier row that leads a cluster, or leads a new one. Only the
+/// first row of a class can lead: the others join it, at distance 0, or are near what it has joined.
+fn leaders<H: StoreHost>(
     classes: &Classes,
     edges: &mut Edges<H::File>,
     memory: usize,
     host: &mut H,
-    may_join: impl Fn(u32, &[u32]) -> bool,
 ) -> Result<Vec<u32>, TryReserveError> {
     let mut near = pairs_by_class(edges, memory, host)?;
-    // The nearest row that each class may join so far: its distance, and the row.
+    // The nearest leader of each class so far: its distance, and the row.
     let mut nearest: Vec<Option<(u32, u32)>> = filled(classes.count(), None)?;
     let mut representatives = filled(classes.rows(), 0u32)?;
     for row in 0..classes.rows() as u32 {
         host.pause();
         let class = classes.class_of(row);
         let first = classes.first(class);
-        let joined = match first < row && may_join(first, &representatives) {
-            true => Some(first),
-            false => nearest[class as usize].map(|(_, first)| first),
+        let is_led_by_first = first < row && representatives[first as usize] == first;
+        representatives[row as usize] = match is_led_by_first {
+            true => first,
+            false => nearest[class as usize].map_or(row, |(_, leader)| leader),
         };
-        representatives[row as usize] = joined.map_or(row, |first| representatives[first as usize]);
         if first < row {
             continue;
         }
         // Classes come in the order of their first rows, as the pairs do.
         while let Some(e) = next_of(&mut near, class) {
             host.pause();
-            if may_join(first, &representatives) {
+            if representatives[row as usize] == row {
                 let nearest = &mut nearest[e.b as usize];
                 let this = (e.distance, first);
                 *nearest = Some(nearest.map_or(this, |best| best.min(this)));

@@ -46,16 +46,11 @@ fn a_chain_by_every_method() {
     assert_eq!(groups(ClusterMethod::Star, 6, &chain), [1, 1, 1, 3, 3, 5]);
     // 2 is near 1, which does not lead.
     assert_eq!(groups(ClusterMethod::Leader, 6, &chain), [0, 0, 2, 2, 4, 5]);
-    assert_eq!(
-        groups(ClusterMethod::SinglePass, 6, &chain),
-        [0, 0, 0, 0, 0, 5]
-    );
 }
 
 #[test]
-fn single_pass_joins_the_nearest_and_unites_nothing() {
+fn leader_joins_the_nearest_and_unites_nothing() {
     let pairs = [(0, 2, 3), (1, 2, 1), (0, 3, 2), (1, 3, 2)];
-    assert_eq!(groups(ClusterMethod::SinglePass, 4, &pairs), [0, 1, 1, 0]);
     assert_eq!(groups(ClusterMethod::Leader, 4, &pairs), [0, 1, 1, 0]);
     assert_eq!(groups(ClusterMethod::Components, 4, &pairs), [0; 4]);
 }
@@ -116,11 +111,8 @@ fn by_definition(method: ClusterMethod, rows: u32, pairs: &[(u32, u32, u32)]) ->
             _ => {
                 let leads = |other: u32| representatives[other as usize] == Some(other);
                 let earlier = near(row).filter(|(_, other)| *other < row);
-                let joins = earlier
-                    .filter(|n| method == ClusterMethod::SinglePass || leads(n.1))
-                    .min();
-                representatives[row as usize] =
-                    joins.map_or(Some(row), |(_, other)| representatives[other as usize]);
+                let joins = earlier.filter(|n| leads(n.1)).min();
+                representatives[row as usize] = joins.map_or(Some(row), |(_, other)| Some(other));
             }
         }
     }
@@ -190,8 +182,7 @@ proptest! {
             for (row, centre) in found.iter().enumerate() {
                 prop_assert_eq!(found[*centre as usize], *centre, "{}", name);
                 prop_assert_eq!(whole[row], whole[*centre as usize], "{}", name);
-                let direct = matches!(method, ClusterMethod::Star | ClusterMethod::Leader);
-                if direct && row as u32 != *centre {
+                if method != ClusterMethod::Components && row as u32 != *centre {
                     prop_assert!(is_pair(row as u32, *centre), "{}", name);
                 }
             }

@@ -175,13 +175,6 @@ fn begins(page: &Page, at: usize) -> Option<Key> {
     }
 }
 
-/// Returns whether the scope of `end`, where a child ends, goes on for `children` more children.
-#[inline]
-pub fn goes_on(page: &Page, end: Key, children: usize) -> bool {
-    let far = begins(page, position(page, end) + children);
-    far.is_some_and(|far| far.scope == end.scope)
-}
-
 /// The downlinks to the children that hold positions from `first` to `last`.
 #[inline]
 pub fn links_between(

@@ -9,7 +9,7 @@
 use super::directory::{Directory, Parent, Parents, Recent};
 use super::key_counts::{KeyCounter, ScopeCounts};
 use crate::Error;
-use crate::key::{BLOCKS, Key, SPACES, Space};
+use crate::key::{BLOCKS, Key, Space};
 use crate::page::meta::Meta;
 use crate::tree::Tree;
 use crate::tree::store::PageStore;
@@ -45,8 +45,6 @@ pub struct CachedIndex {
     counts: RefCell<Vec<(u32, Rc<ScopeCounts>)>>,
     /// Number of pages above leaves when the oldest counts could be made.
     counted_at: usize,
-    /// For each key space the position of the last search's query, and the leaf that held it.
-    searched: [Cell<Option<(Key, u32)>>; SPACES],
 }
 
 impl CachedIndex {
@@ -59,7 +57,6 @@ impl CachedIndex {
             moves_right: Cell::new(0),
             visits: Cell::new(0),
             counts: RefCell::default(),
-            searched: Default::default(),
         };
         if let Some(earlier) = earlier {
             cached.visits.set(earlier.visits.get());
@@ -71,25 +68,6 @@ impl CachedIndex {
             }
         }
         cached
-    }
-
-    /// Notes which leaf holds the position of a search's query.
-    pub(super) fn note_searched(&self, space: Space, position: Key, leaf: u32) {
-        self.searched[space.index()].set(Some((position, leaf)));
-    }
-
-    /// Returns the leaf that held a fingerprint's position when it was searched for, if that was the
-    /// last search, and forgets it: a row whose near-duplicates were looked up is inserted next. The
-    /// leaf of the key is this one, or right of it where leaves were split since. An insert that finds
-    /// no room starts again by a descent, as making room does: if both began at different leaves, an
-    /// unfinished split of this one would stop the insert each time, and never be finished.
-    pub(crate) fn take_searched_leaf(&self, space: Space, key: Key) -> Option<u32> {
-        let searched = &self.searched[space.index()];
-        let (position, leaf) = searched.get()?;
-        (position == Key::at(key.scope, key.rotated)).then(|| {
-            searched.set(None);
-            leaf
-        })
     }
 
     pub(super) fn note_moves_right(&self, count: u64) {

@@ -165,13 +165,6 @@ impl Directory {
     pub fn size(&self) -> usize {
         size_of::<Parent>() * self.pages() + size_of_val(&self.recent.0[..])
     }
-
-    /// Bytes that the directory of an index takes, within an ample limit, by its pages above leaves
-    /// and its blocks.
-    #[inline]
-    pub fn size_for(pages: usize, blocks: usize) -> usize {
-        size_of::<Parent>() * pages + size_of::<i32>() * blocks.min(MOST_PLACES)
-    }
 }
 
 #[cfg(test)]

@@ -4,13 +4,12 @@
 //! may split, and still no posting is met twice or missed. A leaf's upper end stays a boundary for
 //! ever, since pages are never merged, and a split moves postings within the old leaf's range only.
 
-use super::probe::WALK;
 use super::reader::{IndexReader, PlannedLeaf};
 use super::scopes::Scopes;
 use crate::key::{Key, Space};
 use crate::page::filter::Filter;
 use crate::page::kernel::Candidates;
-use crate::page::{Page, internal, leaf_scan, special};
+use crate::page::{Page, leaf_scan, special};
 use crate::tree::locked::Locked;
 use crate::tree::store::PageStore;
 use std::cell::RefCell;
@@ -42,19 +41,6 @@ pub struct LeafWalk {
     above: Option<Key>,
     /// Number of these pages that were prefetched and not read since.
     prefetched_above: usize,
-    /// What is known of the large scopes of a list where these are left to other searches.
-    large: Option<Large>,
-}
-
-/// The scopes of a list whose rows fill some leaves, and that are large enough for probing them to
-/// be faster.
-struct Large {
-    /// The radius of that probing.
-    probed_within: u32,
-    /// For the scopes up to this one it is decided who reads them.
-    decided_up_to: Option<u32>,
-    /// Those that were left out since [`LeafWalk::take_left_out`] was called last.
-    left_out: Vec<u32>,
 }
 
 /// A position to visit, and the leaf that holds it.
@@ -66,8 +52,6 @@ struct PlannedVisit {
 /// Number of leaves fetched into the processor's cache ahead: enough to hide the time of a memory
 /// access behind the scan of a leaf.
 const LOOK_AHEAD: usize = 6;
-/// A scope on at most this many leaves is read with others.
-const FEW_LEAVES: usize = 4;
 
 impl LeafWalk {
     /// Returns a walk over the leaves that can hold what `filter` matches in these scopes.
@@ -83,28 +67,11 @@ impl LeafWalk {
             frontier: None,
             above: None,
             prefetched_above: 0,
-            large: None,
         };
         walk.next = walk.skip(Key::MIN);
         walk.frontier = walk.next;
         walk.above = walk.next;
         walk
-    }
-
-    /// From now on scopes of a list in which probing within `radius` is faster are left out.
-    pub fn leave_out_large(&mut self, radius: u32) {
-        self.large = Some(Large {
-            probed_within: radius,
-            decided_up_to: None,
-            left_out: Vec::new(),
-        });
-    }
-
-    /// Moves the scopes that were left out to `to`.
-    pub fn take_left_out(&mut self, to: &mut Vec<u32>) {
-        if let Some(large) = &mut self.large {
-            to.append(&mut large.left_out);
-        }
     }
 
     /// Returns the first position at or after `from` that can hold a match.
@@ -176,13 +143,8 @@ impl LeafWalk {
         while self.ahead.len() < count
             && let Some(from) = self.frontier
         {
-            let mut large = None;
-            let is_planned = reader.plan(space, from, |from, leaf, page| {
+            let is_planned = reader.plan(space, from, |from, leaf| {
                 let end = leaf.end;
-                large = self.undecided(page, end);
-                if large.is_some() {
-                    return None;
-                }
                 self.ahead.push_back(PlannedVisit { from, leaf });
                 self.frontier = end.and_then(|end| self.skip(end));
                 self.frontier.filter(|_| self.ahead.len() < 2 * count)
@@ -190,40 +152,8 @@ impl LeafWalk {
             if !is_planned {
                 return;
             }
-            if let Some(scope) = large {
-                self.decide(reader, scope);
-                continue;
-            }
             self.prefetched_above = self.prefetched_above.saturating_sub(1);
             self.warm_parent(reader, space);
-        }
-    }
-
-    /// Returns the large scope of a list in which a leaf below this page ends, if it is not decided
-    /// who reads it.
-    fn undecided(&self, page: &Page, end: Option<Key>) -> Option<u32> {
-        let (Some(large), Scopes::Listed(among)) = (&self.large, &self.scopes) else {
-            return None;
-        };
-        let end = end.filter(|end| large.decided_up_to < Some(end.scope))?;
-        let is_large = internal::goes_on(page, end, FEW_LEAVES) && among.lists_have(end.scope);
-        is_large.then_some(end.scope)
-    }
-
-    /// Decides who reads a scope of which no leaf was visited.
-    fn decide<S: PageStore>(&mut self, reader: &IndexReader<'_, S>, scope: u32) {
-        let (Some(large), Scopes::Listed(among)) = (&mut self.large, &mut self.scopes) else {
-            return;
-        };
-        large.decided_up_to = Some(scope);
-        if reader.radii(&Scopes::One(scope), self.filter.query, large.probed_within) == WALK {
-            return;
-        }
-        large.left_out.push(scope);
-        among.leave_out(scope);
-        self.frontier = self.frontier.and_then(|from| self.skip(from));
-        if self.ahead.is_empty() {
-            (self.next, self.right_sibling) = (self.frontier, None);
         }
     }
 
@@ -250,8 +180,8 @@ impl LeafWalk {
         self.fetched = self.fetched.saturating_sub(1);
     }
 
-    /// Forgets planned visits of positions before the next one: their scopes were left out, or have
-    /// proved not to be in the list. So planning never goes on before that position.
+    /// Forgets planned visits of positions before the next one. So planning never goes on before that
+    /// position.
     fn forget_passed(&mut self) {
         let next = self.next;
         let is_passed = |place: &mut PlannedVisit| next.is_none_or(|next| place.from < next);
@@ -274,28 +204,12 @@ impl LeafWalk {
         let from = self.next?;
         // Between two leaves no page is locked, so that a cancel takes effect.
         reader.store.check_for_interrupts();
-        if let Scopes::Listed(among) = &self.scopes {
-            among.work_out_if_due();
-        }
         let (page, end) = self.leaf(reader, space, from);
         reader.note_visit();
         let right = special::right(&page);
-        let matches = self.scan(&page, from, visit);
+        // Matches before `from` were returned already.
+        let matches = matches(&page, &self.filter, from, visit);
         reader.store.note_leaf(space, &page, matches);
-        if let Some(scope) = self.scopes.one() {
-            let query = Key::at(scope, self.filter.query);
-            // Where rows of the fingerprint go on to the right, the next one belongs far from here.
-            let ends_here = |high: Key| query < Key::at(high.scope, high.rotated);
-            if from <= query && right.is_none_or(|(_, high)| ends_here(high)) {
-                reader.note_searched(space, query, page.block);
-            }
-        }
-        if let (Some(large), Some((_, high))) = (&mut self.large, right)
-            && !high.starts_scope()
-        {
-            // A part of this scope was read here.
-            large.decided_up_to = large.decided_up_to.max(Some(high.scope));
-        }
         self.next = match right {
             // Looking ahead has skipped from here already.
             Some((_, high)) if Some(high) == end => {
@@ -310,29 +224,6 @@ impl LeafWalk {
             .filter(|(_, high)| self.next == Some(*high))
             .map(|(block, _)| block);
         Some(page)
-    }
-
-    /// Calls `visit` with the matches of a leaf at or after `from`: earlier ones were returned
-    /// already. Returns how many there were; in a list of scopes, also those between them.
-    fn scan(&self, page: &Page, from: Key, mut visit: impl FnMut(Key, u32)) -> usize {
-        let Scopes::Listed(among) = &self.scopes else {
-            return matches(page, &self.filter, from, visit);
-        };
-        let high = special::high_key(page).map_or(u32::MAX, |high| high.scope);
-        let Some(part) = among.part(from.scope, high) else {
-            return 0;
-        };
-        let filter = Filter {
-            first_scope: *part.range.start(),
-            last_scope: *part.range.end(),
-            ..self.filter
-        };
-        let visit = |key: Key, distance| {
-            if part.contains(key.scope) {
-                visit(key, distance);
-            }
-        };
-        matches(page, &filter, from, visit)
     }
 }
 

@@ -2,11 +2,10 @@
 //!
 //! [`probe`] plans which positions of a key space a search visits, [`passes`] the radii in which a
 //! search for the nearest rows grows. [`leaf_walk`] walks the leaves that hold these positions,
-//! [`within`] finds everything within a radius, [`nearest`] the nearest rows first, [`within_scopes`]
-//! and [`nearest_in_scopes`] those of several scopes. [`reader`] is the index as one scan sees it, with
-//! [`counts`] of what a scope holds and [`warm`] to ask for pages ahead; [`cached`] is what a session
-//! keeps of it: a [`directory`], and [`key_counts`]. [`scopes`] are the scopes that a search reads,
-//! [`scope_lists`] those of lists; [`read_ahead`] says how many pages are asked for.
+//! [`within`] finds everything within a radius, [`nearest`] the nearest rows first. [`reader`] is the
+//! index as one scan sees it, with [`counts`] of what a scope holds and [`warm`] to ask for pages
+//! ahead; [`cached`] is what a session keeps of it: a [`directory`], and [`key_counts`]. [`scopes`]
+//! says which scopes a search reads; [`read_ahead`] how many pages are asked for.
 //!
 //! The access method calls it, over the pages of a [`crate::tree::store`]. A search changes no page,
 //! and leaves out no position that may hold a match.
@@ -19,13 +18,10 @@ pub mod directory;
 pub mod key_counts;
 pub mod leaf_walk;
 pub mod nearest;
-pub mod nearest_in_scopes;
 pub mod passes;
 pub mod probe;
 pub mod read_ahead;
 pub mod reader;
-pub mod scope_lists;
 pub mod scopes;
 pub mod warm;
 pub mod within;
-pub mod within_scopes;

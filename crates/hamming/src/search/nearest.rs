@@ -25,9 +25,6 @@ const NOTHING_READ: Radii = [-1; BLOCKS];
 /// The widest radius of one block: 697 keys.
 const WIDEST: i32 = 3;
 
-/// Scopes of a list are large if probing them is faster for the rings up to this one.
-const PROBED: u32 = 11;
-
 /// A search for the nearest.
 pub struct NearestSearch {
     scopes: Scopes,
@@ -46,8 +43,6 @@ pub struct NearestSearch {
     stream: Option<WithinSearch>,
     /// Number of leaves visited by widening.
     visited: usize,
-    /// Large scopes of a list that are not searched here: the first step finds them.
-    left_out: Vec<u32>,
 }
 
 /// Rows that wait for their ring.
@@ -131,13 +126,7 @@ impl NearestSearch {
             bins: RingBins::new(limit, first_horizon(farthest)),
             stream: None,
             visited: 0,
-            left_out: Vec::new(),
         }
-    }
-
-    /// Returns the scopes that this search has left to others since the last call.
-    pub fn take_left_out(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.left_out)
     }
 
     /// Puts the next rows into `rows` and returns their distance; None at the end. Rows whose
@@ -164,8 +153,7 @@ impl NearestSearch {
             } else {
                 self.complete_ring(reader, &keep);
                 if self.bins.horizon.is_none() {
-                    let scopes = self.scopes.clone();
-                    self.stream = Some(WithinSearch::new(scopes, self.query, ring));
+                    self.stream = Some(WithinSearch::new(self.scopes, self.query, ring));
                     continue;
                 }
                 *rows = self.bins.take(ring);
@@ -256,7 +244,7 @@ impl NearestSearch {
         let (query, radii, start, due) = (self.query, self.radii, self.start, self.ring);
         let space = Space::of_block(b);
         let filter = filter((&self.scopes, query), b, horizon, radii[b], radii[b] + 1);
-        let mut walk = LeafWalk::new(self.scopes.clone(), filter);
+        let mut walk = LeafWalk::new(self.scopes, filter);
         let bins = &mut self.bins;
         let mut collect = |key: Key, distance: u32| {
             let fingerprint = space.unrotate(key.rotated);
@@ -290,14 +278,7 @@ impl NearestSearch {
         let horizon = band_end(start, before, self.farthest);
         self.bins.start_over(horizon);
         let bins = &mut self.bins;
-        let scopes = self.scopes.clone();
-        let mut all = match &self.scopes {
-            // No row was returned yet.
-            Scopes::Listed(_) if start == 0 => {
-                WithinSearch::walk_small(scopes, self.query, horizon, PROBED.min(self.farthest))
-            }
-            _ => WithinSearch::walk(scopes, self.query, horizon),
-        };
+        let mut all = WithinSearch::walk(self.scopes, self.query, horizon);
         let mut collect = |fingerprint: u64, distance: u32, tid: Tid| {
             if keep(fingerprint) {
                 bins.add::<S>(distance, tid, start, start);
@@ -307,11 +288,6 @@ impl NearestSearch {
             .step(reader, |m| collect(m.fingerprint, m.distance, m.tid))
             .is_some()
         {}
-        let mut left_out = all.take_left_out();
-        if let Scopes::Listed(among) = &mut self.scopes {
-            left_out.iter().for_each(|scope| among.leave_out(*scope));
-        }
-        self.left_out.append(&mut left_out);
         (self.start, self.probing) = (start, false);
     }
 }

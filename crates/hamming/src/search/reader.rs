@@ -8,7 +8,7 @@ use super::directory::Parent;
 use super::key_counts::Counts;
 use crate::key::{Key, Space};
 use crate::page::meta::Meta;
-use crate::page::{Page, internal, special};
+use crate::page::{internal, special};
 use crate::tree::locked::Locked;
 use crate::tree::store::PageStore;
 use crate::tree::{Tree, read_meta};
@@ -74,13 +74,6 @@ impl<'s, S: PageStore> IndexReader<'s, S> {
             store,
             state,
             pages_read: Cell::new(S::pages_read()),
-        }
-    }
-
-    /// Notes which leaf holds the position of a search's query.
-    pub(super) fn note_searched(&self, space: Space, position: Key, leaf: u32) {
-        if let Some(cached) = self.cached() {
-            cached.note_searched(space, position, leaf);
         }
     }
 
@@ -165,7 +158,7 @@ impl<'s, S: PageStore> IndexReader<'s, S> {
         &self,
         space: Space,
         from: Key,
-        mut each: impl FnMut(Key, PlannedLeaf, &Page) -> Option<Key>,
+        mut each: impl FnMut(Key, PlannedLeaf) -> Option<Key>,
     ) -> bool {
         let Some(page) = self.parent(space, from) else {
             return false;
@@ -179,7 +172,7 @@ impl<'s, S: PageStore> IndexReader<'s, S> {
                 // On a damaged page the next position could be one that was met before.
                 end: end.filter(|end| *end > key),
             };
-            next = each(key, leaf, &page);
+            next = each(key, leaf);
         }
         true
     }

@@ -64,8 +64,6 @@ pub struct WithinSearch {
     walks: Vec<(usize, LeafWalk)>,
     /// Number of leaves visited.
     visited: usize,
-    /// Large scopes of a list that were left out and not taken over yet.
-    left_out: Vec<u32>,
 }
 
 impl WithinSearch {
@@ -77,7 +75,6 @@ impl WithinSearch {
             radii: None,
             walks: Vec::new(),
             visited: 0,
-            left_out: Vec::new(),
         }
     }
 
@@ -88,26 +85,12 @@ impl WithinSearch {
         within
     }
 
-    /// As [`WithinSearch::walk`], without the scopes of a list that are so large that probing them
-    /// within `probed` is faster. [`WithinSearch::take_left_out`] says which these are.
-    pub fn walk_small(scopes: Scopes, query: u64, radius: u32, probed: u32) -> WithinSearch {
-        let mut within = WithinSearch::walk(scopes, query, radius);
-        let walks = within.walks.iter_mut();
-        walks.for_each(|(_, walk)| walk.leave_out_large(probed));
-        within
-    }
-
-    /// Returns the scopes that steps have left out since the last call.
-    pub fn take_left_out(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.left_out)
-    }
-
     fn set_radii(&mut self, radii: Radii) {
         self.radii = Some(radii);
         let read = (0..BLOCKS).rev().filter(|b| radii[*b] >= 0);
         let walk = |b| {
             let filter = filter((&self.scopes, self.query), b, self.radius, -1, radii[b]);
-            LeafWalk::new(self.scopes.clone(), filter)
+            LeafWalk::new(self.scopes, filter)
         };
         self.walks = read.map(|b| (b, walk(b))).collect();
     }
@@ -132,7 +115,6 @@ impl WithinSearch {
         let mut room = reader.window(self.visited);
         for (i, (b, walk)) in self.walks.iter_mut().rev().enumerate() {
             room = walk.look_ahead(reader, Space::of_block(*b), i == 0, room);
-            walk.take_left_out(&mut self.left_out);
             if room == 0 {
                 return;
             }

@@ -9,12 +9,10 @@ use crate::insert::insert;
 use crate::key::{Key, Space};
 use crate::page::{Page, leaf, special};
 use crate::remove;
-use crate::search::nearest_in_scopes::NearestInScopes;
+use crate::search::nearest::NearestSearch;
 use crate::search::reader::IndexReader;
-use crate::search::scope_lists::Bounds;
 use crate::search::scopes::Scopes;
 use crate::search::within::{NullSearch, WithinSearch};
-use crate::search::within_scopes::WithinScopes;
 use crate::tree::locked::Locked;
 use proptest::prelude::*;
 use simhash_base::indexed_row::IndexedRow;
@@ -147,21 +145,11 @@ fn check_structure(memory: &Memory, rows: &Rows) {
     );
 }
 
-/// The scopes of a search: all, one, or some.
-fn scopes(kind: u64, count: u64) -> (Scopes, Box<dyn Fn(u32) -> bool>) {
-    match kind % 3 {
+/// The scopes of a search: all, or one.
+fn scopes(kind: u64) -> (Scopes, Box<dyn Fn(u32) -> bool>) {
+    match kind % 2 {
         0 => (Scopes::All, Box::new(|_| true)),
-        1 => (Scopes::One(1000), Box::new(|scope| scope == 1000)),
-        _ => {
-            let listed: Vec<u32> = (0..count as u32).step_by(2).map(|i| i * 1000).collect();
-            let bounds = || Bounds {
-                leaves: 50,
-                memory: 1 << 16,
-                pause: || {},
-            };
-            let scopes = Scopes::from_lists(vec![listed.clone()], bounds);
-            (scopes, Box::new(move |scope| listed.contains(&scope)))
-        }
+        _ => (Scopes::One(1000), Box::new(|scope| scope == 1000)),
     }
 }
 
@@ -170,17 +158,8 @@ fn within(memory: &Memory, scopes: Scopes, query: u64, radius: u32) -> Vec<u64> 
     let state = memory.state();
     let reader = IndexReader::new(memory, &state);
     let mut found = Vec::new();
-    let mut note = |tid| found.push(number(tid));
-    match scopes {
-        Scopes::Listed(among) => {
-            let mut search = WithinScopes::new(among, query, radius);
-            while search.step(&reader, |found| note(found.tid)).is_some() {}
-        }
-        scopes => {
-            let mut search = WithinSearch::new(scopes, query, radius);
-            while search.step(&reader, |found| note(found.tid)).is_some() {}
-        }
-    }
+    let mut search = WithinSearch::new(scopes, query, radius);
+    while (search.step(&reader, |row| found.push(number(row.tid)))).is_some() {}
     found.sort_unstable();
     found
 }
@@ -188,7 +167,7 @@ fn within(memory: &Memory, scopes: Scopes, query: u64, radius: u32) -> Vec<u64> 
 /// The nearest rows as (distance, number), in the order in which they come.
 fn nearest(memory: &Memory, scopes: Scopes, query: u64, limit: usize) -> Vec<(u32, u64)> {
     let state = memory.state();
-    let mut search = NearestInScopes::new(scopes, query, 64, limit);
+    let mut search = NearestSearch::new(scopes, query, 64, limit);
     let (mut found, mut rows) = (Vec::new(), Vec::new());
     loop {
         // As between two calls of a scan.
@@ -246,7 +225,7 @@ proptest! {
         }
         for i in 0..12 {
             let (query, radius) = (random.fingerprint(), [0, 3, 8, 10, 12, 20, 64][i % 7]);
-            let (scopes, has) = scopes(i as u64, of_scopes);
+            let (scopes, has) = scopes(i as u64);
             let expected = distances(&rows, &has, query).filter(|(distance, _)| *distance <= radius);
             let expected = expected.map(|(_, number)| number).collect();
             check_found(within(&memory, scopes, query, radius), expected, count)?;
@@ -269,9 +248,9 @@ proptest! {
         if beside {
             write_beside(&memory, random.clone(), count, of_scopes);
         }
-        for kind in 0..3 {
+        for kind in 0..2 {
             let query = random.fingerprint();
-            let (scopes, has) = scopes(kind, of_scopes);
+            let (scopes, has) = scopes(kind);
             let found = nearest(&memory, scopes, query, limit);
             prop_assert!(found.is_sorted_by_key(|(distance, _)| *distance));
             let expected: Vec<(u32, u64)> = distances(&rows, &has, query).collect();

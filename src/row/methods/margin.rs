@@ -2,12 +2,12 @@
 
 use pgrx::pg_sys;
 
-use super::record::RowSite;
-use super::similarity::in_range;
-use super::text::TextSite;
 use crate::errors::or_raise;
+use crate::row::arguments::in_range;
+use crate::row::record::RowSite;
+use crate::row::text::TextSite;
 use simhash_fingerprint::hash::Width;
-use simhash_fingerprint::margin;
+use simhash_fingerprint::methods::margin;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::sql::call_site;
 use simhash_pg::sql::fmgr::{Args, pg_function};
