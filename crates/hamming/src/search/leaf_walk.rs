@@ -148,6 +148,10 @@ impl LeafWalk {
         space: Space,
         most: usize,
     ) {
+        if most == 0 {
+            // In memory even finding out where asking would go on costs a search a few percent.
+            return;
+        }
         match (self.above, self.frontier) {
             (_, None) => self.above = None,
             (Some(above), Some(frontier)) if above < frontier => {

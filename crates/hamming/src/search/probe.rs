@@ -114,7 +114,8 @@ fn for_each_mask(t: usize, mut each: impl FnMut(u16)) {
         }
         let lowest = mask & mask.wrapping_neg();
         let carried = mask + lowest;
-        mask = carried | ((mask ^ carried) / lowest) >> 2;
+        // Shifted down by the place of the lowest bit: a division would take twenty cycles.
+        mask = carried | (mask ^ carried) >> (2 + lowest.trailing_zeros());
     }
 }
 
