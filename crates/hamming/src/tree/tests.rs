@@ -10,6 +10,7 @@ use crate::key::{Key, Space};
 use crate::page::{Page, leaf, special};
 use crate::remove;
 use crate::search::nearest_in_scopes::NearestInScopes;
+use crate::search::passes::jump_end;
 use crate::search::reader::IndexReader;
 use crate::search::scope_lists::Bounds;
 use crate::search::scopes::Scopes;
@@ -305,6 +306,65 @@ proptest! {
         let query = random.fingerprint();
         let expected = distances(&rows, |_| true, query).filter(|(distance, _)| *distance <= 10);
         check_found(within(&memory, Scopes::All, query, 10), expected.map(|(_, number)| number).collect(), count)?;
+    }
+}
+
+/// Uniform rows, all in the scope 0, with numbers from 0 on.
+fn uniform_rows(random: &mut Random, count: u64) -> Rows {
+    let row = |number| {
+        let fingerprint = Some(random.next());
+        (
+            number,
+            IndexedRow {
+                scope: 0,
+                fingerprint,
+            },
+        )
+    };
+    (0..count).map(row).collect()
+}
+
+fn build(rows: &Rows) -> Memory {
+    let rows: Vec<(Tid, IndexedRow)> = rows
+        .iter()
+        .map(|(number, row)| (tid(*number), *row))
+        .collect();
+    Memory::of_rows(&rows)
+}
+
+/// So many rows that a second pass reads some rings at once.
+#[test]
+fn the_nearest_of_many_are_exact() {
+    let mut random = Random(7);
+    let rows = uniform_rows(&mut random, 400_000);
+    let memory = build(&rows);
+    assert!(jump_end(400_000.0, 8, 64).is_some());
+    for (waiting, is_remembered) in [(100_000, false), (100_000, true), (20, true)] {
+        if is_remembered {
+            memory.remember();
+        }
+        for _ in 0..3 {
+            let query = random.next();
+            let state = memory.state();
+            let mut search = NearestInScopes::new(Scopes::All, query, 64, waiting);
+            let (mut found, mut ring) = (Vec::new(), Vec::new());
+            while found.len() < 30 {
+                let reader = IndexReader::new(&memory, &state);
+                let distance = search
+                    .step(&reader, |_| true, &mut ring)
+                    .expect("more rows");
+                found.extend(ring.iter().map(|tid| (distance, number(*tid))));
+            }
+            assert!(found.is_sorted_by_key(|(distance, _)| *distance));
+            let last = found[found.len() - 1].0;
+            // The last ring may be returned in parts.
+            found.retain(|(distance, _)| *distance < last);
+            found.sort_unstable();
+            let nearer = distances(&rows, |_| true, query).filter(|(distance, _)| *distance < last);
+            let mut expected: Vec<_> = nearer.collect();
+            expected.sort_unstable();
+            assert_eq!(found, expected);
+        }
     }
 }
 
