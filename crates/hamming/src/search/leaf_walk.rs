@@ -181,9 +181,9 @@ impl LeafWalk {
             && let Some(from) = self.frontier
         {
             let mut large = None;
-            let is_planned = reader.plan(space, from, |from, leaf, page| {
+            let is_planned = reader.plan(space, from, self.large.is_some(), |from, leaf, page| {
                 let end = leaf.end;
-                large = self.undecided(page, end);
+                large = page.and_then(|page| self.undecided(page, end));
                 if large.is_some() {
                     return None;
                 }
@@ -231,13 +231,13 @@ impl LeafWalk {
         }
     }
 
-    /// Returns the leaf that holds `from`, the next position, and where it is expected to end.
+    /// Returns the leaf that holds `from`, the next position, and what was planned for it.
     fn leaf<S: PageStore>(
         &mut self,
         reader: &IndexReader<'_, S>,
         space: Space,
         from: Key,
-    ) -> (Locked<S::Shared>, Option<Key>) {
+    ) -> (Locked<S::Shared>, Option<PlannedLeaf>) {
         // A leaf that was split since it was planned takes more than one visit, and the next
         // planned visit comes after them.
         let Some(planned) = self.ahead.pop_front_if(|place| place.from == from) else {
@@ -246,7 +246,7 @@ impl LeafWalk {
         self.count_out_planned();
         // The leaf's own link cannot lead past rows, while the page above may be damaged.
         let start = self.right_sibling.unwrap_or(planned.leaf.block);
-        (reader.leaf(space, from, Some(start)), planned.leaf.end)
+        (reader.leaf(space, from, Some(start)), Some(planned.leaf))
     }
 
     fn count_out_planned(&mut self) {
@@ -281,7 +281,7 @@ impl LeafWalk {
         if let Scopes::Listed(among) = &self.scopes {
             among.work_out_if_due();
         }
-        let (page, end) = self.leaf(reader, space, from);
+        let (page, planned) = self.leaf(reader, space, from);
         reader.note_visit();
         let right = special::right(&page);
         let matches = self.scan(&page, from, visit);
@@ -300,12 +300,17 @@ impl LeafWalk {
             // A part of this scope was read here.
             large.decided_up_to = large.decided_up_to.max(Some(high.scope));
         }
-        self.next = match right {
+        let high = right.map(|(_, high)| high);
+        let is_as_planned = planned.as_ref().is_some_and(|leaf| leaf.end == high);
+        if planned.is_some() && !is_as_planned {
+            reader.forget_copy(space, from);
+        }
+        self.next = match high {
             // Looking ahead has skipped from here already.
-            Some((_, high)) if Some(high) == end => {
+            Some(_) if is_as_planned => {
                 self.ahead.front().map(|place| place.from).or(self.frontier)
             }
-            Some((_, high)) => self.skip(high),
+            Some(high) => self.skip(high),
             None => None,
         };
         self.forget_passed();

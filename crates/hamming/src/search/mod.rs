@@ -5,7 +5,7 @@
 //! that hold these positions, [`within`] finds everything within a radius, [`nearest`] the nearest rows
 //! first, [`within_scopes`] and [`nearest_in_scopes`] those of several scopes. [`reader`] is the index as
 //! one scan sees it, with [`counts`] of what a scope holds and [`warm`] to ask for pages ahead;
-//! [`cached`] is what a session keeps of it: a [`directory`], and [`key_counts`]. [`scopes`] are the
+//! [`cached`] is what a session keeps of it: a [`directory`] with copies of [`downlinks`], and [`key_counts`]. [`scopes`] are the
 //! scopes that a search reads, [`scope_lists`] those of lists; [`read_ahead`] says how many pages are
 //! asked for.
 //!
@@ -17,6 +17,7 @@
 pub mod cached;
 pub mod counts;
 pub mod directory;
+pub mod downlinks;
 pub mod key_counts;
 pub mod leaf_walk;
 pub mod nearest;

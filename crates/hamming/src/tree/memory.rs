@@ -128,6 +128,14 @@ impl Memory {
         *self.cached.borrow_mut() = Some(Rc::new(CachedIndex::new(directory, None)));
     }
 
+    /// Bytes of the copies of downlinks that searches have made.
+    pub fn copied(&self) -> usize {
+        self.cached
+            .borrow()
+            .as_ref()
+            .map_or(0, |cached| cached.copied())
+    }
+
     /// What a scan or an insert has to know at its start.
     pub fn state(&self) -> IndexState {
         IndexState::read(self, true, |_| self.cached.borrow().clone())
@@ -287,6 +295,10 @@ impl<'m> PageStore for &'m Memory {
     fn note_leaf(self, _space: Space, _leaf: &Locked<LockedPage<'m>>, _matches: usize) {}
 
     fn has_memory(self, _bytes: usize) -> bool {
+        true
+    }
+
+    fn has_spare_memory(self, _bytes: usize) -> bool {
         true
     }
 

@@ -10,7 +10,6 @@ use crate::key::{Key, Space};
 use crate::page::{Page, leaf, special};
 use crate::remove;
 use crate::search::nearest_in_scopes::NearestInScopes;
-use crate::search::passes::jump_end;
 use crate::search::reader::IndexReader;
 use crate::search::scope_lists::Bounds;
 use crate::search::scopes::Scopes;
@@ -24,26 +23,26 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The rows that a search must find, by their numbers.
-type Rows = BTreeMap<u64, IndexedRow>;
+pub(super) type Rows = BTreeMap<u64, IndexedRow>;
 
 /// Numbers that look random.
 #[derive(Clone)]
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
         mixed ^ mixed >> 31
     }
 
-    fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
     /// A fingerprint near one of a few centres, one of theirs, or any.
-    fn fingerprint(&mut self) -> u64 {
+    pub(super) fn fingerprint(&mut self) -> u64 {
         let centre = self.below(5).wrapping_mul(0x5851_F42D_4C95_7F2D);
         match self.below(8) {
             0 => self.next(),
@@ -62,14 +61,14 @@ impl Random {
     }
 }
 
-fn tid(number: u64) -> Tid {
+pub(super) fn tid(number: u64) -> Tid {
     Tid {
         block: (number / 100) as u32,
         offset: (number % 100) as u16 + 1,
     }
 }
 
-fn number(tid: Tid) -> u64 {
+pub(super) fn number(tid: Tid) -> u64 {
     u64::from(tid.block) * 100 + u64::from(tid.offset) - 1
 }
 
@@ -121,7 +120,7 @@ fn write_beside(memory: &Memory, mut random: Random, first: u64, scopes: u64) {
     });
 }
 
-fn check_structure(memory: &Memory, rows: &Rows) {
+pub(super) fn check_structure(memory: &Memory, rows: &Rows) {
     let mut faults = Vec::new();
     let mut report = |finding| faults.push(finding);
     let meta = super::read_meta(memory);
@@ -167,7 +166,7 @@ fn scopes(kind: u64, count: u64) -> (Scopes, Box<dyn Fn(u32) -> bool>) {
 }
 
 /// Everything within a radius, in the order of numbers.
-fn within(memory: &Memory, scopes: Scopes, query: u64, radius: u32) -> Vec<u64> {
+pub(super) fn within(memory: &Memory, scopes: Scopes, query: u64, radius: u32) -> Vec<u64> {
     let state = memory.state();
     let reader = IndexReader::new(memory, &state);
     let mut found = Vec::new();
@@ -201,7 +200,7 @@ fn nearest(memory: &Memory, scopes: Scopes, query: u64, limit: usize) -> Vec<(u3
     }
 }
 
-fn distances(
+pub(super) fn distances(
     rows: &Rows,
     has: impl Fn(u32) -> bool,
     query: u64,
@@ -214,7 +213,7 @@ fn distances(
 
 /// Checks what a search has found against rows that were there all the time; numbers from `first` on
 /// came later, and may be found.
-fn check_found(
+pub(super) fn check_found(
     mut found: Vec<u64>,
     mut expected: Vec<u64>,
     first: u64,
@@ -306,65 +305,6 @@ proptest! {
         let query = random.fingerprint();
         let expected = distances(&rows, |_| true, query).filter(|(distance, _)| *distance <= 10);
         check_found(within(&memory, Scopes::All, query, 10), expected.map(|(_, number)| number).collect(), count)?;
-    }
-}
-
-/// Uniform rows, all in the scope 0, with numbers from 0 on.
-fn uniform_rows(random: &mut Random, count: u64) -> Rows {
-    let row = |number| {
-        let fingerprint = Some(random.next());
-        (
-            number,
-            IndexedRow {
-                scope: 0,
-                fingerprint,
-            },
-        )
-    };
-    (0..count).map(row).collect()
-}
-
-fn build(rows: &Rows) -> Memory {
-    let rows: Vec<(Tid, IndexedRow)> = rows
-        .iter()
-        .map(|(number, row)| (tid(*number), *row))
-        .collect();
-    Memory::of_rows(&rows)
-}
-
-/// So many rows that a second pass reads some rings at once.
-#[test]
-fn the_nearest_of_many_are_exact() {
-    let mut random = Random(7);
-    let rows = uniform_rows(&mut random, 400_000);
-    let memory = build(&rows);
-    assert!(jump_end(400_000.0, 8, 64).is_some());
-    for (waiting, is_remembered) in [(100_000, false), (100_000, true), (20, true)] {
-        if is_remembered {
-            memory.remember();
-        }
-        for _ in 0..3 {
-            let query = random.next();
-            let state = memory.state();
-            let mut search = NearestInScopes::new(Scopes::All, query, 64, waiting);
-            let (mut found, mut ring) = (Vec::new(), Vec::new());
-            while found.len() < 30 {
-                let reader = IndexReader::new(&memory, &state);
-                let distance = search
-                    .step(&reader, |_| true, &mut ring)
-                    .expect("more rows");
-                found.extend(ring.iter().map(|tid| (distance, number(*tid))));
-            }
-            assert!(found.is_sorted_by_key(|(distance, _)| *distance));
-            let last = found[found.len() - 1].0;
-            // The last ring may be returned in parts.
-            found.retain(|(distance, _)| *distance < last);
-            found.sort_unstable();
-            let nearer = distances(&rows, |_| true, query).filter(|(distance, _)| *distance < last);
-            let mut expected: Vec<_> = nearer.collect();
-            expected.sort_unstable();
-            assert_eq!(found, expected);
-        }
     }
 }
 
