@@ -34,11 +34,14 @@ pub struct Child {
     pub end: Option<Key>,
 }
 
-/// The downlinks of a page, all of one scope.
+/// The downlinks of a page whose leaves hold positions of one scope, except that the first one may begin,
+/// and the last one end, in another.
 #[derive(Debug)]
 pub struct Downlinks {
     scope: u32,
-    /// Where each leaf begins.
+    /// Where the first leaf begins.
+    low: Key,
+    /// Where each leaf begins in the scope.
     lows: Box<[u64]>,
     /// Their blocks.
     blocks: Box<[u32]>,
@@ -49,22 +52,25 @@ pub struct Downlinks {
 }
 
 impl Downlinks {
-    /// Copies those of a page right above the leaves. None if its leaves belong to several scopes, if
-    /// one begins within a run of equal fingerprints, or if they are out of order.
+    /// Copies those of a page right above the leaves. None if more of its leaves belong to several
+    /// scopes, if one begins within a run of equal fingerprints, or if they are out of order.
     pub fn of(page: &Page) -> Option<Downlinks> {
-        let end = special::high_key(page);
-        let scope = internal::get(page, 0).key.scope;
-        let is_plain = |key: Key| key == Key::at(scope, key.rotated);
+        let (low, end) = (internal::get(page, 0).key, special::high_key(page));
         let bounds = || internal::links(page).map(|link| link.key).chain(end);
-        if !bounds().all(is_plain) || !bounds().is_sorted_by(|a, b| a < b) {
+        let scope = bounds().nth(1).map_or(low.scope, |second| second.scope);
+        let is_plain = |link: internal::Downlink| link.key == Key::at(scope, link.key.rotated);
+        if !internal::links(page).skip(1).all(is_plain) || !bounds().is_sorted_by(|a, b| a < b) {
             return None;
         }
-        let lows: Box<[u64]> = internal::links(page).map(|link| link.key.rotated).collect();
-        let last = end.map_or(u64::MAX, |end| end.rotated);
-        let width = ((last - lows[0]) >> 32).max(1);
+        let first = if low.scope == scope { low.rotated } else { 0 };
+        let others = internal::links(page).skip(1).map(|link| link.key.rotated);
+        let lows: Box<[u64]> = std::iter::once(first).chain(others).collect();
+        let last = end.filter(|end| end.scope == scope);
+        let width = (last.map_or(u64::MAX, |end| end.rotated) - first) >> 32;
         Some(Downlinks {
             scope,
-            density: ((lows.len() as u64) << 32) / width,
+            low,
+            density: ((lows.len() as u64) << 32) / width.max(1),
             blocks: internal::links(page).map(|link| link.child).collect(),
             lows,
             end,
@@ -79,9 +85,7 @@ impl Downlinks {
     /// Returns whether a position lies on a leaf below the page.
     #[inline]
     pub fn holds(&self, key: Key) -> bool {
-        key.scope == self.scope
-            && key.rotated >= self.lows[0]
-            && self.end.is_none_or(|end| key < end)
+        key.scope == self.scope && key >= self.low && self.end.is_none_or(|end| key < end)
     }
 
     /// Where the leaf of a position would be if leaves were evenly spread.
@@ -109,9 +113,10 @@ impl Downlinks {
         let range = low..high.min(lows.len());
         let at = low + lows[range].partition_point(|low| *low <= rotated) - 1;
         let next = lows.get(at + 1).map(|low| Key::at(self.scope, *low));
+        let low = Key::at(self.scope, lows[at]);
         Child {
             block: self.blocks[at],
-            low: Key::at(self.scope, lows[at]),
+            low: if at == 0 { self.low } else { low },
             end: next.or(self.end),
         }
     }
@@ -159,32 +164,43 @@ mod tests {
         #[test]
         fn a_copy_leads_where_its_page_does(
             raw in prop::collection::vec(any::<u64>(), 1..=CAPACITY), probes in prop::collection::vec(any::<u64>(), 20),
-            narrow in 0u32..64, base: u64, is_last: bool, scope in 0u32..2,
+            narrow in 0u32..64, base: u64, first in 0u32..4, last in 0u32..4, scope in 1u32..3,
         ) {
             let place = |bits: &u64| (base >> 1).saturating_add(bits >> narrow >> 1);
             let mut lows: Vec<u64> = raw.iter().map(place).collect();
             lows.sort_unstable();
             lows.dedup();
-            let high = lows.pop().filter(|_| !is_last && !lows.is_empty()).map(|high| Key::at(scope, high));
-            if lows.is_empty() {
-                lows.push(base >> 1);
+            let mut keys: Vec<Key> = lows.iter().map(|low| Key::at(scope, *low)).collect();
+            let within_run = Tid { block: 0, offset: 3 };
+            // The last bound is that of the page.
+            let high = match last {
+                0 => None,
+                1 => Some(Key::at(scope + 1, 5)),
+                2 => Some(Key { tid: within_run, ..*keys.last().unwrap() }),
+                _ => keys.pop(),
+            };
+            match first {
+                0 => keys.insert(0, Key::MIN),
+                1 => keys.insert(0, Key { tid: within_run, ..Key::at(scope, (base >> 1).saturating_sub(1)) }),
+                _ if keys.is_empty() => keys.push(Key::MIN),
+                _ => {}
             }
-            let keys: Vec<Key> = lows.iter().map(|low| Key::at(scope, *low)).collect();
-            let page = page_of(&keys, high);
+            let keys = &keys[..keys.len().min(CAPACITY)];
+            let page = page_of(keys, high);
             let copy = Downlinks::of(&page).expect("plain and in order");
-            let places = probes.iter().map(place).chain(probes.iter().copied()).chain(raw.iter().map(place));
+            let places = probes.iter().map(place).chain(probes.iter().copied()).chain(raw.iter().map(place)).chain([0, u64::MAX]);
             for rotated in places.flat_map(|place| [place.saturating_sub(1), place, place.saturating_add(1)]) {
-                for offset in [0, 7] {
+                for (scope, offset) in [(scope, 0), (scope, 2), (scope, 7), (scope - 1, 0), (scope + 1, 0)] {
                     let key = Key { scope, rotated, tid: Tid { block: 0, offset } };
-                    let is_below = key >= keys[0] && !special::is_past(&page, key);
-                    prop_assert_eq!(copy.holds(key), is_below);
-                    let elsewhere = Key { scope: scope + 1, ..key };
-                    prop_assert!(!copy.holds(elsewhere));
                     copy.warm(key);
-                    if is_below {
+                    let is_below = key >= keys[0] && !special::is_past(&page, key);
+                    if copy.holds(key) {
+                        prop_assert!(is_below);
                         let (link, end) = internal::find_with_end(&page, key);
                         let expected = Child { block: link.child, low: link.key, end };
                         prop_assert_eq!(copy.find(key), expected);
+                    } else {
+                        prop_assert!(!is_below || scope != copy.scope);
                     }
                 }
             }
@@ -198,13 +214,16 @@ mod tests {
                 block: 3,
                 offset: 1,
             },
-            ..Key::at(0, 7)
+            ..Key::at(1, 7)
         };
         let copied = |keys: &[Key], high| Downlinks::of(&page_of(keys, high)).is_some();
-        let [a, b, c] = [5, 7, 9].map(|low| Key::at(0, low));
-        assert!(copied(&[a, b], Some(c)) && copied(&[a], None));
-        assert!(!copied(&[a, within_run], Some(c)) && !copied(&[a], Some(within_run)));
-        assert!(!copied(&[a, Key::at(1, 0)], None) && !copied(&[a], Some(Key::at(1, 0))));
+        let [a, b, c] = [5, 7, 9].map(|low| Key::at(1, low));
+        let (before, behind) = (Key::MIN, Key::at(2, 0));
+        for keys in [&[a, b], &[before, a], &[within_run, c]] {
+            assert!(copied(keys, None) && copied(keys, Some(behind)));
+        }
+        assert!(!copied(&[before, a, behind], None) && !copied(&[a, behind, Key::at(3, 0)], None));
+        assert!(!copied(&[a, within_run], Some(c)));
         // Damaged pages.
         assert!(!copied(&[b, a], None) && !copied(&[a, b], Some(b)) && !copied(&[a, a], None));
     }
