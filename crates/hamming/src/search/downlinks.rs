@@ -17,7 +17,7 @@
 //!   one after the other. A tree that is moved to another tablespace keeps its blocks.
 //! * A rolled back transaction takes no split back. Replay on a standby makes the primary's changes in
 //!   their order, and a promotion goes on from there. After a crash, of a primary or a standby, changes
-//!   that were not yet in the log may be gone, and so is every session that had seen them.
+//!   that were not yet in the log may be gone, but no session that had seen them is left.
 
 use crate::key::Key;
 use crate::page::{Page, internal, special};

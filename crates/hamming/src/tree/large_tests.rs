@@ -35,7 +35,7 @@ fn build(rows: &Rows) -> Memory {
     Memory::of_rows(&rows)
 }
 
-/// So many rows that a second pass reads some rings at once.
+/// With these many rows a second pass reads some rings at once.
 #[test]
 fn the_nearest_of_many_are_exact() {
     let mut random = Random(7);
