@@ -28,6 +28,7 @@ pub mod leaf;
 pub mod leaf_rewrite;
 pub mod leaf_scan;
 pub mod meta;
+#[cfg(any(test, target_arch = "x86_64"))]
 mod near_words;
 mod posting;
 pub mod slots;
