@@ -77,7 +77,17 @@ pub fn make_room(rel: Rel, size: usize) -> bool {
     CACHE.with_borrow_mut(|cache| cache.make_room(size, limit, rel.oid()))
 }
 
+/// Returns whether `size` more bytes fit beside all that the session knows.
+pub fn has_room(size: usize) -> bool {
+    CACHE.with_borrow(|cache| cache.size() + size <= directory_cache_bytes())
+}
+
 impl IndexCache {
+    /// Bytes of all that is known.
+    fn size(&self) -> usize {
+        self.indexes.values().map(CacheEntry::size).sum()
+    }
+
     /// Returns None if a directory is to be loaded.
     fn look_up(&mut self, oid: pg_sys::Oid, stamp: u64) -> Option<Option<Rc<CachedIndex>>> {
         self.clock += 1;
@@ -156,7 +166,7 @@ impl IndexCache {
         if own.map_or(0, |own| own.size()) + size > limit {
             return false;
         }
-        while self.indexes.values().map(CacheEntry::size).sum::<usize>() + size > limit {
+        while self.size() + size > limit {
             if !self.drop_oldest(kept) {
                 return false;
             }

@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use super::crowded_leaves::CrowdedLeaves;
-use super::session_cache::{cached_index, make_room};
+use super::session_cache::{cached_index, has_room, make_room};
 use crate::errors::raise_in_index;
 use simhash_hamming::Error;
 use simhash_hamming::key::Space;
@@ -190,6 +190,10 @@ impl<'r> PageStore for IndexPages<'r> {
 
     fn has_memory(self, bytes: usize) -> bool {
         make_room(self.rel, bytes)
+    }
+
+    fn has_spare_memory(self, bytes: usize) -> bool {
+        has_room(bytes)
     }
 
     fn raise(self, block: u32, error: &Error) -> ! {

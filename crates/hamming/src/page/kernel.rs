@@ -1,8 +1,8 @@
 //! The inner loop of every search: which postings of a leaf can pass a filter.
 //!
-//! One portable body, compiled for three instruction sets, chosen at run time: counting bits in
-//! software costs a search 14 to 16 %. Where there are vectors, words are first tested 32 at a time
-//! for whether any is near: at 100 million rows that takes a third of the time of one by one.
+//! One body, compiled for three instruction sets, chosen at run time: counting bits in software costs
+//! a search 14 to 16 %. Where there are vectors, 32 words at a time are tested with them
+//! ([`super::near_words`]), otherwise one by one.
 
 #![forbid(unsafe_code)]
 
@@ -10,10 +10,14 @@ use super::Page;
 use super::filter::Filter;
 use super::format::KEY_SHIFT;
 use super::leaf::{self, CAPACITY};
+#[cfg(target_arch = "x86_64")]
+use super::near_words;
+#[cfg(any(test, target_arch = "x86_64"))]
+use super::near_words::{WORDS, Words};
 use super::slots::{self, SLOT_COUNT};
 use crate::key::Key;
 use multiversion::multiversion;
-use multiversion::target::target_cfg_f;
+use multiversion::target::match_target;
 use std::ops::Range;
 
 /// Positions of the postings that may pass, in the leaf's order.
@@ -48,23 +52,24 @@ impl Candidates {
 /// Finds the postings whose low word differs little enough, in the slots of the sorted prefix that
 /// the filter's ball can touch, from that of `from` on, and in the unsorted tail.
 #[inline(always)]
-fn find_body<const LANES: usize>(
+fn find_body(
     page: &Page,
     filter: &Filter,
     from: Key,
     candidates: &mut Candidates,
+    near: impl Near,
 ) {
     match leaf::scope(page) {
-        Some(scope) if scope > from.scope => find_in_ball::<LANES>(page, filter, 0, candidates),
+        Some(scope) if scope > from.scope => find_in_ball(page, filter, 0, candidates, near),
         Some(scope) if scope == from.scope => {
-            find_in_ball::<LANES>(page, filter, from.rotated, candidates)
+            find_in_ball(page, filter, from.rotated, candidates, near)
         }
         // The postings lie before `from`.
         Some(_) => return,
-        None => find_in_scope::<LANES>(page, filter, from, candidates),
+        None => find_in_scope(page, filter, from, candidates, near),
     }
     let tail = leaf::sorted_count(page)..leaf::count(page);
-    near::<LANES>(page, tail, filter, filter.radius as u8, candidates);
+    near(page, tail, (filter.query as u32, filter.radius), candidates);
 }
 
 /// The slot of the sorted prefix that holds `place`, or the number of slots.
@@ -83,11 +88,12 @@ fn slot_start(page: &Page, z: usize) -> usize {
 /// The sorted prefix of a leaf whose postings carry their own scope, of which several may be in one
 /// slot.
 #[inline(always)]
-fn find_in_scope<const LANES: usize>(
+fn find_in_scope(
     page: &Page,
     filter: &Filter,
     from: Key,
     candidates: &mut Candidates,
+    near: impl Near,
 ) {
     let (shift, base) = slots::directory(page);
     let lowest = Key::at(filter.first_scope, 0).max(from);
@@ -99,16 +105,22 @@ fn find_in_scope<const LANES: usize>(
         None => 0,
     };
     let range = start..end.max(start);
-    near::<LANES>(page, range, filter, filter.radius as u8, candidates);
+    near(
+        page,
+        range,
+        (filter.query as u32, filter.radius),
+        candidates,
+    );
 }
 
 /// The sorted prefix of a leaf of one scope.
 #[inline(always)]
-fn find_in_ball<const LANES: usize>(
+fn find_in_ball(
     page: &Page,
     filter: &Filter,
     from: u64,
     candidates: &mut Candidates,
+    near: impl Near,
 ) {
     debug_assert!(filter.radius <= u64::BITS);
     let (shift, base) = slots::directory(page);
@@ -131,7 +143,12 @@ fn find_in_ball<const LANES: usize>(
             end += 1;
         }
         let range = slot_start(page, first)..slots::slot_end(page, end - 1);
-        near::<LANES>(page, range, filter, budget, candidates);
+        near(
+            page,
+            range,
+            (filter.query as u32, budget.into()),
+            candidates,
+        );
         first = end;
     }
 }
@@ -153,46 +170,73 @@ fn slot_budget(filter: &Filter, shift: u32, prefix: u64) -> Option<u8> {
     passes.then_some(filter.radius.wrapping_sub((differing >> 32).count_ones()) as u8)
 }
 
-/// Adds the postings of a range whose low word differs from the query's in at most `budget` bits.
-/// Tests `LANES` words at a time.
+/// Adds the postings of a range whose low word differs from a word in at most a number of bits.
+trait Near: Fn(&Page, Range<usize>, (u32, u32), &mut Candidates) + Copy {}
+
+impl<F: Fn(&Page, Range<usize>, (u32, u32), &mut Candidates) + Copy> Near for F {}
+
+/// Tests one word after the other.
 #[inline(always)]
-fn near<const LANES: usize>(
+fn one_by_one(
     page: &Page,
     range: Range<usize>,
-    filter: &Filter,
-    budget: u8,
+    (low, budget): (u32, u32),
     candidates: &mut Candidates,
 ) {
-    let is_seldom = LANES > 1 && budget <= SELDOM;
-    let (low, budget) = (filter.query as u32, u32::from(budget));
-    let is_near = |word: &[u8; 4]| (u32::from_ne_bytes(*word) ^ low).count_ones() <= budget;
     let mut count = candidates.count;
-    for first in range.clone().step_by(LANES) {
-        // Words behind the range, too: a loop of constant length becomes a few vectors.
-        let words = leaf::low_words(page, first, first + LANES)
+    let words = leaf::low_words(page, range.start, range.end)
+        .as_chunks::<4>()
+        .0;
+    for (position, word) in range.zip(words) {
+        // Always written, kept only if near: no branch to mispredict.
+        candidates.positions[count.min(CAPACITY - 1)] = position as u16;
+        let differing = u32::from_ne_bytes(*word) ^ low;
+        count += usize::from(differing.count_ones() <= budget);
+    }
+    candidates.count = count.min(CAPACITY);
+}
+
+/// Tests 32 words at a time, by masks of those that are near, which `mask` makes of them, `low` and `budget`.
+#[cfg(any(test, target_arch = "x86_64"))]
+#[inline(always)]
+fn by_masks(
+    page: &Page,
+    range: Range<usize>,
+    (low, budget): (u32, u32),
+    candidates: &mut Candidates,
+    mask: impl Fn(&Words, u32, u32) -> u32,
+) {
+    let mut count = candidates.count;
+    for first in range.clone().step_by(WORDS) {
+        // Words behind the range, too: their bits are cleared.
+        let words = leaf::low_words(page, first, first + WORDS)
             .as_chunks::<4>()
             .0;
-        if is_seldom && !words.iter().fold(false, |any, word| any | is_near(word)) {
-            continue;
+        let Some(words) = words.first_chunk() else {
+            break;
+        };
+        let mut near = mask(words, low, budget);
+        if let Some(behind) = WORDS.checked_sub(range.end - first) {
+            near &= u32::MAX >> behind;
         }
-        for (position, word) in (first..range.end).zip(words) {
-            // Always written, kept only if near: no branch to mispredict.
+        while near != 0 {
+            let position = first as u32 + near.trailing_zeros();
             candidates.positions[count.min(CAPACITY - 1)] = position as u16;
-            count += usize::from(is_near(word));
+            count += 1;
+            near &= near - 1;
         }
     }
     candidates.count = count.min(CAPACITY);
 }
 
-/// Words tested at a time where the processor has vectors for them.
-const WORDS: usize = 32;
-
 /// Adds what may pass to `candidates`, with the best instructions that this machine has.
 #[multiversion(targets("x86_64+avx2+popcnt", "x86_64+popcnt"))]
 pub fn find(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
-    match target_cfg_f!(target_feature = "avx2") {
-        true => find_body::<WORDS>(page, filter, from, candidates),
-        false => find_body::<1>(page, filter, from, candidates),
+    match_target! {
+        "x86_64+avx2+popcnt" => find_body(page, filter, from, candidates, |page, range, query, candidates| {
+            by_masks(page, range, query, candidates, |words, low, budget| near_words::avx2(words, low, budget))
+        }),
+        _ => find_body(page, filter, from, candidates, one_by_one),
     }
 }
 
@@ -204,6 +248,12 @@ mod tests {
     use crate::page::special::PageKind;
     use proptest::prelude::*;
     use simhash_base::tid::Tid;
+
+    /// The oracle of masks: one bit after the other.
+    fn mask(words: &Words, low: u32, budget: u32) -> u32 {
+        let is_near = |i: &usize| (u32::from_ne_bytes(words[*i]) ^ low).count_ones() <= budget;
+        (0..WORDS).filter(is_near).fold(0, |mask, i| mask | 1 << i)
+    }
 
     proptest! {
         /// What the portable kernel finds is checked against brute force in `filter`.
@@ -235,8 +285,11 @@ mod tests {
                 kernel(&page, &filter, Key::at(0, from), &mut candidates);
                 candidates.positions().to_vec()
             };
-            let portable = run(&find_body::<1>);
-            prop_assert_eq!(&run(&find_body::<WORDS>), &portable);
+            let portable = run(&|page, filter, from, candidates| find_body(page, filter, from, candidates, one_by_one));
+            let masks = |page: &Page, range, query, candidates: &mut Candidates| {
+                by_masks(page, range, query, candidates, mask)
+            };
+            prop_assert_eq!(&run(&|page, filter, from, candidates| find_body(page, filter, from, candidates, masks)), &portable);
             prop_assert_eq!(&run(&find), &portable);
         }
     }

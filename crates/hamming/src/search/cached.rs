@@ -1,5 +1,5 @@
-//! What a session keeps of one index: a directory of its leaves, and how the rows of scopes spread
-//! over keys. Searches and inserts read it through [`super::reader`]; the extension keeps one for each
+//! What a session keeps of one index: a directory of its leaves with copies of the pages above them, and
+//! how the rows of scopes spread over keys. Searches and inserts read it through [`super::reader`]; the extension keeps one for each
 //! index.
 //!
 //! A directory costs as much as a few descents, so it is loaded at once, and again when splits have
@@ -7,9 +7,11 @@
 //! to pay, so a session with a few queries never counts.
 
 use super::directory::{Directory, Parent, Parents, Recent};
+use super::downlinks::Downlinks;
 use super::key_counts::{KeyCounter, ScopeCounts};
 use crate::Error;
 use crate::key::{BLOCKS, Key, Space};
+use crate::page::Page;
 use crate::page::meta::Meta;
 use crate::tree::Tree;
 use crate::tree::store::PageStore;
@@ -37,6 +39,8 @@ const LEAST_SIZE: usize = 512;
 pub struct CachedIndex {
     /// Where the pages above the leaves are, and the buffers of its pages.
     pub directory: Directory,
+    /// Bytes of the directory's copies of downlinks.
+    copied: Cell<usize>,
     /// Moves right from the pages that the directory gave.
     moves_right: Cell<u64>,
     /// Leaves visited since keys were counted last.
@@ -54,6 +58,7 @@ impl CachedIndex {
         let mut cached = CachedIndex {
             counted_at: directory.pages(),
             directory,
+            copied: Cell::new(0),
             moves_right: Cell::new(0),
             visits: Cell::new(0),
             counts: RefCell::default(),
@@ -78,6 +83,24 @@ impl CachedIndex {
         self.visits.set(self.visits.get() + 1);
     }
 
+    /// Keeps a copy of the downlinks of a page that the directory has, where memory is to spare: it is
+    /// not worth what is known of another index.
+    pub(super) fn keep_copy<S: PageStore>(&self, store: S, parent: &Parent, page: &Page) {
+        let size = parent
+            .keep_copy(|| Downlinks::of(page).filter(|copy| store.has_spare_memory(copy.size())));
+        self.copied.set(self.copied.get() + size);
+    }
+
+    /// Forgets the copy of the downlinks of a page.
+    pub(super) fn forget_copy(&self, parent: &Parent) {
+        self.copied.set(self.copied.get() - parent.forget_copy());
+    }
+
+    /// Bytes of the copies of downlinks.
+    pub fn copied(&self) -> usize {
+        self.copied.get()
+    }
+
     /// Whether splits have made the directory stale.
     pub fn is_stale(&self) -> bool {
         self.moves_right.get() > self.directory.pages() as u64 / STALE_SHARE + LEAST_MOVES
@@ -85,7 +108,10 @@ impl CachedIndex {
 
     /// Bytes that it takes.
     pub fn size(&self) -> usize {
-        LEAST_SIZE + self.directory.size() + self.counts.borrow().len() * ScopeCounts::SIZE
+        LEAST_SIZE
+            + self.directory.size()
+            + self.copied.get()
+            + self.counts.borrow().len() * ScopeCounts::SIZE
     }
 
     /// Forgets the oldest counts until what is left and `more` bytes take at most half of `limit`.

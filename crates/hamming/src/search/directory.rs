@@ -1,13 +1,14 @@
-//! A backend's own picture of an index: where the pages above the leaves begin, and which buffers
-//! held its pages last. Pure; `cache` loads it.
+//! A backend's own picture of an index: where the pages above the leaves begin, copies of those that
+//! searches have read, and which buffers held its pages last. Pure; `cached` loads it.
 //!
 //! It may be stale, and no answer is wrong for that. A page's low end never changes, so the page
 //! found here is the right one or, after splits, left of it. The server checks what a buffer holds.
 
+use super::downlinks::Downlinks;
 use crate::key::{Key, SPACES, Space};
 use crate::page::internal::CAPACITY;
 use crate::page::leaf::LIKELY_COUNT;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// Rows that a leaf is assumed to hold.
@@ -18,8 +19,19 @@ const LEAVES_PER_PARENT: u64 = CAPACITY as u64 * 4 / 5;
 /// Downlinks that a build leaves on a page.
 const FILLED: usize = CAPACITY * 9 / 10;
 
+/// What a session has of the downlinks of a page.
+#[derive(Debug, Default)]
+enum Copied {
+    /// Nothing yet.
+    #[default]
+    None,
+    /// Nothing for ever: the page cannot be copied, or there was no room.
+    Refused,
+    Kept(Rc<Downlinks>),
+}
+
 /// A page right above the leaves.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Parent {
     /// Where it begins.
     pub low: Key,
@@ -27,6 +39,7 @@ pub struct Parent {
     pub block: u32,
     /// Downlinks that were on it when it was read last; 0 if it was not.
     links: Cell<u16>,
+    copy: RefCell<Copied>,
 }
 
 impl Parent {
@@ -37,7 +50,40 @@ impl Parent {
             low,
             block,
             links: Cell::new(0),
+            copy: RefCell::default(),
         }
+    }
+
+    /// The copy of its downlinks, if there is one.
+    #[inline]
+    pub fn copy(&self) -> Option<Rc<Downlinks>> {
+        match &*self.copy.borrow() {
+            Copied::Kept(copy) => Some(Rc::clone(copy)),
+            _ => None,
+        }
+    }
+
+    /// Keeps a copy of its downlinks, if this is the first time that it is asked since
+    /// [`Parent::forget_copy`]; `make` returns None if there can be none. Returns the bytes that it
+    /// takes.
+    pub fn keep_copy(&self, make: impl FnOnce() -> Option<Downlinks>) -> usize {
+        let mut kept = self.copy.borrow_mut();
+        if !matches!(*kept, Copied::None) {
+            return 0;
+        }
+        let made = make();
+        let size = made.as_ref().map_or(0, Downlinks::size);
+        *kept = made.map_or(Copied::Refused, |copy| Copied::Kept(Rc::new(copy)));
+        size
+    }
+
+    /// Forgets the copy of its downlinks, if there is one. Returns the bytes that it took.
+    pub fn forget_copy(&self) -> usize {
+        let size = self.copy().map_or(0, |copy| copy.size());
+        if size > 0 {
+            self.copy.take();
+        }
+        size
     }
 
     /// Notes how many downlinks the page has.
@@ -160,7 +206,7 @@ impl Directory {
         self.parents.iter().map(|parents| parents.0.len()).sum()
     }
 
-    /// Bytes that it takes.
+    /// Bytes that it takes, without the copies of downlinks.
     #[inline]
     pub fn size(&self) -> usize {
         size_of::<Parent>() * self.pages() + size_of_val(&self.recent.0[..])
@@ -204,6 +250,6 @@ mod tests {
         let kept: Vec<i32> = (0..10).map(|block| recent.cell(block).get()).collect();
         assert_eq!(kept, [8, 9, 6, 7, 8, 9, 6, 7, 8, 9]);
         assert!(recent.serves(8) && !recent.serves(9));
-        assert_eq!(Parents::default().find(Key::MIN), None);
+        assert!(Parents::default().find(Key::MIN).is_none());
     }
 }

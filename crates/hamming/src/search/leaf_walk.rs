@@ -115,6 +115,10 @@ impl LeafWalk {
         space: Space,
         most: usize,
     ) {
+        if most == 0 {
+            // In memory even finding out where asking would go on costs a search a few percent.
+            return;
+        }
         match (self.above, self.frontier) {
             (_, None) => self.above = None,
             (Some(above), Some(frontier)) if above < frontier => {
@@ -157,13 +161,13 @@ impl LeafWalk {
         }
     }
 
-    /// Returns the leaf that holds `from`, the next position, and where it is expected to end.
+    /// Returns the leaf that holds `from`, the next position, and what was planned for it.
     fn leaf<S: PageStore>(
         &mut self,
         reader: &IndexReader<'_, S>,
         space: Space,
         from: Key,
-    ) -> (Locked<S::Shared>, Option<Key>) {
+    ) -> (Locked<S::Shared>, Option<PlannedLeaf>) {
         // A leaf that was split since it was planned takes more than one visit, and the next
         // planned visit comes after them.
         let Some(planned) = self.ahead.pop_front_if(|place| place.from == from) else {
@@ -172,7 +176,7 @@ impl LeafWalk {
         self.count_out_planned();
         // The leaf's own link cannot lead past rows, while the page above may be damaged.
         let start = self.right_sibling.unwrap_or(planned.leaf.block);
-        (reader.leaf(space, from, Some(start)), planned.leaf.end)
+        (reader.leaf(space, from, Some(start)), Some(planned.leaf))
     }
 
     fn count_out_planned(&mut self) {
@@ -204,18 +208,23 @@ impl LeafWalk {
         let from = self.next?;
         // Between two leaves no page is locked, so that a cancel takes effect.
         reader.store.check_for_interrupts();
-        let (page, end) = self.leaf(reader, space, from);
+        let (page, planned) = self.leaf(reader, space, from);
         reader.note_visit();
         let right = special::right(&page);
         // Matches before `from` were returned already.
         let matches = matches(&page, &self.filter, from, visit);
         reader.store.note_leaf(space, &page, matches);
-        self.next = match right {
+        let high = right.map(|(_, high)| high);
+        let is_as_planned = planned.as_ref().is_some_and(|leaf| leaf.end == high);
+        if planned.is_some() && !is_as_planned {
+            reader.forget_copy(space, from);
+        }
+        self.next = match high {
             // Looking ahead has skipped from here already.
-            Some((_, high)) if Some(high) == end => {
+            Some(_) if is_as_planned => {
                 self.ahead.front().map(|place| place.from).or(self.frontier)
             }
-            Some((_, high)) => self.skip(high),
+            Some(high) => self.skip(high),
             None => None,
         };
         self.forget_passed();

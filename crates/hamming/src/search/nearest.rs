@@ -2,9 +2,9 @@
 //!
 //! Ring `r` is complete once radii with `sum(t_i + 1) = r + 1` have been read (see `probe`), so
 //! each further ring widens one block by one bit. Rows that are met ahead of their ring wait in
-//! bins, up to a horizon; beyond the horizon the search starts again with a farther one. Where
-//! widening would cost more than reading one key space, that is read instead, for some rings at a
-//! time.
+//! bins, up to a horizon; beyond the horizon the search starts again with a farther one, and reads
+//! the rings that are expected to be almost empty at once. Where widening would cost more than reading
+//! one key space, that is read instead, for some rings at a time.
 //!
 //! Memory: when more rows wait than the limit, the farthest rings are dropped and found again later; a
 //! single ring that exceeds the limit is searched once more and returned leaf by leaf.
@@ -12,8 +12,8 @@
 use super::directory::ROWS_PER_LEAF;
 use super::key_counts::Counts;
 use super::leaf_walk::LeafWalk;
-use super::passes::{band_end, first_horizon, horizons, most_for_a_ring};
-use super::probe::{Even, KeyCounts, Radii, shell_cost, visits_cost};
+use super::passes::{band_end, first_horizon, horizons, jump_end, most_for_a_ring};
+use super::probe::{Even, KeyCounts, Radii, WALK, shell_cost, visits_cost};
 use super::reader::IndexReader;
 use super::scopes::Scopes;
 use super::within::{FARTHEST, WithinSearch, block_distance, filter};
@@ -176,23 +176,48 @@ impl NearestSearch {
             // Several scopes are not probed: `cheapest` says so.
             let scope = self.scopes.one().filter(|_| self.probing);
             let farther = |scope| {
-                let horizons = horizons(rows_in_scope(reader, scope), self.farthest);
-                horizons.into_iter().find(|horizon| *horizon >= self.ring)
+                let rows = rows_in_scope(reader, scope);
+                let mut horizons = horizons(rows, self.farthest).into_iter();
+                let horizon = horizons.find(|horizon| *horizon >= self.ring)?;
+                Some((horizon, rows))
             };
             match scope.and_then(farther) {
-                Some(horizon) => {
+                Some((horizon, rows)) => {
                     self.start = self.ring;
                     self.bins.start_over(horizon);
                     self.radii = NOTHING_READ;
+                    self.jump(rows, reader, keep);
                 }
                 None => return self.read_band(reader, keep),
             }
         }
         while self.probing && self.bins.horizon.is_some() && self.rings_complete() <= self.ring {
             match self.cheapest(reader) {
-                Some(b) => self.widen(b, reader, keep),
+                Some(b) => self.widen(b, self.radii[b] + 1, reader, keep),
                 None => return self.read_band(reader, keep),
             }
+        }
+    }
+
+    /// At the start of a second or third pass: reads the rings that are almost empty at once, since
+    /// `rows` rows are searched. Ring by ring a leaf is visited again for each distance that its keys
+    /// have.
+    fn jump<S: PageStore>(
+        &mut self,
+        rows: f64,
+        reader: &IndexReader<'_, S>,
+        keep: &impl Fn(u64) -> bool,
+    ) {
+        let Some(end) = jump_end(rows, self.ring, self.farthest) else {
+            return;
+        };
+        let radii = reader.radii(&self.scopes, self.query, end);
+        if radii == WALK {
+            // Widening finds out where reading a whole key space becomes cheaper.
+            return;
+        }
+        for b in (0..BLOCKS).filter(|b| radii[*b] >= 0) {
+            self.widen(b, radii[b], reader, keep);
         }
     }
 
@@ -231,10 +256,11 @@ impl NearestSearch {
         (0..BLOCKS).filter(|b| self.radii[*b] < WIDEST)
     }
 
-    /// Widens block `b` by one bit, which completes one more ring.
+    /// Widens block `b` to `radius`. Each bit more completes one more ring.
     fn widen<S: PageStore>(
         &mut self,
         b: usize,
+        radius: i32,
         reader: &IndexReader<'_, S>,
         keep: &impl Fn(u64) -> bool,
     ) {
@@ -243,7 +269,7 @@ impl NearestSearch {
         };
         let (query, radii, start, due) = (self.query, self.radii, self.start, self.ring);
         let space = Space::of_block(b);
-        let filter = filter((&self.scopes, query), b, horizon, radii[b], radii[b] + 1);
+        let filter = filter((&self.scopes, query), b, horizon, radii[b], radius);
         let mut walk = LeafWalk::new(self.scopes, filter);
         let bins = &mut self.bins;
         let mut collect = |key: Key, distance: u32| {
@@ -261,7 +287,7 @@ impl NearestSearch {
             more = walk.step(reader, space, &mut collect).is_some();
             self.visited += usize::from(more);
         }
-        self.radii[b] += 1;
+        self.radii[b] = radius;
     }
 
     /// Collects the next rings from one whole key space: twice as many as the time before.

@@ -10,6 +10,10 @@ const NEAR: u32 = 7;
 /// The horizon of the second pass is the least radius within which this many rows are expected, if
 /// the rows of the index were uniform.
 const LIKELY_ROWS: f64 = 32.0;
+/// The second pass begins with the rings within which this many rows are expected, if the rows of the
+/// index were uniform. A query may take fewer, and then has read some rings too many: each costs less
+/// than the second visits of leaves that going ring by ring costs.
+const FEW_ROWS: f64 = 4.0;
 /// Least number of rings that reading a whole key space completes at once, and that widening a
 /// block completes one by one.
 const RINGS_OF_A_WALK: u32 = 4;
@@ -28,6 +32,14 @@ pub fn horizons(rows: f64, farthest: u32) -> [u32; 3] {
         .find(|k| random_share(*k as i32) * rows >= LIKELY_ROWS)
         .unwrap_or(MAX_PROBED_RADIUS);
     [first, likely, MAX_PROBED_RADIUS]
+}
+
+/// The last ring that a pass from `ring` on through `rows` rows reads at once; None if it is to go ring
+/// by ring.
+#[inline]
+pub fn jump_end(rows: f64, ring: u32, farthest: u32) -> Option<u32> {
+    let last = farthest.min(MAX_PROBED_RADIUS);
+    (ring..=last).find(|k| random_share(*k as i32) * rows >= FEW_ROWS)
 }
 
 /// The horizon of the first pass.

@@ -7,6 +7,7 @@
 //! within `k` lies within `t_i` of the query in some block `i`, and is found in that key space.
 //! (Norouzi, Punjani and Fleet, multi-index hashing; Qin et al., general pigeonhole.)
 
+use super::next_key;
 use crate::key::{BLOCKS, KEY_BITS, Space};
 use crate::page::leaf::LIKELY_COUNT;
 
@@ -114,7 +115,8 @@ fn for_each_mask(t: usize, mut each: impl FnMut(u16)) {
         }
         let lowest = mask & mask.wrapping_neg();
         let carried = mask + lowest;
-        mask = carried | ((mask ^ carried) / lowest) >> 2;
+        // Shifted down by the place of the lowest bit: a division would take twenty cycles.
+        mask = carried | (mask ^ carried) >> (2 + lowest.trailing_zeros());
     }
 }
 
@@ -261,6 +263,17 @@ pub fn next_in_ball(x: u64, query: u64, within: i32, radius: u32) -> Option<u64>
     let mut above_in_key = (differing >> KEY_SHIFT).count_ones();
     if above <= radius && above_in_key <= within {
         return Some(x);
+    }
+    // The next key of the ball is found at once, and the lowest of its positions follows from it. Bit
+    // by bit only what lies below x's own key is searched.
+    if (1..=next_key::WIDEST).contains(&within) && within <= radius {
+        let (key, of_query) = ((x >> KEY_SHIFT) as u16, (query >> KEY_SHIFT) as u16);
+        let next = next_key::next_key(key, of_query, within)?;
+        if next != key {
+            let left = radius - (next ^ of_query).count_ones();
+            let low = without_highest(query & !KEY_MASK, left);
+            return Some(u64::from(next) << KEY_SHIFT | low);
+        }
     }
     // Above some bit y agrees with x, and at that bit x has 0 and y has 1. The lowest such bit
     // gives the lowest y. A bit is too low if more bits above it differ from the query than may.

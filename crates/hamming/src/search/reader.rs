@@ -5,6 +5,7 @@
 
 use super::cached::CachedIndex;
 use super::directory::Parent;
+use super::downlinks::Child;
 use super::key_counts::Counts;
 use crate::key::{Key, Space};
 use crate::page::meta::Meta;
@@ -55,6 +56,16 @@ pub struct PlannedLeaf {
     pub end: Option<Key>,
     /// Approximate share of its rows before the position of the visit, 0 to 1.
     pub(super) share: f32,
+}
+
+impl PlannedLeaf {
+    fn of(key: Key, child: Child) -> PlannedLeaf {
+        PlannedLeaf {
+            block: child.block,
+            share: key.share_between(child.low, child.end),
+            end: child.end,
+        }
+    }
 }
 
 /// The index during one call of a scan.
@@ -153,28 +164,52 @@ impl<'s, S: PageStore> IndexReader<'s, S> {
 
     /// Calls `each` with `from`, the leaf that holds it and the page above that; then with the
     /// positions that `each` returns, which ascend, as long as this page leads to them. Reads no
-    /// leaf. Returns false if the root is a leaf.
+    /// leaf, and no page where the session has a copy of its downlinks, unless it `needs_page`. Returns
+    /// false if the root is a leaf.
     pub(super) fn plan(
         &self,
         space: Space,
         from: Key,
         mut each: impl FnMut(Key, PlannedLeaf) -> Option<Key>,
     ) -> bool {
-        let Some(page) = self.parent(space, from) else {
+        let parent = self.cached_parent(space, from).map(|(parent, _)| parent);
+        let mut next = Some(from);
+        let copy = parent.and_then(Parent::copy);
+        // It may be stale: `downlinks` says why it leads to the right leaf or left of it.
+        if let Some(copy) = copy.filter(|copy| copy.holds(from)) {
+            while let Some(key) = next.filter(|key| copy.holds(*key)) {
+                let child = copy.find(key);
+                next = each(key, PlannedLeaf::of(key, child));
+            }
+            return true;
+        }
+        let Some(page) = self.read_parent(space, from, parent) else {
             return false;
         };
-        let mut next = Some(from);
+        // Right of it after a split, the page is not the one that the directory names.
+        if let Some(parent) = parent.filter(|parent| parent.block == page.block)
+            && let Some(cached) = self.cached()
+        {
+            cached.keep_copy(self.store, parent, &page);
+        }
         while let Some(key) = next.filter(|key| !special::is_past(&page, *key)) {
             let (link, end) = internal::find_with_end(&page, key);
-            let leaf = PlannedLeaf {
+            let child = Child {
                 block: link.child,
-                share: key.share_between(link.key, end),
+                low: link.key,
                 // On a damaged page the next position could be one that was met before.
                 end: end.filter(|end| *end > key),
             };
-            next = each(key, leaf);
+            next = each(key, PlannedLeaf::of(key, child));
         }
         true
+    }
+
+    /// Forgets the copy of the page above the leaf of `key`: it was split since.
+    pub(super) fn forget_copy(&self, space: Space, key: Key) {
+        if let (Some(cached), Some((parent, _))) = (self.cached(), self.cached_parent(space, key)) {
+            cached.forget_copy(parent);
+        }
     }
 
     pub(crate) fn tree(&self, space: Space) -> Tree<S> {

@@ -59,7 +59,10 @@ impl<S: PageStore> IndexReader<'_, S> {
     /// As [`IndexReader::warm`], for the page above the leaf that holds `key`.
     pub(super) fn warm_parent(&self, space: Space, key: Key) {
         if let Some((parent, end)) = self.cached_parent(space, key) {
-            self.warm_links(parent, key.share_between(parent.low, end));
+            match parent.copy() {
+                Some(copy) => copy.warm(key),
+                None => self.warm_links(parent, key.share_between(parent.low, end)),
+            }
         }
     }
 

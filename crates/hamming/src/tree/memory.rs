@@ -8,12 +8,14 @@ use super::store::{PageImage, PageStore};
 use crate::Error;
 use crate::build::load::{BuildOptions, Loader};
 use crate::check::page_source::PageSource;
-use crate::key::{SPACES, Space};
+use crate::key::{Key, SPACES, Space};
 use crate::page::meta::{META_BLOCK, Meta};
 use crate::page::{PAGE_SIZE, Page};
 use crate::search::cached::{CachedIndex, read_directory};
 use crate::search::directory::Recent;
 use crate::search::reader::IndexState;
+use simhash_base::indexed_row::IndexedRow;
+use simhash_base::tid::Tid;
 use std::cell::{Cell, RefCell};
 use std::ops::{Deref, Range};
 use std::panic::resume_unwind;
@@ -74,6 +76,13 @@ impl Drop for LockedPage<'_> {
 impl Default for Memory {
     /// An index of no rows.
     fn default() -> Memory {
+        Memory::of_rows(&[])
+    }
+}
+
+impl Memory {
+    /// An index of these rows as a build makes it.
+    pub fn of_rows(rows: &[(Tid, IndexedRow)]) -> Memory {
         let mut pages: Vec<Page> = vec![[0; PAGE_SIZE]];
         let mut meta = Meta {
             stamp: 77,
@@ -84,8 +93,15 @@ impl Default for Memory {
             null_rows: 0,
         };
         for space in Space::all() {
+            let filed = rows
+                .iter()
+                .filter(|(_, row)| row.fingerprint.is_none() == (space == Space::NULL));
+            let mut keys: Vec<Key> = filed.map(|(tid, row)| space.key(*row, *tid)).collect();
+            keys.sort_unstable();
             let options = BuildOptions { fillfactor: 90 };
-            let loaded = Loader::new(&mut pages, space, meta.page_stamp(), options).finish();
+            let mut loader = Loader::new(&mut pages, space, meta.page_stamp(), options);
+            keys.into_iter().for_each(|key| loader.push(key));
+            let loaded = loader.finish();
             meta.roots[space.index()] = loaded.root;
             meta.levels[space.index()] = loaded.level;
         }
@@ -104,14 +120,20 @@ impl Default for Memory {
             cached: RefCell::default(),
         }
     }
-}
 
-impl Memory {
     /// Remembers where the pages are now, as a session does.
     pub fn remember(&self) {
         let recent = Rc::new(Recent::new(self.pages.borrow().len() as u32, 1 << 20));
         let directory = read_directory(self, &super::read_meta(self), recent);
         *self.cached.borrow_mut() = Some(Rc::new(CachedIndex::new(directory, None)));
+    }
+
+    /// Bytes of the copies of downlinks that searches have made.
+    pub fn copied(&self) -> usize {
+        self.cached
+            .borrow()
+            .as_ref()
+            .map_or(0, |cached| cached.copied())
     }
 
     /// What a scan or an insert has to know at its start.
@@ -273,6 +295,10 @@ impl<'m> PageStore for &'m Memory {
     fn note_leaf(self, _space: Space, _leaf: &Locked<LockedPage<'m>>, _matches: usize) {}
 
     fn has_memory(self, _bytes: usize) -> bool {
+        true
+    }
+
+    fn has_spare_memory(self, _bytes: usize) -> bool {
         true
     }
 

@@ -6,6 +6,8 @@
 //! says why). Locks: a reader holds one at a time; a writer locks child before parent and left before
 //! right.
 
+#[cfg(test)]
+mod large_tests;
 pub mod locked;
 #[cfg(test)]
 pub mod memory;

@@ -21,26 +21,26 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The rows that a search must find, by their numbers.
-type Rows = BTreeMap<u64, IndexedRow>;
+pub(super) type Rows = BTreeMap<u64, IndexedRow>;
 
 /// Numbers that look random.
 #[derive(Clone)]
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
         mixed ^ mixed >> 31
     }
 
-    fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
     /// A fingerprint near one of a few centres, one of theirs, or any.
-    fn fingerprint(&mut self) -> u64 {
+    pub(super) fn fingerprint(&mut self) -> u64 {
         let centre = self.below(5).wrapping_mul(0x5851_F42D_4C95_7F2D);
         match self.below(8) {
             0 => self.next(),
@@ -59,14 +59,14 @@ impl Random {
     }
 }
 
-fn tid(number: u64) -> Tid {
+pub(super) fn tid(number: u64) -> Tid {
     Tid {
         block: (number / 100) as u32,
         offset: (number % 100) as u16 + 1,
     }
 }
 
-fn number(tid: Tid) -> u64 {
+pub(super) fn number(tid: Tid) -> u64 {
     u64::from(tid.block) * 100 + u64::from(tid.offset) - 1
 }
 
@@ -118,7 +118,7 @@ fn write_beside(memory: &Memory, mut random: Random, first: u64, scopes: u64) {
     });
 }
 
-fn check_structure(memory: &Memory, rows: &Rows) {
+pub(super) fn check_structure(memory: &Memory, rows: &Rows) {
     let mut faults = Vec::new();
     let mut report = |finding| faults.push(finding);
     let meta = super::read_meta(memory);
@@ -154,7 +154,7 @@ fn scopes(kind: u64) -> (Scopes, Box<dyn Fn(u32) -> bool>) {
 }
 
 /// Everything within a radius, in the order of numbers.
-fn within(memory: &Memory, scopes: Scopes, query: u64, radius: u32) -> Vec<u64> {
+pub(super) fn within(memory: &Memory, scopes: Scopes, query: u64, radius: u32) -> Vec<u64> {
     let state = memory.state();
     let reader = IndexReader::new(memory, &state);
     let mut found = Vec::new();
@@ -179,7 +179,7 @@ fn nearest(memory: &Memory, scopes: Scopes, query: u64, limit: usize) -> Vec<(u3
     }
 }
 
-fn distances(
+pub(super) fn distances(
     rows: &Rows,
     has: impl Fn(u32) -> bool,
     query: u64,
@@ -192,7 +192,7 @@ fn distances(
 
 /// Checks what a search has found against rows that were there all the time; numbers from `first` on
 /// came later, and may be found.
-fn check_found(
+pub(super) fn check_found(
     mut found: Vec<u64>,
     mut expected: Vec<u64>,
     first: u64,
