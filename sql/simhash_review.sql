@@ -266,17 +266,19 @@ SELECT $$<!DOCTYPE html>
 @media (prefers-color-scheme: dark) { :root { --page: #14181f; --text: #e4e8ee; --quiet: #9aa4b2; --line: #323a46; --box: #1d232c;
   --yes: #6ea4f5; --no: #566072; --mark: #fb923c; --ins: #1c4a2b; --del: #5a2424; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1rem; max-width: 62rem; background: var(--page);
+body { margin: 0 auto; padding: 1rem; max-width: 76rem; background: var(--page);
   color: var(--text); font: 16px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; } h3 { font-size: 1rem; margin: 1.25rem 0 .25rem; }
 h1, h2, h3, p, dd, pre { overflow-wrap: anywhere; } .quiet, figcaption { color: var(--quiet); font-size: .9rem; }
-dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(7.5rem, 1fr)); gap: .5rem; margin: 1rem 0; }
-dl div { background: var(--box); border-radius: .5rem; padding: .5rem .75rem; } dt { color: var(--quiet); font-size: .85rem; }
-dd { margin: 0; font-size: 1.3rem; font-variant-numeric: tabular-nums; }
+h1 + p { font-size: 1.3rem; margin: .25rem 0; }
+dl { display: flex; flex-wrap: wrap; gap: .5rem; margin: 1rem 0; } dt { color: var(--quiet); font-size: .85rem; }
+dl div { flex: 1 0 8.5rem; background: var(--box); border-radius: .5rem; padding: .5rem .75rem; }
+dd { margin: 0; font-size: 1.2rem; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(19rem, 100%), 1fr)); gap: 1.5rem; }
 figure { margin: 0; } svg { width: 100%; height: auto; display: block; }
 svg text { font-size: 11px; fill: var(--quiet); text-anchor: middle; }
 svg .yes { fill: var(--yes); } svg .no { fill: var(--no); } svg line { stroke: var(--line); }
+svg text.scale { text-anchor: end; }
 svg line.limit { stroke: var(--mark); stroke-width: 2; stroke-dasharray: 4 3; } svg text.limit { fill: var(--mark); }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .95rem; }
 th, td { padding: .25rem .9rem .25rem 0; text-align: right; border-bottom: 1px solid var(--line); }
@@ -285,7 +287,7 @@ th:first-child, td:first-child { text-align: left; } .scroll { overflow-x: auto;
 .row { background: var(--box); border-radius: .5rem; padding: .5rem .75rem; margin: .5rem 0; }
 .kept { border-inline-start: 4px solid var(--yes); }
 .row p { margin: 0; white-space: pre-line; } ins, del { border-radius: .2rem; padding: 0 .15em; }
-ins { background: var(--ins); } del { background: var(--del); } strong { font-weight: 600; border: 1px solid var(--mark); }
+ins { background: var(--ins); } del { background: var(--del); } strong { font-weight: 600; } ins strong, del strong { border: 1px solid var(--mark); }
 i { font-size: .75em; border: 1px solid var(--mark); color: var(--mark); padding: 0 .2em; }
 code, pre { font-family: ui-monospace, monospace; font-size: .85rem; unicode-bidi: isolate; user-select: all; }
 pre { background: var(--box); border-radius: .5rem; padding: .75rem; white-space: pre-wrap; }
@@ -294,9 +296,12 @@ pre { background: var(--box); border-radius: .5rem; padding: .75rem; white-space
 <body>$$;
 
 SELECT format('<h1>Near-duplicates of <bdi>%s</bdi></h1>
+<p id="headline"><strong>%s of %s rows, %s %%,</strong> would go if one of each cluster stays.</p>
 <p class="quiet">Two rows are near-duplicates here if their fingerprints, <bdi>%s</bdi>, differ in at most %s bits and <bdi>%s</bdi>. '
 	'Texts are those of <bdi>%s</bdi>. Read on %s.</p>',
-	p->>'relation', p->>'fp', p->>'radius', p->>'counts', p->>'text', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'))
+	p->>'relation', to_char(:members - :groups, 'FM999,999,999,999,990'), to_char(:rows, 'FM999,999,999,999,990'),
+	CASE WHEN :members - :groups BETWEEN 1 AND :rows / 2000.0 THEN 'less than 0.1'
+		ELSE to_char(100.0 * (:members - :groups) / greatest(:rows, 1), 'FM990.0') END, p->>'fp', p->>'radius', p->>'counts', p->>'text', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'))
 FROM (SELECT :'page'::jsonb) AS page (p);
 
 SELECT '<dl>' || string_agg(format('<div><dt>%s</dt><dd id="%s">%s</dd></div>', label, id, to_char(n, 'FM999,999,999,999,990')),
@@ -308,8 +313,8 @@ FROM (VALUES (1, 'rows', 'rows', :rows), (2, 'with a fingerprint', 'fingerprints
 	(6, 'rows in clusters', 'members', :members),
 	(7, 'rows go if one of each cluster stays', 'going', :members - :groups)) AS tile (place, label, id, n);
 
--- ---- charts: a bar is a count of pairs, drawn by its logarithm, since equal rows are often many; its blue part is the share
--- that counts. What comes from JSON here are numbers alone.
+-- ---- charts: a bar is a count of pairs, drawn by its logarithm, since equal rows are often many. Before it stands a blue one,
+-- on the same scale: those that count. What comes from JSON here are numbers alone.
 
 WITH share AS (
 	SELECT distance, bin, sum(pairs) AS n, coalesce(sum(pairs) FILTER (WHERE alike), 0) / sum(pairs) AS alike
@@ -334,50 +339,57 @@ WITH share AS (
 SELECT jsonb_agg(to_jsonb(bar)) AS bars FROM bar \gset
 
 WITH bar AS (
-	SELECT *, 390.0 / count(*) OVER c AS width, ln(1 + n) / greatest(max(ln(1 + n)) OVER c, 1) * 130 AS height
+	SELECT *, 360.0 / count(*) OVER c AS width, greatest(max(ln(1 + n)) OVER c, 1) / 130 AS unit
 	FROM jsonb_to_recordset(:'bars')
 		AS b (chart text, place int, n numeric, bounds text, alike numeric, label text, tick text)
 	WINDOW c AS (PARTITION BY chart)
 ), drawn AS (
-	SELECT *, round(5 + place * width, 1) AS x, round(width - 2, 1) AS w, round(height, 1) AS h,
-		round(height * coalesce(alike, 0), 1) AS blue,
+	SELECT *, round(35 + place * width, 1) AS x, round(width - 2, 1) AS w, round(ln(1 + n) / unit, 1) AS h,
+		round(ln(1 + n * coalesce(alike, 0)) / unit, 1) AS blue,
 		-- Distances stand below their bars, similarities at the edges of theirs.
-		round(8 + (place + CASE chart WHEN 'distance' THEN 0.5 ELSE 0 END) * width, 1) AS tick_x
+		round(34 + (place + CASE chart WHEN 'distance' THEN 0.5 ELSE 0 END) * width, 1) AS tick_x
 	FROM bar
+), scale AS (
+	SELECT chart, string_agg(format('<line x1="33" y1="%s" x2="395" y2="%1$s"/><text class="scale" x="30" y="%s">%s</text>',
+		round(165.5 - ln(1 + 10.0 ^ e) / unit, 1), round(169 - ln(1 + 10.0 ^ e) / unit, 1),
+		(10 ^ (e % 3))::int || (ARRAY['', 'k', 'M', 'G', 'T', 'P', 'E'])[1 + e / 3]), '' ORDER BY e) AS scale
+	FROM (SELECT chart, max(unit) AS unit, max(n) AS n FROM bar GROUP BY chart) m, generate_series(0, floor(log(greatest(n, 1)))::int) AS e
+	GROUP BY chart
 ), chart AS (
 	SELECT chart, count(*) AS places,
-		string_agg(format('<g><title>%s %s: %s pairs</title><rect class="no" x="%s" y="%s" width="%s" height="%s"/>',
-				chart, label, round(n), x, 165 - h, w, h)
+		string_agg(format('<g><title>%s %s: %s pairs, of which %s count</title><rect class="no" x="%s" y="%s" width="%s" height="%s"/>',
+				chart, label, round(n), coalesce(round(n * alike)::text, '?'), x, 165 - h, w, h)
 			|| format('<rect class="yes" x="%s" y="%s" width="%s" height="%s"/></g>', x, 165 - blue, w, blue)
 			|| CASE WHEN tick IS NULL THEN '' ELSE format('<text x="%s" y="180">%s</text>', tick_x, tick) END, E'\n' ORDER BY place) AS bars,
 		string_agg(format('<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>', label, to_char(n, 'FM999,999,999,999,990'), bounds,
 			round(100 * alike) || ' %'), E'\n' ORDER BY place) AS cells
 	FROM drawn GROUP BY chart
 ), labelled AS (
-	SELECT chart, bars, cells, 'How far apart' AS title, 'bits that differ' AS axis, 'radius ' || :'radius' AS limit_is,
-		4 + 390.0 / places * (:'radius'::int + 1) AS limit_x,
-		'Pairs by distance, on a logarithmic scale. Blue is the share that counts. '
+	SELECT chart, scale, bars, cells, 'How far apart' AS title, 'bits that differ' AS axis, 'radius ' || :'radius' AS limit_is,
+		34 + 360.0 / places * (:'radius'::int + 1) AS limit_x,
+		'Pairs by distance, on a logarithmic scale. In blue, on the same scale, those that count. '
 			|| CASE WHEN :'all_pairs'::boolean THEN 'Right of the line' ELSE 'All numbers are' END
 			|| ' estimated from a sample of rows.' AS caption
-	FROM chart WHERE chart = 'distance'
+	FROM chart JOIN scale USING (chart) WHERE chart = 'distance'
 	UNION ALL
-	SELECT chart, bars, cells, 'How alike', 'similarity of the texts', 'at least ' || :least, 4 + 390 * :least,
+	SELECT chart, scale, bars, cells, 'How alike', 'similarity of the texts', 'at least ' || :least, 34 + 360 * :least,
 		format('The %s pairs whose texts were compared%s, on a logarithmic scale.', to_char(:texts_compared, 'FM999,999,999,990'),
 			CASE WHEN NOT :'all_pairs'::boolean THEN ', among rows drawn at random' END)
-	FROM chart WHERE chart = 'similarity'
+	FROM chart JOIN scale USING (chart) WHERE chart = 'similarity'
 )
 SELECT '<div class="charts">' || string_agg(format('<figure><h2>%s</h2>
-<svg viewBox="0 0 400 200" role="img" aria-label="%s"><line x1="5" y1="165.5" x2="395" y2="165.5"/>
+<svg viewBox="0 0 400 200" role="img" aria-label="%s"><line x1="33" y1="165.5" x2="395" y2="165.5"/>
+<text class="scale" x="30" y="14">pairs</text>%s
 %s
 %s
-<text x="200" y="197">%s</text></svg>
+<text x="214" y="197">%s</text></svg>
 <figcaption>%s</figcaption>
 <details><summary>The numbers</summary><div class="scroll"><table>
-<tr><th>%5$s</th><th>pairs</th><th>95 %% interval</th><th>count</th></tr>
-%7$s</table></div></details></figure>', title, title || ': ' || axis, bars,
+<tr><th>%6$s</th><th>pairs</th><th>95 %% interval</th><th>count</th></tr>
+%8$s</table></div></details></figure>', title, title || ': ' || axis, scale, bars,
 	CASE WHEN limit_x IS NOT NULL THEN format('<line class="limit" x1="%1$s" y1="22" x2="%1$s" y2="165"/>'
 		'<text class="limit" x="%2$s" y="14">%3$s</text>',
-		round(limit_x, 1), round(least(greatest(limit_x, 40), 350), 1), limit_is) END, axis, caption, cells), E'\n' ORDER BY chart) || '</div>'
+		round(limit_x, 1), round(least(greatest(limit_x, 65), 360), 1), limit_is) END, axis, caption, cells), E'\n' ORDER BY chart) || '</div>'
 FROM labelled;
 
 SELECT '<h2>What one step changes</h2>' || CASE WHEN :'steps'::boolean THEN '' ELSE '<p>Not computed: add -v steps=on.</p>' END

@@ -96,6 +96,27 @@ SELECT (SELECT count(*) FROM $t), (SELECT count($f) FROM $t), (SELECT count(*) F
 END
 is_deeply(counts($page), \%direct, 'counts are those of the functions');
 cmp_ok($direct{going}, '>', 50, 'there is something to show');
+my ($headline) = $page =~ /<p id="headline">(.*?)<\/p>/;
+is(text_of($headline), sprintf('%d of %d rows, %.1f %%, would go if one of each cluster stays.', @direct{qw(going rows)}, 100 * $direct{going} / $direct{rows}), 'the headline');
+like($page, qr/\bdd \{[^}]*white-space: nowrap/, 'numbers do not break');
+# A bar of a chart and the blue one before it are as high as the chart's scale says.
+for my $figure ($page =~ /(<figure>.*?<\/figure>)/gs)
+{
+	my %tick = reverse $figure =~ /<line x1="33" y1="([\d.]+)"[^>]*><text class="scale"[^>]*>(\d+)</g;
+	my ($top) = sort { $b <=> $a } keys %tick;
+	my $unit = log(1 + $top) / (165.5 - $tick{$top});
+	my @wrong = grep { abs(log(1 + $_) / $unit - (165.5 - $tick{$_})) > 0.5 } keys %tick;
+	my $bars = 0;
+	while ($figure =~ /: (\d+) pairs, of which (\d+|\?) count<\/title><rect class="no"[^>]*height="([\d.]+)"\/><rect class="yes"[^>]*height="([\d.]+)"/g)
+	{
+		my %bar = ($3 => $1, $4 => $2 eq '?' ? 0 : $2);
+		push @wrong, map { "$bar{$_} is $_ high" } grep { abs(log(1 + $bar{$_}) / $unit - $_) > 1.5 } keys %bar;
+		$bars++ if $1 > 5;
+	}
+	is("@wrong", '', 'bars and the scale agree');
+	cmp_ok(scalar keys %tick, '>=', 2, '... which has marks');
+	cmp_ok($bars, '>', 3, '... of several bars');
+}
 for my $by ([ 'distance', "SELECT distance, count(*) FROM $pairs GROUP BY distance" ],
 	[ 'similarity', "SELECT to_char(bin / 20.0, 'FM0.00') || ' to ' || to_char((bin + 1) / 20.0, 'FM0.00'), count(*) FROM $pairs p JOIN $t x ON x.$k = a JOIN $t y ON y.$k = b,
 		LATERAL (SELECT least(floor(simhash_jaccard(x.$b, y.$b) * 20 + 1e-9), 19)::int) s (bin) GROUP BY bin" ])
