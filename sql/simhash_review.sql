@@ -4,7 +4,8 @@
 --
 -- It reads with the caller's rights, in one read-only transaction, and makes no object. First it gathers all that the page
 -- shows as JSON; then one statement makes that safe for HTML; only what is safe is printed. So a new value needs no care of
--- its own, as long as it comes from `page` and stands between tags, not in one.
+-- its own, as long as it comes from `page` and stands between tags, not in one. The page's one script is in this file too: it
+-- reads what stands between tags, and the page says by a hash that no other may run.
 
 \set ON_ERROR_STOP on
 \set QUIET on
@@ -26,7 +27,7 @@ DO $$ BEGIN
 	RAISE EXCEPTION 'a variable is missing: relation, key, fp and text have to be given' USING ERRCODE = 'invalid_parameter_value',
 		HINT = 'Usage: psql -X -q -f simhash_review.sql -v relation=TABLE -v key=COLUMN -v fp=COLUMN -v text=COLUMN '
 			'[-v radius=3] [-v jaccard=0.8] [-v checked_by=FUNCTION] [-v keep=COLUMN] [-v method=leader] [-v seed=1] [-v max_pairs=1000000] '
-			'[-v compared=20000] [-v examples=8] [-v clusters=10] [-v steps=on] > review.html';
+			'[-v compared=20000] [-v examples=8] [-v clusters=10] [-v steps=on] [-v decisions=decision] > review.html';
 END $$;
 \endif
 \if :{?radius} \else \set radius 3 \endif
@@ -38,6 +39,7 @@ END $$;
 \if :{?compared} \else \set compared 20000 \endif
 \if :{?examples} \else \set examples 8 \endif
 \if :{?clusters} \else \set clusters 10 \endif
+\if :{?decisions} \else \set decisions decision \endif
 
 -- ---------------------------------------------------------------- what is asked
 
@@ -105,6 +107,10 @@ FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE p.oid = :check_
 \set judged NULL
 \endif
 
+-- A key as a string of JSON, which E'' reads too. What cannot be seen stands there as an escape.
+\set json '(SELECT string_agg(CASE WHEN c ~ :''invisible'' OR c ~ :''turning'' THEN ''\\u'' || lpad(to_hex(ascii(c)), 4, ''0'') ELSE c END, '''' ORDER BY n) FROM regexp_split_to_table(to_json(key)::text, '''') WITH ORDINALITY AS s (c, n))'
+\set literal 'CASE WHEN strpos(replace(json, ''\\"'', ''''), ''\\'') > 0 THEN concat(''E'''''', replace(substr(json, 2, length(json) - 2), '''''''', ''''''''''''), '''''''') ELSE quote_literal(key) END'
+
 -- ---------------------------------------------------------------- pairs
 
 SELECT setseed(:'seed'::bigint % 1000 / 1000.0) AS ignored \gset
@@ -170,19 +176,21 @@ WITH member AS MATERIALIZED (
 	SELECT cluster_id::text AS cluster, key::text AS key FROM :"ext".simhash_clusters_keyed(CAST(NULL AS :key_type),
 		:relation_oid::regclass, :'key', :'fp', :'radius', :'method', :'text', :least, checked_by => :checked)
 ), ranked AS MATERIALIZED (
-	SELECT m.*, row_number() OVER w AS place, count(*) OVER (PARTITION BY cluster) AS size, first_value(m.key) OVER w AS kept
+	SELECT m.*, row_number() OVER w AS place, count(*) OVER (PARTITION BY cluster) AS size, first_value(m.key) OVER w AS kept,
+		row_number() OVER (PARTITION BY cluster ORDER BY t.:"key") AS in_order
 	FROM member m JOIN :rel t ON (t.:"key")::text = m.key
 	WINDOW w AS (PARTITION BY cluster ORDER BY t.:"keep", t.:"key")
 ), largest AS (
-	SELECT cluster, row_number() OVER (ORDER BY size DESC, cluster) AS grp FROM ranked WHERE place = 1
+	SELECT cluster, row_number() OVER (ORDER BY size DESC, cluster) AS grp, in_order AS kept_is FROM ranked WHERE place = 1
 	ORDER BY size DESC, cluster LIMIT :'clusters'
 )
 SELECT count(*) FILTER (WHERE place = 1) AS groups, count(*) AS members,
-	(SELECT coalesce(jsonb_agg(jsonb_build_object('kind', 'member', 'grp', grp, 'place', place, 'size', size, 'a', kept, 'b', key)), '[]')
+	(SELECT coalesce(jsonb_agg(jsonb_build_object('kind', 'member', 'grp', grp, 'place', place, 'size', size, 'a', kept, 'b', key,
+		'turned', in_order < kept_is)), '[]')
 		FROM ranked JOIN largest USING (cluster) WHERE place <= 6) AS shown,
 	(SELECT coalesce(jsonb_agg(jsonb_build_object('grp', grp, 'keys', keys)), '[]') FROM (
-		SELECT grp, string_agg(quote_literal(left(key, 100)), ', ' ORDER BY place) AS keys
-		FROM ranked JOIN largest USING (cluster) WHERE place <= 20 GROUP BY grp) k) AS keys
+		SELECT grp, string_agg(:literal, ', ' ORDER BY place) AS keys
+		FROM (SELECT *, :json AS json FROM ranked JOIN largest USING (cluster) WHERE place <= 20) r GROUP BY grp) k) AS keys
 FROM ranked \gset
 
 -- Four times the work: for few pairs, or when asked.
@@ -203,14 +211,18 @@ WHERE :'steps'::boolean AND r BETWEEN 0 AND :bits AND coalesce(j BETWEEN 0 AND 1
 -- off may have the end of a mark, which is set again.
 WITH asked AS MATERIALIZED (
 	SELECT * FROM jsonb_to_recordset(:'border'::jsonb || :'shown'::jsonb)
-		AS x (kind text, grp int, place int, size bigint, a text, b text)
+		AS x (kind text, grp int, place int, size bigint, a text, b text, turned boolean)
 ), body AS MATERIALIZED (
 	SELECT w.key, t.:"text" AS body, t.:"fp" AS fp, left((t.:"keep")::text, 100) AS keep FROM :rel t
 	JOIN (SELECT a AS key FROM asked UNION SELECT b FROM asked) w ON w.key = (t.:"key")::text
+), literal AS (
+	SELECT key, json, :literal AS sql FROM (SELECT key, :json AS json FROM body) k
 ), marked AS (
-	SELECT s.*, :"ext".:hamming(x.fp, y.fp) AS distance, :"ext".simhash_jaccard(x.body, y.body) AS jaccard, y.keep,
+	SELECT s.*, CASE WHEN turned THEN format('(%s, %s, ', v.sql, u.sql) ELSE format('(%s, %s, ', u.sql, v.sql) END AS sql,
+		CASE WHEN turned THEN format('[%s,%s]', v.json, u.json) ELSE format('[%s,%s]', u.json, v.json) END AS json,
+		:"ext".:hamming(x.fp, y.fp) AS distance, :"ext".simhash_jaccard(x.body, y.body) AS jaccard, y.keep,
 		CASE WHEN a = b THEN hidden_b ELSE :"ext".simhash_diff(hidden_a, hidden_b, 4) END AS words
-	FROM asked s JOIN body x ON x.key = a JOIN body y ON y.key = b,
+	FROM asked s JOIN body x ON x.key = a JOIN body y ON y.key = b JOIN literal u ON u.key = a JOIN literal v ON v.key = b,
 		translate(left(x.body, 20000), E'[]{}\x01\x02\x03\x04', E'\x01\x02\x03\x04') AS hidden_a,
 		translate(left(y.body, 20000), E'[]{}\x01\x02\x03\x04', E'\x01\x02\x03\x04') AS hidden_b
 ), short AS (
@@ -220,7 +232,7 @@ WITH asked AS MATERIALIZED (
 	FROM marked m, rtrim(left(words, 800), '[{') AS part
 )
 SELECT coalesce(jsonb_agg(jsonb_build_object('kind', kind, 'grp', grp, 'place', place, 'size', size, 'a', left(a, 100), 'b', left(b, 100),
-	'distance', distance, 'jaccard', jaccard, 'keep', keep, 'words', translate(
+	'distance', distance, 'jaccard', jaccard, 'keep', keep, 'sql', sql, 'json', json, 'words', translate(
 		replace(replace(replace(replace(replace(replace(replace(replace(part,
 			'[-', :'tag' || '1'), '-]', :'tag' || '2'), '{+', :'tag' || '3'), '+}', :'tag' || '4'),
 			'[!', :'tag' || '5'), '!]', :'tag' || '6'), '{!', :'tag' || '7'), '!}', :'tag' || '8'),
@@ -232,7 +244,7 @@ FROM short \gset
 SELECT jsonb_build_object('relation', :'rel', 'key', :'key', 'fp', :'fp', 'text', :'text', 'keep', :'keep',
 	'radius', :'radius'::int, 'counts', CASE WHEN :least IS NULL THEN format('%s returns true', :'check_name')
 		ELSE format('their texts have a similarity of %s or more', :least) END, 'shown', :'shown'::jsonb, 'keys', :'keys'::jsonb,
-	'select', format('SELECT * FROM %s WHERE %I IN', :'rel', :'key'),
+	'insert', format('INSERT INTO %s (a, b, same) VALUES', :'decisions'), 'select', format('SELECT * FROM %s WHERE %I IN', :'rel', :'key'),
 	'delete', format(E'BEGIN;\nLOCK TABLE %1$s IN SHARE ROW EXCLUSIVE MODE;\nDELETE FROM %1$s WHERE %2$I IN (\n    '
 		'SELECT key FROM (\n        '
 		'SELECT c.key, row_number() OVER (PARTITION BY c.cluster_id ORDER BY t.%3$I, t.%2$I) AS place\n        '
@@ -251,14 +263,50 @@ SELECT replace(replace(replace(replace(replace(replace(replace(replace(
 	:'tag' || '5', '<del><strong>'), :'tag' || '6', '</strong></del>'), :'tag' || '7', '<ins><strong>'), :'tag' || '8', '</strong></ins>')
 	AS page \gset
 
+-- ---------------------------------------------------------------- the page's script
+
+SELECT $$'use strict';
+const all = (what, where = document) => [...where.querySelectorAll(what)], byId = id => document.getElementById(id);
+const part = (what, where) => where.querySelector(what).textContent, pairs = all('.pair');
+all('.script').forEach(e => { e.hidden = false; });
+
+// What is decided. A pair that stands twice on the page is decided once.
+const choice = pair => pair.querySelector('input:checked').value;
+const decide = () => {
+  const said = [...new Map(pairs.filter(choice).map(p => [part('.sql', p), p])).values()], as = byId('as').value;
+  const csv = p => JSON.parse(part('.json', p)).map(key => '"' + key.replaceAll('"', '""') + '"').join() + ',' + choice(p) + '\n';
+  const text = !said.length ? '' : as === 'csv' ? 'a,b,same\n' + said.map(csv).join('') : byId('insert').textContent + '\n    '
+    + said.map(p => part('.sql', p) + choice(p) + ')').join(',\n    ') + '\nON CONFLICT (a, b) DO UPDATE SET same = EXCLUDED.same;\n';
+  all('.decided').forEach(e => { e.textContent = said.length; });
+  byId('decisions').value = text;
+  byId('save').href = 'data:text/plain;charset=utf-8,' + encodeURIComponent(text);
+  byId('save').download = 'decisions.' + as;
+};
+pairs.forEach((pair, place) => {
+  pair.append(byId('choice').content.cloneNode(true));
+  all('input', pair).forEach(e => {
+    e.name = 'pair' + place;
+    e.onchange = () => {
+      pairs.filter(p => part('.sql', p) === part('.sql', pair))
+        .forEach(p => all('input', p).forEach(i => { i.checked = i.value === e.value; }));
+      decide();
+    };
+  });
+});
+byId('as').onchange = decide;
+byId('copy').onclick = () => { byId('decisions').select(); document.execCommand('copy'); };
+decide();
+$$ AS script \gset
+
 -- ---------------------------------------------------------------- the page
 
-SELECT $$<!DOCTYPE html>
+SELECT format('script-src ''sha256-%s''', encode(sha256(convert_to(:'script', 'UTF8')), 'base64')) AS allowed \gset
+SELECT replace($$<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; ALLOWED">
 <title>Near-duplicates</title>
 <style>
 :root { color-scheme: light dark; --page: #fff; --text: #1d2430; --quiet: #5b6472; --line: #d8dde5; --box: #f5f7fa;
@@ -291,9 +339,12 @@ ins { background: var(--ins); } del { background: var(--del); } strong { font-we
 i { font-size: .75em; border: 1px solid var(--mark); color: var(--mark); padding: 0 .2em; }
 code, pre { font-family: ui-monospace, monospace; font-size: .85rem; unicode-bidi: isolate; user-select: all; }
 pre { background: var(--box); border-radius: .5rem; padding: .75rem; white-space: pre-wrap; }
+label { margin-inline-end: 1rem; } textarea { width: 100%; font: .85rem/1.4 ui-monospace, monospace; }
 </style>
 </head>
-<body>$$;
+<body>
+<template id="choice"><p><label><input type="radio" value="true"> same</label><label><input type="radio" value="false"> different</label>
+<label><input type="radio" value="" checked=""> undecided</label></p></template>$$, 'ALLOWED', :'allowed');
 
 SELECT format('<h1>Near-duplicates of <bdi>%s</bdi></h1>
 <p id="headline"><strong>%s of %s rows, %s %%,</strong> would go if one of each cluster stays.</p>
@@ -412,11 +463,12 @@ SELECT format('<h2>Pairs at the border</h2><p class="quiet">%s<del>Only the firs
 			WHEN :least IS NULL THEN 'Count, the least alike of them'
 			WHEN kind = 'under' THEN 'Not alike enough, by 0.05 or less'
 			WHEN kind = 'over' THEN 'Alike enough, by less than 0.05' ELSE 'Alike enough, at the last bit' END) ELSE '' END
-		|| format('<div class="row"><p class="quiet"><bdi><code>%s</code></bdi> and <bdi><code>%s</code></bdi>: %s bits, similarity %s</p>'
-			'<p dir="auto">%s</p></div>', a, b, distance, trunc(jaccard::numeric, 2), words), E'\n' ORDER BY kind DESC, place),
+		|| format('<div class="row pair"><p class="quiet"><bdi><code>%s</code></bdi> and <bdi><code>%s</code></bdi>: %s bits, similarity %s</p>'
+			'<p dir="auto">%s</p><code hidden="" class="sql">%s</code><code hidden="" class="json">%s</code></div>',
+			a, b, distance, trunc(jaccard::numeric, 2), words, sql, json), E'\n' ORDER BY kind DESC, place),
 		'<p>There are none.</p>')
 FROM (SELECT :'page'::jsonb) AS page (p), jsonb_to_recordset(p->'shown')
-	AS s (kind text, place int, a text, b text, distance int, jaccard float8, words text)
+	AS s (kind text, place int, a text, b text, distance int, jaccard float8, words text, sql text, json text)
 WHERE kind <> 'member';
 
 WITH page AS (SELECT :'page'::jsonb AS p), member AS (
@@ -425,22 +477,30 @@ WITH page AS (SELECT :'page'::jsonb AS p), member AS (
 			CASE WHEN size > 20 THEN '<p class="quiet">The first 20 keys.</p>' END) ELSE '' END AS heading,
 		CASE WHEN p->>'keep' <> p->>'key' THEN format(' <bdi>%s</bdi>', coalesce(keep, 'NULL')) END AS kept_by
 	FROM page, jsonb_to_recordset(p->'shown')
-			AS s (kind text, grp int, place int, size bigint, b text, keep text, distance int, jaccard float8, words text),
+			AS s (kind text, grp int, place int, size bigint, b text, keep text, distance int, jaccard float8, words text, sql text, json text),
 		jsonb_to_recordset(p->'keys') AS k (grp int, keys text)
 	WHERE kind = 'member' AND k.grp = s.grp
 )
 SELECT format('<h2>The largest clusters</h2><p class="quiet">Of each cluster the row with the smallest <bdi>%s</bdi> would stay; '
 	'it comes first. In the others, the words that differ from it are marked.</p>', (SELECT p->>'keep' FROM page))
 	|| coalesce(string_agg(heading || format('<div class="row%s"><p class="quiet"><bdi><code>%s</code></bdi>%s%s</p>'
-		'<p dir="auto">%s</p></div>',
-		CASE WHEN place = 1 THEN ' kept' END, b, kept_by, CASE WHEN place = 1 THEN ' stays'
-			ELSE format(': %s bits, similarity %s', distance, trunc(jaccard::numeric, 2)) END, words), E'\n' ORDER BY grp, place),
+		'<p dir="auto">%s</p>%s</div>',
+		CASE WHEN place = 1 THEN ' kept' ELSE ' pair' END, b, kept_by, CASE WHEN place = 1 THEN ' stays'
+			ELSE format(': %s bits, similarity %s', distance, trunc(jaccard::numeric, 2)) END, words,
+		CASE WHEN place > 1 THEN format('<code hidden="" class="sql">%s</code><code hidden="" class="json">%s</code>', sql, json) END),
+		E'\n' ORDER BY grp, place),
 		'<p>There are none.</p>')
 FROM member;
 
-SELECT format('<h2>What would delete the others</h2><p class="quiet">Nothing has been changed. This keeps the row with the smallest '
+SELECT format('<div class="script" hidden=""><h2>What you have decided</h2><p class="quiet">Pairs that are marked as the same or as different, for the '
+	'table of decisions. The page keeps nothing: copy or save them before you close it.</p>
+<p><label><span class="decided">0</span> decisions as <select id="as"><option value="sql">SQL</option><option value="csv">CSV</option></select></label>
+<button id="copy">Copy</button> <a id="save">Save</a></p>
+<textarea id="decisions" rows="8" readonly="" aria-label="decisions"></textarea><pre hidden="" id="insert">%s</pre></div>
+<h2>What would delete the others</h2><p class="quiet">Nothing has been changed. This keeps the row with the smallest '
 	'<bdi>%s</bdi> of each cluster.</p><pre>%s</pre>
+<script>%s</script>
 </body>
-</html>', p->>'keep', p->>'delete')
+</html>', p->>'insert', p->>'keep', p->>'delete', :'script')
 FROM (SELECT :'page'::jsonb) AS page (p);
 ROLLBACK;

@@ -3,7 +3,11 @@
 use strict;
 use warnings;
 use SimhashTest;
+use Digest::SHA;
+use Encode qw(encode decode);
 use IPC::Run;
+use JSON::PP;
+use List::Util qw(max);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -28,19 +32,25 @@ sub fault
 {
 	my ($page) = @_;
 	my %known = map { $_ => 1 } qw(html head meta title style body h1 h2 h3 p bdi dl div dt dd figure svg line g rect text
-		figcaption details summary table tr th td del ins strong i code pre);
-	my %empty = map { $_ => 1 } qw(meta line rect);
+		figcaption details summary table tr th td del ins strong i code pre template label input span select option button a textarea);
+	my %empty = map { $_ => 1 } qw(meta line rect input);
 	my @open;
 	$page =~ s/^<!DOCTYPE html>\n// or return 'no DOCTYPE';
+	# One script, the one that the policy names. Nothing else can run: no attribute is one of an event.
+	$page =~ s/<script>(.*?)<\/script>\n(?=<\/body>)//s or return 'no script';
+	my $hash = Digest::SHA::sha256_base64($1) . '=';
+	my $policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-$hash'";
+	return 'another policy' unless index($page, qq(<meta http-equiv="Content-Security-Policy" content="$policy">)) > 0;
 	while ($page =~ /\G([^<]*)(?:<(\/?)(\w+)((?: [\w:-]+="[^"<]*")*)\/?>|\z|(.{1,40}))/gs)
 	{
-		my ($text, $close, $tag, $rest) = ($1, $2, $3, $5);
+		my ($text, $close, $tag, $attributes, $rest) = ($1, $2, $3, $4, $5);
 		return "not a tag: $rest" if defined $rest;
 		return "not an entity: $1" if $text =~ /(&(?!amp;|lt;|gt;|#92;|#xFFFD;).{0,20})/s;
 		return "a bare > in: $text" if $text =~ />/ && (!@open || $open[-1] ne 'style');
 		return 'a control character' if $text =~ /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]|\xc2[\x80-\x9f]/;
 		last unless defined $tag;
 		return "<$tag>" unless $known{$tag};
+		return "<$tag $attributes>" if $attributes =~ / on|javascript:|style=/i;
 		if ($close) { my $last = pop @open; return "</$tag> closes <$last>" if $last ne $tag; }
 		elsif (!$empty{$tag}) { push @open, $tag; }
 	}
@@ -57,7 +67,7 @@ my ($t, $k, $f, $b) = @names;
 my @given = ("relation=$t", "key=$key", "fp=$fp", "text=$text", 'radius=16', 'jaccard=0.6');
 $node->safe_psql('postgres', <<"END");
 CREATE TABLE $t ($k text PRIMARY KEY, $f bigint, $b text, created_at timestamptz, clerk text DEFAULT 'a');
-INSERT INTO $t SELECT i || '<script>alert(1)</script>''"', simhash64(body), body, timestamptz '2026-01-01' - i * interval '1 day',
+INSERT INTO $t SELECT i || '<script>alert(1)</script>''"' || CASE WHEN i % 3 = 0 THEN E'\\u202E\\\\" \\n\\x01,' ELSE '' END, simhash64(body), body, timestamptz '2026-01-01' - i * interval '1 day',
 	CASE WHEN i % 2 = 0 THEN 'even' ELSE 'odd' END
 FROM (SELECT i, (ARRAY[
 	'The street lamp in front of number %s has been dark for two weeks, please <script>alert("x")</script> have it repaired before winter & frost.',
@@ -103,7 +113,7 @@ like($page, qr/\bdd \{[^}]*white-space: nowrap/, 'numbers do not break');
 for my $figure ($page =~ /(<figure>.*?<\/figure>)/gs)
 {
 	my %tick = reverse $figure =~ /<line x1="33" y1="([\d.]+)"[^>]*><text class="scale"[^>]*>(\d+)</g;
-	my ($top) = sort { $b <=> $a } keys %tick;
+	my $top = max(keys %tick);
 	my $unit = log(1 + $top) / (165.5 - $tick{$top});
 	my @wrong = grep { abs(log(1 + $_) / $unit - (165.5 - $tick{$_})) > 0.5 } keys %tick;
 	my $bars = 0;
@@ -140,6 +150,26 @@ is($node->safe_psql('postgres', $delete), $direct{rows} - $direct{going} . "\n20
 my ($select) = $page =~ /<pre>(SELECT .*?)<\/pre>/;
 my ($size) = $page =~ /<h3>(\d+) rows<\/h3>/;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM (' . text_of($select) . ') s'), $size > 20 ? 20 : $size, 'keys can be copied');
+
+# ---- decisions: what the script would put together is a statement that names the rows, in the order of their keys
+sub decisions
+{
+	my ($page) = @_;
+	my ($insert) = $page =~ /<pre hidden="" id="insert">(.*?)<\/pre>/;
+	my %row = map { text_of($_) => 1 } $page =~ /<code hidden="" class="sql">(.*?)<\/code>/gs;
+	return text_of($insert) . ' ' . join(', ', map { "${_}true)" } sort keys %row) . ' ON CONFLICT (a, b) DO UPDATE SET same = EXCLUDED.same;';
+}
+$node->safe_psql('postgres', qq(CREATE TABLE "de<cision" (a text REFERENCES $t, b text REFERENCES $t, same boolean, PRIMARY KEY (a, b), CHECK (a < b))));
+(undef, my $decided) = review($node, 'postgres', @given, 'decisions="de<cision"');
+is(fault($decided), '', 'a page with a table of decisions');
+my @csv = map { decode_json(text_of($_)) } $decided =~ /<code hidden="" class="json">(.*?)<\/code>/gs;
+my %distinct = map { join("\0", @$_) => $_ } @csv;
+cmp_ok(scalar keys %distinct, '>', 20, 'there are pairs to decide');
+is($node->safe_psql('postgres', decisions($decided) . ' SELECT count(*) FROM "de<cision"'), scalar keys %distinct, 'decisions are of rows of the table');
+is($node->safe_psql('postgres', q(SELECT p FROM "de<cision", concat(a, '|', b) AS p ORDER BY p COLLATE "C")), join("\n", sort map { encode('UTF-8', join('|', @$_)) } values %distinct), 'those of CSV are the same');
+like(join('', keys %distinct), qr/\x{202e}\\" \n\x01,/, 'with characters that cannot be seen');
+$node->safe_psql('postgres', 'DROP TABLE "de<cision"');
+unlike($decided, qr/<(?:input|select|button|textarea)(?![^\0]*<\/template>)[^\0]*<div class="script" hidden="">/, 'without its script the page has no buttons');
 
 # ---- a check of the caller's, of two texts or of two rows, in place of the similarity
 $node->safe_psql('postgres', <<"END");
