@@ -27,7 +27,7 @@ DO $$ BEGIN
 	RAISE EXCEPTION 'a variable is missing: relation, key, fp and text have to be given' USING ERRCODE = 'invalid_parameter_value',
 		HINT = 'Usage: psql -X -q -f simhash_review.sql -v relation=TABLE -v key=COLUMN -v fp=COLUMN -v text=COLUMN '
 			'[-v radius=3] [-v jaccard=0.8] [-v checked_by=FUNCTION] [-v keep=COLUMN] [-v method=leader] [-v seed=1] [-v max_pairs=1000000] '
-			'[-v compared=20000] [-v examples=8] [-v clusters=10] [-v steps=on] [-v decisions=decision] > review.html';
+			'[-v compared=20000] [-v examples=8] [-v clusters=25] [-v steps=on] [-v decisions=decision] > review.html';
 END $$;
 \endif
 \if :{?radius} \else \set radius 3 \endif
@@ -38,7 +38,7 @@ END $$;
 \if :{?max_pairs} \else \set max_pairs 1000000 \endif
 \if :{?compared} \else \set compared 20000 \endif
 \if :{?examples} \else \set examples 8 \endif
-\if :{?clusters} \else \set clusters 10 \endif
+\if :{?clusters} \else \set clusters 25 \endif
 \if :{?decisions} \else \set decisions decision \endif
 
 -- ---------------------------------------------------------------- what is asked
@@ -111,6 +111,9 @@ FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE p.oid = :check_
 \set json '(SELECT string_agg(CASE WHEN c ~ :''invisible'' OR c ~ :''turning'' THEN ''\\u'' || lpad(to_hex(ascii(c)), 4, ''0'') ELSE c END, '''' ORDER BY n) FROM regexp_split_to_table(to_json(key)::text, '''') WITH ORDINALITY AS s (c, n))'
 \set literal 'CASE WHEN strpos(replace(json, ''\\"'', ''''), ''\\'') > 0 THEN concat(''E'''''', replace(substr(json, 2, length(json) - 2), '''''''', ''''''''''''), '''''''') ELSE quote_literal(key) END'
 
+-- In what the texts of x and y differ.
+\set differs '(SELECT coalesce(string_agg(DISTINCT kind, '', '' ORDER BY kind), ''nothing'') FROM :"ext".simhash_differences(left(x.body, 20000), left(y.body, 20000)))'
+
 -- ---------------------------------------------------------------- pairs
 
 SELECT setseed(:'seed'::bigint % 1000 / 1000.0) AS ignored \gset
@@ -159,6 +162,11 @@ WITH row_drawn AS MATERIALIZED (
 			WHEN NOT alike AND coalesce(jaccard >= :least::float8 - 0.05, true) THEN 'under'
 			WHEN alike AND distance = :'radius'::int THEN 'bit' END AS kind FROM compared) c
 	WHERE kind IS NOT NULL
+), varied AS (
+	-- Sorts of difference take turns, among the first of them.
+	SELECT c.kind, a, b, row_number() OVER (PARTITION BY c.kind ORDER BY nth, place) AS place
+	FROM (SELECT f.*, row_number() OVER (PARTITION BY f.kind, :differs ORDER BY place) AS nth
+		FROM border f JOIN body x ON x.key = a JOIN body y ON y.key = b WHERE place <= 12 * :'examples'::int) c
 )
 SELECT (SELECT count(*) FROM pair) AS pairs,
 	(SELECT coalesce(jsonb_agg(jsonb_build_object('distance', distance, 'pairs', n)), '[]')
@@ -167,7 +175,7 @@ SELECT (SELECT count(*) FROM pair) AS pairs,
 	(SELECT coalesce(jsonb_agg(jsonb_build_object('distance', distance, 'bin', bin, 'alike', alike, 'pairs', n)), '[]')
 		FROM (SELECT distance, least(floor(jaccard * 20 + 1e-9), 19)::int AS bin, alike, count(*) AS n
 			FROM compared GROUP BY 1, 2, 3) d) AS by_jaccard,
-	(SELECT coalesce(jsonb_agg(to_jsonb(border)), '[]') FROM border WHERE place <= :'examples') AS border
+	(SELECT coalesce(jsonb_agg(to_jsonb(varied)), '[]') FROM varied WHERE place <= :'examples') AS border
 \gset
 
 -- ---------------------------------------------------------------- clusters
@@ -210,19 +218,24 @@ WHERE :'steps'::boolean AND r BETWEEN 0 AND :bits AND coalesce(j BETWEEN 0 AND 1
 -- Texts may have the marks of simhash_diff themselves: their brackets are other characters while they are compared. What is cut
 -- off may have the end of a mark, which is set again.
 WITH asked AS MATERIALIZED (
-	SELECT * FROM jsonb_to_recordset(:'border'::jsonb || :'shown'::jsonb)
+	SELECT *, row_number() OVER () AS nr FROM jsonb_to_recordset(:'border'::jsonb || :'shown'::jsonb)
 		AS x (kind text, grp int, place int, size bigint, a text, b text, turned boolean)
+), numbered AS (
+	-- A row of a pair has a link to where the row stands in its cluster, and that to the first of its pairs.
+	SELECT *, (SELECT min(nr) FROM asked m WHERE m.kind = 'member' AND n.kind <> 'member' AND m.b = n.a) AS link_a,
+		(SELECT min(nr) FROM asked m WHERE (m.kind = 'member') <> (n.kind = 'member') AND (m.b = n.b OR m.kind <> 'member' AND m.a = n.b)) AS link_b
+	FROM asked n
 ), body AS MATERIALIZED (
 	SELECT w.key, t.:"text" AS body, t.:"fp" AS fp, left((t.:"keep")::text, 100) AS keep FROM :rel t
 	JOIN (SELECT a AS key FROM asked UNION SELECT b FROM asked) w ON w.key = (t.:"key")::text
 ), literal AS (
 	SELECT key, json, :literal AS sql FROM (SELECT key, :json AS json FROM body) k
 ), marked AS (
-	SELECT s.*, CASE WHEN turned THEN format('(%s, %s, ', v.sql, u.sql) ELSE format('(%s, %s, ', u.sql, v.sql) END AS sql,
+	SELECT s.*, :differs AS differs, CASE WHEN turned THEN format('(%s, %s, ', v.sql, u.sql) ELSE format('(%s, %s, ', u.sql, v.sql) END AS sql,
 		CASE WHEN turned THEN format('[%s,%s]', v.json, u.json) ELSE format('[%s,%s]', u.json, v.json) END AS json,
 		:"ext".:hamming(x.fp, y.fp) AS distance, :"ext".simhash_jaccard(x.body, y.body) AS jaccard, y.keep,
 		CASE WHEN a = b THEN hidden_b ELSE :"ext".simhash_diff(hidden_a, hidden_b, 4) END AS words
-	FROM asked s JOIN body x ON x.key = a JOIN body y ON y.key = b JOIN literal u ON u.key = a JOIN literal v ON v.key = b,
+	FROM numbered s JOIN body x ON x.key = a JOIN body y ON y.key = b JOIN literal u ON u.key = a JOIN literal v ON v.key = b,
 		translate(left(x.body, 20000), E'[]{}\x01\x02\x03\x04', E'\x01\x02\x03\x04') AS hidden_a,
 		translate(left(y.body, 20000), E'[]{}\x01\x02\x03\x04', E'\x01\x02\x03\x04') AS hidden_b
 ), short AS (
@@ -232,7 +245,8 @@ WITH asked AS MATERIALIZED (
 	FROM marked m, rtrim(left(words, 800), '[{') AS part
 )
 SELECT coalesce(jsonb_agg(jsonb_build_object('kind', kind, 'grp', grp, 'place', place, 'size', size, 'a', left(a, 100), 'b', left(b, 100),
-	'distance', distance, 'jaccard', jaccard, 'keep', keep, 'sql', sql, 'json', json, 'words', translate(
+	'distance', distance, 'jaccard', jaccard, 'keep', keep, 'sql', sql, 'json', json, 'nr', nr, 'link_a', link_a, 'link_b', link_b, 'differs', differs,
+	'words', translate(
 		replace(replace(replace(replace(replace(replace(replace(replace(part,
 			'[-', :'tag' || '1'), '-]', :'tag' || '2'), '{+', :'tag' || '3'), '+}', :'tag' || '4'),
 			'[!', :'tag' || '5'), '!]', :'tag' || '6'), '{!', :'tag' || '7'), '!}', :'tag' || '8'),
@@ -293,6 +307,20 @@ pairs.forEach((pair, place) => {
     };
   });
 });
+
+// Order and filter.
+const units = all('.unit'), kinds = new Set(all('.differs').flatMap(e => e.textContent.split(', ')));
+[...kinds].sort().forEach(kind => byId('differs').add(new Option(kind)));
+const arrange = () => {
+  const [by, sign] = byId('order').value.split(' '), words = byId('filter').value.toLowerCase(), kind = byId('differs').value;
+  all('.list').forEach(list => list.append(...all('.row', list).sort((x, y) => sign * (x.dataset[by] - y.dataset[by]))));
+  units.forEach(unit => {
+    unit.hidden = !all('p, pre', unit).some(e => e.textContent.toLowerCase().includes(words))
+      || kind && !all('.differs', unit).some(e => e.textContent.split(', ').includes(kind));
+  });
+};
+['filter', 'order', 'differs'].forEach(id => { byId(id).oninput = arrange; });
+
 byId('as').onchange = decide;
 byId('copy').onclick = () => { byId('decisions').select(); document.execCommand('copy'); };
 decide();
@@ -343,8 +371,7 @@ label { margin-inline-end: 1rem; } textarea { width: 100%; font: .85rem/1.4 ui-m
 </style>
 </head>
 <body>
-<template id="choice"><p><label><input type="radio" value="true"> same</label><label><input type="radio" value="false"> different</label>
-<label><input type="radio" value="" checked=""> undecided</label></p></template>$$, 'ALLOWED', :'allowed');
+<template id="choice"><p><label><input type="radio" value="true"> same</label><label><input type="radio" value="false"> different</label><label><input type="radio" value="" checked=""> undecided</label></p></template>$$, 'ALLOWED', :'allowed');
 
 SELECT format('<h1>Near-duplicates of <bdi>%s</bdi></h1>
 <p id="headline"><strong>%s of %s rows, %s %%,</strong> would go if one of each cluster stays.</p>
@@ -456,41 +483,49 @@ FROM (SELECT *, NULL AS this FROM jsonb_to_recordset(:'step_rows') AS s (radius 
 
 SELECT format('<h2>Pairs at the border</h2><p class="quiet">%s<del>Only the first row</del> has these words, '
 	'<ins>only the second</ins> those. <ins><strong>What has a frame</strong></ins> makes another text for simhash_same. '
-	'Longer texts are shortened.</p>',
+	'Longer texts are shortened.</p>
+<p class="script" hidden=""><label>show <input id="filter" type="search" placeholder="words or a key"></label><label>that differ in
+<select id="differs"><option value="">anything</option></select></label><label>order <select id="order"><option value="place 1">as drawn</option>
+<option value="distance 1">nearest first</option><option value="distance -1">furthest first</option><option value="jaccard -1">most alike first</option>
+<option value="jaccard 1">least alike first</option></select></label><a href="#decisions"><span class="decided">0</span> decided</a></p>',
 	CASE WHEN :least IS NOT NULL THEN format('Drawn at random, the same each time with one seed (%s). ', :'seed'::bigint) END)
-	|| coalesce(string_agg(CASE WHEN place = 1 THEN format('<h3>%s</h3>', CASE
+	|| coalesce(string_agg(format('<div class="list"><h3>%s</h3>%s</div>', CASE
 			WHEN :least IS NULL AND kind = 'under' THEN 'Do not count, the most alike of them'
 			WHEN :least IS NULL THEN 'Count, the least alike of them'
 			WHEN kind = 'under' THEN 'Not alike enough, by 0.05 or less'
-			WHEN kind = 'over' THEN 'Alike enough, by less than 0.05' ELSE 'Alike enough, at the last bit' END) ELSE '' END
-		|| format('<div class="row pair"><p class="quiet"><bdi><code>%s</code></bdi> and <bdi><code>%s</code></bdi>: %s bits, similarity %s</p>'
-			'<p dir="auto">%s</p><code hidden="" class="sql">%s</code><code hidden="" class="json">%s</code></div>',
-			a, b, distance, trunc(jaccard::numeric, 2), words, sql, json), E'\n' ORDER BY kind DESC, place),
+			WHEN kind = 'over' THEN 'Alike enough, by less than 0.05' ELSE 'Alike enough, at the last bit' END, pairs), E'\n' ORDER BY kind DESC),
 		'<p>There are none.</p>')
-FROM (SELECT :'page'::jsonb) AS page (p), jsonb_to_recordset(p->'shown')
-	AS s (kind text, place int, a text, b text, distance int, jaccard float8, words text, sql text, json text)
-WHERE kind <> 'member';
+FROM (SELECT kind, string_agg(format('<div class="row pair unit" id="p%s" data-place="%s" data-distance="%s" data-jaccard="%s">'
+		'<p class="quiet">%s and %s: %s bits, similarity %s, differ in <span class="differs">%s</span></p><p dir="auto">%s</p>'
+		'<code hidden="" class="sql">%s</code><code hidden="" class="json">%s</code></div>',
+		nr, place, distance, jaccard,
+		format(CASE WHEN link_a IS NOT NULL THEN '<a href="#p%2$s">%1$s</a>' ELSE '%s' END, format('<bdi><code>%s</code></bdi>', a), link_a),
+		format(CASE WHEN link_b IS NOT NULL THEN '<a href="#p%2$s">%1$s</a>' ELSE '%s' END, format('<bdi><code>%s</code></bdi>', b), link_b),
+		distance, trunc(jaccard::numeric, 2), differs, words, sql, json), E'\n' ORDER BY place) AS pairs
+	FROM (SELECT :'page'::jsonb) AS page (p), jsonb_to_recordset(p->'shown')
+		AS s (kind text, place int, nr int, a text, b text, link_a int, link_b int, distance int, jaccard float8, differs text, words text, sql text, json text)
+	WHERE kind <> 'member' GROUP BY kind) k;
 
 WITH page AS (SELECT :'page'::jsonb AS p), member AS (
-	SELECT s.*, CASE WHEN place = 1 THEN format('<h3>%s rows</h3><pre>%s (%s)</pre>%s', to_char(size, 'FM999,999,999,990'),
-			p->>'select', keys,
-			CASE WHEN size > 20 THEN '<p class="quiet">The first 20 keys.</p>' END) ELSE '' END AS heading,
-		CASE WHEN p->>'keep' <> p->>'key' THEN format(' <bdi>%s</bdi>', coalesce(keep, 'NULL')) END AS kept_by
+	SELECT s.*, keys, CASE WHEN p->>'keep' <> p->>'key' THEN format(' <bdi>%s</bdi>', coalesce(keep, 'NULL')) END AS kept_by
 	FROM page, jsonb_to_recordset(p->'shown')
-			AS s (kind text, grp int, place int, size bigint, b text, keep text, distance int, jaccard float8, words text, sql text, json text),
+			AS s (kind text, grp int, place int, size bigint, nr int, link_b int, b text, keep text, distance int, jaccard float8, differs text,
+				words text, sql text, json text),
 		jsonb_to_recordset(p->'keys') AS k (grp int, keys text)
 	WHERE kind = 'member' AND k.grp = s.grp
 )
 SELECT format('<h2>The largest clusters</h2><p class="quiet">Of each cluster the row with the smallest <bdi>%s</bdi> would stay; '
 	'it comes first. In the others, the words that differ from it are marked.</p>', (SELECT p->>'keep' FROM page))
-	|| coalesce(string_agg(heading || format('<div class="row%s"><p class="quiet"><bdi><code>%s</code></bdi>%s%s</p>'
-		'<p dir="auto">%s</p>%s</div>',
-		CASE WHEN place = 1 THEN ' kept' ELSE ' pair' END, b, kept_by, CASE WHEN place = 1 THEN ' stays'
-			ELSE format(': %s bits, similarity %s', distance, trunc(jaccard::numeric, 2)) END, words,
+	|| coalesce(string_agg(format('<div class="unit"><h3>%s rows</h3><pre>%s (%s)</pre>%s%s</div>', to_char(size, 'FM999,999,999,990'),
+			(SELECT p->>'select' FROM page), keys, CASE WHEN size > 20 THEN '<p class="quiet">The first 20 keys.</p>' END, members),
+		E'\n' ORDER BY grp), '<p>There are none.</p>')
+FROM (SELECT grp, size, keys, string_agg(format('<div class="row %s" id="p%s"><p class="quiet"><bdi><code>%s</code></bdi>%s%s%s</p><p dir="auto">%s</p>%s</div>',
+		CASE WHEN place = 1 THEN 'kept' ELSE 'pair' END, nr, b, kept_by, CASE WHEN place = 1 THEN ' stays'
+			ELSE format(': %s bits, similarity %s, differs in <span class="differs">%s</span>', distance, trunc(jaccard::numeric, 2), differs) END,
+		CASE WHEN link_b IS NOT NULL THEN format(' <a href="#p%s">a pair of it</a>', link_b) END, words,
 		CASE WHEN place > 1 THEN format('<code hidden="" class="sql">%s</code><code hidden="" class="json">%s</code>', sql, json) END),
-		E'\n' ORDER BY grp, place),
-		'<p>There are none.</p>')
-FROM member;
+		E'\n' ORDER BY place) AS members
+	FROM member GROUP BY grp, size, keys) m;
 
 SELECT format('<div class="script" hidden=""><h2>What you have decided</h2><p class="quiet">Pairs that are marked as the same or as different, for the '
 	'table of decisions. The page keeps nothing: copy or save them before you close it.</p>

@@ -169,7 +169,32 @@ is($node->safe_psql('postgres', decisions($decided) . ' SELECT count(*) FROM "de
 is($node->safe_psql('postgres', q(SELECT p FROM "de<cision", concat(a, '|', b) AS p ORDER BY p COLLATE "C")), join("\n", sort map { encode('UTF-8', join('|', @$_)) } values %distinct), 'those of CSV are the same');
 like(join('', keys %distinct), qr/\x{202e}\\" \n\x01,/, 'with characters that cannot be seen');
 $node->safe_psql('postgres', 'DROP TABLE "de<cision"');
-unlike($decided, qr/<(?:input|select|button|textarea)(?![^\0]*<\/template>)[^\0]*<div class="script" hidden="">/, 'without its script the page has no buttons');
+unlike($decided =~ s/<template.*<\/template>//r =~ s/<(div|p) class="script" hidden="">.*?<\/\1>//gsr, qr/<(?:input|select|button|textarea)/, 'without its script the page has no buttons');
+
+# ---- the rows: in what they differ, where their links go, how many there are, at a border that many pairs are near
+(undef, my $rows) = review($node, 'postgres', @given, 'jaccard=0.8', 'steps=off');
+is(fault($rows), '', 'a page with rows');
+my %keys_of = map { /id="(p\d+)".*?class="json">(.*?)<\/code>/s ? ($1 => decode_json(text_of($2))) : () } split /(?=<div class="row)/, $rows;
+my %differs = map { /id="(p\d+)".*?class="differs">(.*?)</s ? ($1 => $2) : () } split /(?=<div class="row)/, $rows;
+sub quoted { return "'" . encode('UTF-8', $_[0] =~ s/'/''/gr) . "'" }
+my $asked = join ', ', map { "('$_', " . join(', ', map { quoted($_) } @{ $keys_of{$_} }) . ')' } sort keys %keys_of;
+my $signature = "(SELECT coalesce(string_agg(DISTINCT kind, ', ' ORDER BY kind), 'nothing') FROM simhash_differences(x.$b, y.$b))";
+is_deeply(\%differs, { map { split /\|/ } split /\n/, $node->safe_psql('postgres', "SELECT id, $signature FROM (VALUES $asked) s (id, a, b) JOIN $t x ON x.$k = a JOIN $t y ON y.$k = b") }, 'in what rows differ');
+my %list = map { my ($heading) = /<h3>(.*?)</; $heading ? ($heading => { map { $_ => 1 } /class="differs">(.*?)</g }) : () } split /(?=<div class="list">)/, $rows =~ s/<h2>The largest.*//sr;
+for my $border ([ 'Not alike enough, by 0.05 or less', 0.75, 0.8 ], [ 'Alike enough, by less than 0.05', 0.8, 0.85 ])
+{
+	my ($kinds, $near) = split /\|/, $node->safe_psql('postgres', "SELECT count(DISTINCT $signature), count(*) FROM $pairs p JOIN $t x ON x.$k = a JOIN $t y ON y.$k = b,
+		LATERAL simhash_jaccard(x.$b, y.$b) j WHERE j >= $border->[1] AND j < $border->[2]");
+	my $shown = keys %{ $list{ $border->[0] } };
+	cmp_ok($shown, $near <= 96 ? '==' : '>', $near <= 96 ? ($kinds < 8 ? $kinds : 8) : 2, "$border->[0]: $shown sorts of $kinds, of $near pairs");
+}
+my %id = map { $_ => 1 } $rows =~ / id="(\w+)"/g;
+is(scalar(() = $rows =~ / id="/g), scalar keys %id, 'each id stands once');
+my @links = map { my ($from) = /id="(p\d+)"/; map { [ $from, $_ ] } /<a href="#(p\d+)">/g } grep { /^<div class="row/ } split /(?=<div class="row)/, $rows;
+cmp_ok(scalar @links, '>', 3, 'rows have links');
+is_deeply([ grep { my ($from, $to) = @$_; !$id{$to} || $keys_of{$from} && $keys_of{$to} && !grep { my $key = $_; grep { $_ eq $key } @{ $keys_of{$to} } } @{ $keys_of{$from} } } @links ], [], '... to the same rows');
+is(scalar(() = $page =~ /<h3>[\d,]+ rows</g), $direct{clusters} < 25 ? $direct{clusters} : 25, 'the 25 largest clusters');
+is(scalar(() = (review($node, 'postgres', @given, 'clusters=3'))[1] =~ /<h3>[\d,]+ rows</g), 3, 'or as many as are asked for');
 
 # ---- a check of the caller's, of two texts or of two rows, in place of the similarity
 $node->safe_psql('postgres', <<"END");
