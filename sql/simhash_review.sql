@@ -173,7 +173,7 @@ SELECT (SELECT count(*) FROM pair) AS pairs,
 		FROM (SELECT distance, count(*) AS n FROM pair GROUP BY distance) d) AS by_distance,
 	(SELECT count(*) FROM compared) AS texts_compared,
 	(SELECT coalesce(jsonb_agg(jsonb_build_object('distance', distance, 'bin', bin, 'alike', alike, 'pairs', n)), '[]')
-		FROM (SELECT distance, least(floor(jaccard * 20 + 1e-9), 19)::int AS bin, alike, count(*) AS n
+		FROM (SELECT distance, floor(jaccard * 100 + 1e-9)::int AS bin, alike, count(*) AS n
 			FROM compared GROUP BY 1, 2, 3) d) AS by_jaccard,
 	(SELECT coalesce(jsonb_agg(to_jsonb(varied)), '[]') FROM varied WHERE place <= :'examples') AS border
 \gset
@@ -321,6 +321,18 @@ const arrange = () => {
 };
 ['filter', 'order', 'differs'].forEach(id => { byId(id).oninput = arrange; });
 
+// What would count of the compared pairs with other thresholds: [bits, hundredths of similarity, pairs].
+const cells = JSON.parse(part('#cells', document)), compared = +byId('compared').textContent.replaceAll(',', '');
+const count = () => {
+  const bits = +byId('bits').value, least = +byId('least').value;
+  const found = cells.reduce((sum, [distance, hundredths, n]) => sum + (distance <= bits && hundredths >= least ? n : 0), 0);
+  byId('bits-is').value = bits;
+  byId('least-is').value = (least / 100).toFixed(2);
+  byId('would').textContent = found.toLocaleString('en') + ' pairs, ' + (100 * found / Math.max(compared, 1)).toFixed(1) + ' %, would count';
+};
+byId('bits').oninput = byId('least').oninput = count;
+count();
+
 byId('as').onchange = decide;
 byId('copy').onclick = () => { byId('decisions').select(); document.execCommand('copy'); };
 decide();
@@ -396,7 +408,8 @@ FROM (VALUES (1, 'rows', 'rows', :rows), (2, 'with a fingerprint', 'fingerprints
 
 WITH share AS (
 	SELECT distance, bin, sum(pairs) AS n, coalesce(sum(pairs) FILTER (WHERE alike), 0) / sum(pairs) AS alike
-	FROM jsonb_to_recordset(:'by_jaccard') AS c (distance int, bin int, alike boolean, pairs bigint)
+	FROM (SELECT distance, least(bin / 5, 19) AS bin, alike, pairs
+		FROM jsonb_to_recordset(:'by_jaccard') AS c (distance int, bin int, alike boolean, pairs bigint)) c
 	GROUP BY GROUPING SETS (distance, bin)
 ), found AS (
 	SELECT distance, pairs, low, high FROM jsonb_to_recordset(:'report') AS r (distance int, pairs bigint, low bigint, high bigint)
@@ -469,6 +482,14 @@ SELECT '<div class="charts">' || string_agg(format('<figure><h2>%s</h2>
 		'<text class="limit" x="%2$s" y="14">%3$s</text>',
 		round(limit_x, 1), round(least(greatest(limit_x, 65), 360), 1), limit_is) END, axis, caption, cells), E'\n' ORDER BY chart) || '</div>'
 FROM labelled;
+
+SELECT format('<div class="script" hidden=""><h2>Other thresholds</h2><p class="quiet">Of the %s pairs whose texts were compared%s.</p>
+<p><label>at most <output id="bits-is"></output> bits <input id="bits" type="range" min="0" max="%s" value="%3$s"></label>
+<label>similarity of at least <output id="least-is"></output> <input id="least" type="range" min="0" max="100" value="%s"></label>
+<strong id="would"></strong></p><code hidden="" id="cells">%s</code></div>', to_char(:texts_compared, 'FM999,999,999,990'),
+	CASE WHEN :least IS NULL THEN ', those that pass the check' END, :'radius'::int, coalesce(ceil(:least * 100), 0),
+	(SELECT coalesce(jsonb_agg(jsonb_build_array(distance, bin, CASE WHEN :least IS NOT NULL OR alike THEN pairs ELSE 0 END) ORDER BY distance, bin), '[]')
+		FROM jsonb_to_recordset(:'by_jaccard') AS c (distance int, bin int, alike boolean, pairs bigint)));
 
 SELECT '<h2>What one step changes</h2>' || CASE WHEN :'steps'::boolean THEN '' ELSE '<p>Not computed: add -v steps=on.</p>' END
 	|| '<div class="scroll"><table><tr><th>radius</th><th>similarity</th><th>clusters</th><th>rows that go</th><th></th></tr>'

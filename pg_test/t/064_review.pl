@@ -7,7 +7,7 @@ use Digest::SHA;
 use Encode qw(encode decode);
 use IPC::Run;
 use JSON::PP;
-use List::Util qw(max);
+use List::Util qw(max sum0);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -32,7 +32,7 @@ sub fault
 {
 	my ($page) = @_;
 	my %known = map { $_ => 1 } qw(html head meta title style body h1 h2 h3 p bdi dl div dt dd figure svg line g rect text
-		figcaption details summary table tr th td del ins strong i code pre template label input span select option button a textarea);
+		figcaption details summary table tr th td del ins strong i code pre template label input output span select option button a textarea);
 	my %empty = map { $_ => 1 } qw(meta line rect input);
 	my @open;
 	$page =~ s/^<!DOCTYPE html>\n// or return 'no DOCTYPE';
@@ -136,6 +136,14 @@ for my $by ([ 'distance', "SELECT distance, count(*) FROM $pairs GROUP BY distan
 	my %wanted = map { split /\|/ } split /\n/, $node->safe_psql('postgres', $query);
 	is_deeply({ map { $_ => $shown{$_} =~ tr/,//dr } grep { exists $wanted{$_} } keys %shown }, \%wanted, "pairs by $what");
 }
+# Other thresholds: what the page has to add up.
+my ($cells) = map { decode_json($_) } $page =~ /id="cells">(.*?)</;
+for my $limits ([ 16, 0 ], [ 9, 0.71 ], [ 4, 0.9 ], [ 16, 1 ])
+{
+	my ($radius, $jaccard) = @$limits;
+	is(sum0(map { $_->[2] } grep { $_->[0] <= $radius && $_->[1] >= $jaccard * 100 } @$cells), $node->safe_psql('postgres', "SELECT count(*) FROM $pairs p
+		JOIN $t x ON x.$k = a JOIN $t y ON y.$k = b WHERE distance <= $radius AND simhash_jaccard(x.$b, y.$b) >= $jaccard"), "pairs that $radius bits and $jaccard would count");
+}
 # One step: each row of the table is what the function answers.
 for my $step ([ 15, 0.6 ], [ 17, 0.6 ], [ 16, 0.55 ], [ 16, 0.65 ])
 {
@@ -188,7 +196,7 @@ for my $border ([ 'Not alike enough, by 0.05 or less', 0.75, 0.8 ], [ 'Alike eno
 	my $shown = keys %{ $list{ $border->[0] } };
 	cmp_ok($shown, $near <= 96 ? '==' : '>', $near <= 96 ? ($kinds < 8 ? $kinds : 8) : 2, "$border->[0]: $shown sorts of $kinds, of $near pairs");
 }
-my %id = map { $_ => 1 } $rows =~ / id="(\w+)"/g;
+my %id = map { $_ => 1 } $rows =~ / id="([\w-]+)"/g;
 is(scalar(() = $rows =~ / id="/g), scalar keys %id, 'each id stands once');
 my @links = map { my ($from) = /id="(p\d+)"/; map { [ $from, $_ ] } /<a href="#(p\d+)">/g } grep { /^<div class="row/ } split /(?=<div class="row)/, $rows;
 cmp_ok(scalar @links, '>', 3, 'rows have links');
