@@ -26,7 +26,8 @@
 DO $$ BEGIN
 	RAISE EXCEPTION 'a variable is missing: relation, key, fp and text have to be given' USING ERRCODE = 'invalid_parameter_value',
 		HINT = 'Usage: psql -X -q -f simhash_review.sql -v relation=TABLE -v key=COLUMN -v fp=COLUMN -v text=COLUMN '
-			'[-v radius=3] [-v jaccard=0.8] [-v checked_by=FUNCTION] [-v keep=COLUMN] [-v method=leader] [-v seed=1] [-v max_pairs=1000000] '
+			'[-v radius=3] [-v jaccard=0.8] [-v checked_by=FUNCTION] [-v within=COLUMNS] [-v across=COLUMNS] '
+			'[-v columns=COLUMNS] [-v image=COLUMN] [-v keep=COLUMN] [-v method=leader] [-v seed=1] [-v max_pairs=1000000] '
 			'[-v compared=20000] [-v examples=8] [-v clusters=25] [-v steps=on] [-v decisions=decision] > review.html';
 END $$;
 \endif
@@ -39,7 +40,15 @@ END $$;
 \if :{?compared} \else \set compared 20000 \endif
 \if :{?examples} \else \set examples 8 \endif
 \if :{?clusters} \else \set clusters 25 \endif
+\if :{?within} \else \set within '' \endif
+\if :{?across} \else \set across '' \endif
+\if :{?columns} \else \set columns '' \endif
 \if :{?decisions} \else \set decisions decision \endif
+
+-- Lists of columns are written as in an array, without its braces.
+\set within_is 'CAST(concat(''{'', :''within'', ''}'') AS text[])'
+\set across_is 'CAST(concat(''{'', :''across'', ''}'') AS text[])'
+\set columns_is 'CAST(concat(''{'', :''columns'', ''}'') AS text[])'
 
 -- ---------------------------------------------------------------- what is asked
 
@@ -78,6 +87,19 @@ SELECT format('%I.%I', nspname, relname) AS rel, coalesce((SELECT format_type(at
 		WHERE attrelid = c.oid AND attname = :'fp' AND attnum > 0 AND NOT attisdropped), false) AS in_parts
 FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = :relation_oid \gset
 SELECT count(*) AS rows, count(:"fp") AS fingerprints FROM :rel \gset
+SELECT coalesce(string_agg(format('t.%I', c), ', ') FILTER (WHERE c = ANY (:within_is)), 'CAST(NULL AS text)') AS within_of,
+	coalesce(string_agg(format('t.%I', c), ', ') FILTER (WHERE c = ANY (:across_is)), 'CAST(NULL AS text)') AS across_of
+FROM unnest(:within_is || :across_is) AS c \gset
+\set record 'CAST(NULL AS jsonb)'
+SELECT :columns_is <> '{}' AS with_columns \gset
+\if :with_columns
+\set record 'to_jsonb(t.*)'
+\endif
+\if :{?image}
+\set record 'to_jsonb(t.*)'
+\else
+\set image ''
+\endif
 \if :in_parts
 \set bits 4096
 \set hamming hamming_parts
@@ -120,27 +142,31 @@ SELECT setseed(:'seed'::bigint % 1000 / 1000.0) AS ignored \gset
 SELECT jsonb_agg(jsonb_build_object('distance', distance, 'pairs', pairs, 'low', pairs_low, 'high', pairs_high)) AS report,
 	sum(pairs) FILTER (WHERE distance <= :'radius'::int) AS estimate,
 	sum(pairs) FILTER (WHERE distance <= :'radius'::int) <= :'max_pairs'::bigint AS all_pairs
-FROM :"ext".simhash_radius_report(:relation_oid::regclass, :'key', :'fp', :'text', least(:'radius'::int + 3, :bits), checked_by => :checked) \gset
+FROM :"ext".simhash_radius_report(:relation_oid::regclass, :'key', :'fp', :'text', least(:'radius'::int + 3, :bits),
+	checked_by => :checked, within => :within_is, across => :across_is) \gset
 
 -- Of more pairs than max_pairs, those among rows that are drawn.
 \if :all_pairs
-\set pairs_found ':"ext".simhash_pairs_keyed(CAST(NULL AS :key_type), :relation_oid::regclass, :''key'', :''fp'', :''radius'')'
+\set pairs_found ':"ext".simhash_pairs_keyed(CAST(NULL AS :key_type), :relation_oid::regclass, :''key'', :''fp'', :''radius'', :within_is, across => :across_is)'
 \else
 \set pairs_found pair_drawn
 \endif
 WITH row_drawn AS MATERIALIZED (
-	SELECT row_number() OVER (ORDER BY t.:"key") AS number, (t.:"key")::text AS key, t.:"fp" AS fp FROM :rel t
-	WHERE t.:"fp" IS NOT NULL AND (hashtextextended((t.:"key")::text, :'seed') & :largest)
+	SELECT row_number() OVER (ORDER BY t.:"key") AS number, (t.:"key")::text AS key, t.:"fp" AS fp,
+		dense_rank() OVER (ORDER BY :within_of) AS tenant, CASE WHEN num_nulls(:across_of) = 0 THEN dense_rank() OVER (ORDER BY :across_of) END AS side
+	FROM :rel t
+	WHERE t.:"fp" IS NOT NULL AND (:within_is = '{}' OR num_nulls(:within_of) = 0) AND (hashtextextended((t.:"key")::text, :'seed') & :largest)
 		<= sqrt(:'max_pairs' / greatest(:estimate, 1)::float8) * :largest
 ), pair_drawn AS (
 \if :in_parts
 	SELECT x.key AS a, y.key AS b, :"ext".hamming_parts(x.fp, y.fp) AS distance
-	FROM row_drawn x JOIN row_drawn y ON y.number > x.number AND :"ext".hamming_parts_within(x.fp, y.fp, :'radius')
+	FROM row_drawn x JOIN row_drawn y ON y.number > x.number AND y.tenant = x.tenant AND :"ext".hamming_parts_within(x.fp, y.fp, :'radius')
 \else
 	SELECT x.key AS a, y.key AS b, distance
-	FROM (SELECT array_agg(number) AS keys, array_agg(fp) AS fps FROM row_drawn) d, :"ext".simhash_group_pairs(keys, fps, :'radius') p
+	FROM (SELECT array_agg(number) AS keys, array_agg(fp) AS fps FROM row_drawn GROUP BY tenant) d, :"ext".simhash_group_pairs(keys, fps, :'radius') p
 		JOIN row_drawn x ON x.number = p.a JOIN row_drawn y ON y.number = p.b
 \endif
+	WHERE (x.side = y.side) IS NOT TRUE
 ), pair AS MATERIALIZED (
 	SELECT a::text AS a, b::text AS b, distance FROM :pairs_found
 ), numbered AS (
@@ -182,7 +208,7 @@ SELECT (SELECT count(*) FROM pair) AS pairs,
 
 WITH member AS MATERIALIZED (
 	SELECT cluster_id::text AS cluster, key::text AS key FROM :"ext".simhash_clusters_keyed(CAST(NULL AS :key_type),
-		:relation_oid::regclass, :'key', :'fp', :'radius', :'method', :'text', :least, checked_by => :checked)
+		:relation_oid::regclass, :'key', :'fp', :'radius', :'method', :'text', :least, :within_is, :checked, :across_is)
 ), ranked AS MATERIALIZED (
 	SELECT m.*, row_number() OVER w AS place, count(*) OVER (PARTITION BY cluster) AS size, first_value(m.key) OVER w AS kept,
 		row_number() OVER (PARTITION BY cluster ORDER BY t.:"key") AS in_order
@@ -210,7 +236,7 @@ FROM (VALUES (:'radius'::int - 1, :least), (:'radius'::int + 1, :least),
 		(:'radius'::int, :least - 0.05), (:'radius'::int, :least + 0.05)) AS step (r, j),
 	LATERAL (SELECT count(DISTINCT cluster_id::text) AS groups, count(*) AS members
 		FROM :"ext".simhash_clusters_keyed(CAST(NULL AS :key_type), :relation_oid::regclass, :'key', :'fp', r, :'method', :'text', j,
-			checked_by => :checked)) c
+			:within_is, :checked, :across_is)) c
 WHERE :'steps'::boolean AND r BETWEEN 0 AND :bits AND coalesce(j BETWEEN 0 AND 1, r <> :'radius'::int) \gset
 
 -- ---------------------------------------------------------------- differing words of all pairs that are shown
@@ -226,7 +252,7 @@ WITH asked AS MATERIALIZED (
 		(SELECT min(nr) FROM asked m WHERE (m.kind = 'member') <> (n.kind = 'member') AND (m.b = n.b OR m.kind <> 'member' AND m.a = n.b)) AS link_b
 	FROM asked n
 ), body AS MATERIALIZED (
-	SELECT w.key, t.:"text" AS body, t.:"fp" AS fp, left((t.:"keep")::text, 100) AS keep FROM :rel t
+	SELECT w.key, t.:"text" AS body, t.:"fp" AS fp, left((t.:"keep")::text, 100) AS keep, :record AS record FROM :rel t
 	JOIN (SELECT a AS key FROM asked UNION SELECT b FROM asked) w ON w.key = (t.:"key")::text
 ), literal AS (
 	SELECT key, json, :literal AS sql FROM (SELECT key, :json AS json FROM body) k
@@ -234,6 +260,11 @@ WITH asked AS MATERIALIZED (
 	SELECT s.*, :differs AS differs, CASE WHEN turned THEN format('(%s, %s, ', v.sql, u.sql) ELSE format('(%s, %s, ', u.sql, v.sql) END AS sql,
 		CASE WHEN turned THEN format('[%s,%s]', v.json, u.json) ELSE format('[%s,%s]', u.json, v.json) END AS json,
 		:"ext".:hamming(x.fp, y.fp) AS distance, :"ext".simhash_jaccard(x.body, y.body) AS jaccard, y.keep,
+		(SELECT jsonb_agg(jsonb_build_array(c, left(x.record->>c, 300), left(y.record->>c, 300),
+			CASE WHEN a <> b THEN (x.record->>c) IS DISTINCT FROM (y.record->>c) END) ORDER BY n) FROM unnest(:columns_is) WITH ORDINALITY AS s (c, n)) AS sides,
+		(SELECT jsonb_agg(address ORDER BY n) FROM (VALUES (1, CASE WHEN a <> b THEN x.record->>:'image' END), (2, y.record->>:'image')) AS i (n, address)
+			WHERE address ~* '^(https?://|data:image/)' AND address !~ '[\x01-\x20"<>]' AND address !~ :'invisible' AND address !~ :'turning'
+				AND length(address) <= 100000) AS pictures,
 		CASE WHEN a = b THEN hidden_b ELSE :"ext".simhash_diff(hidden_a, hidden_b, 4) END AS words
 	FROM numbered s JOIN body x ON x.key = a JOIN body y ON y.key = b JOIN literal u ON u.key = a JOIN literal v ON v.key = b,
 		translate(left(x.body, 20000), E'[]{}\x01\x02\x03\x04', E'\x01\x02\x03\x04') AS hidden_a,
@@ -245,7 +276,8 @@ WITH asked AS MATERIALIZED (
 	FROM marked m, rtrim(left(words, 800), '[{') AS part
 )
 SELECT coalesce(jsonb_agg(jsonb_build_object('kind', kind, 'grp', grp, 'place', place, 'size', size, 'a', left(a, 100), 'b', left(b, 100),
-	'distance', distance, 'jaccard', jaccard, 'keep', keep, 'sql', sql, 'json', json, 'nr', nr, 'link_a', link_a, 'link_b', link_b, 'differs', differs,
+	'distance', distance, 'jaccard', jaccard, 'keep', keep, 'sql', sql, 'json', json, 'nr', nr, 'link_a', link_a, 'link_b', link_b, 'differs', differs, 'sides', sides,
+	'pictures', pictures,
 	'words', translate(
 		replace(replace(replace(replace(replace(replace(replace(replace(part,
 			'[-', :'tag' || '1'), '-]', :'tag' || '2'), '{+', :'tag' || '3'), '+}', :'tag' || '4'),
@@ -265,7 +297,8 @@ SELECT jsonb_build_object('relation', :'rel', 'key', :'key', 'fp', :'fp', 'text'
 		'FROM %4$I.simhash_clusters_keyed(NULL::%5$s, %6$L, %2$L, %7$L, %8$s, %9$L, %10$L, %11$s) c\n        '
 		'JOIN %1$s t ON t.%2$I = c.key) ranked\n    WHERE place > 1);\n-- COMMIT; or ROLLBACK;',
 		:'rel', :'key', :'keep', :'ext', :'key_type', :'rel', :'fp', :'radius'::int, :'method', :'text',
-		coalesce(:least::text, format('checked_by => %L::regprocedure', :'check_name'))))::text AS page \gset
+		concat_ws(', ', :least, 'checked_by => ' || quote_literal(NULLIF(:'check_name', '')) || '::regprocedure',
+			'within => ' || quote_literal(NULLIF(:within_is, '{}')), 'across => ' || quote_literal(NULLIF(:across_is, '{}')))))::text AS page \gset
 
 -- Texts are changed as they stand in JSON, in which a backslash begins an escape. Characters that cannot be seen, or that turn
 -- what follows around, are shown as such.
@@ -340,7 +373,15 @@ $$ AS script \gset
 
 -- ---------------------------------------------------------------- the page
 
-SELECT format('script-src ''sha256-%s''', encode(sha256(convert_to(:'script', 'UTF8')), 'base64')) AS allowed \gset
+SELECT format('script-src ''sha256-%s''', encode(sha256(convert_to(:'script', 'UTF8')), 'base64'))
+	|| CASE WHEN :'image' <> '' THEN '; img-src https: http: data:' ELSE '' END AS allowed \gset
+
+-- Pictures: their addresses were looked at above, and end no attribute.
+\set thumbnails '(SELECT concat(''<p>'', string_agg(format(''<img loading="lazy" referrerpolicy="no-referrer" alt="" src="%s">'', address), '' '' ORDER BY n), ''</p>'') FROM jsonb_array_elements_text(pictures) WITH ORDINALITY AS i (address, n) HAVING count(*) > 0)'
+
+-- Columns of two rows beside each other, or of the row that stays.
+\set beside '(SELECT concat(''<div class="scroll"><table>'', string_agg(format(''<tr%s><th>%s</th><td>%s</td>%s</tr>'', CASE c->>3 WHEN ''true'' THEN '' class="other"'' END, c->>0, coalesce(c->>1, ''<i>NULL</i>''), CASE WHEN c->>3 IS NOT NULL THEN format(''<td>%s</td>'', coalesce(c->>2, ''<i>NULL</i>'')) END), '''' ORDER BY n), ''</table></div>'') FROM jsonb_array_elements(sides) WITH ORDINALITY AS s (c, n) HAVING count(*) > 0)'
+
 SELECT replace($$<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -379,6 +420,8 @@ ins { background: var(--ins); } del { background: var(--del); } strong { font-we
 i { font-size: .75em; border: 1px solid var(--mark); color: var(--mark); padding: 0 .2em; }
 code, pre { font-family: ui-monospace, monospace; font-size: .85rem; unicode-bidi: isolate; user-select: all; }
 pre { background: var(--box); border-radius: .5rem; padding: .75rem; white-space: pre-wrap; }
+.row td, .row th { text-align: start; overflow-wrap: anywhere; } .other { background: var(--del); }
+img { max-width: min(14rem, 45%); max-height: 10rem; vertical-align: top; }
 label { margin-inline-end: 1rem; } textarea { width: 100%; font: .85rem/1.4 ui-monospace, monospace; }
 </style>
 </head>
@@ -517,21 +560,22 @@ SELECT format('<h2>Pairs at the border</h2><p class="quiet">%s<del>Only the firs
 			WHEN kind = 'over' THEN 'Alike enough, by less than 0.05' ELSE 'Alike enough, at the last bit' END, pairs), E'\n' ORDER BY kind DESC),
 		'<p>There are none.</p>')
 FROM (SELECT kind, string_agg(format('<div class="row pair unit" id="p%s" data-place="%s" data-distance="%s" data-jaccard="%s">'
-		'<p class="quiet">%s and %s: %s bits, similarity %s, differ in <span class="differs">%s</span></p><p dir="auto">%s</p>'
+		'<p class="quiet">%s and %s: %s bits, similarity %s, differ in <span class="differs">%s</span></p><p dir="auto">%s</p>%s'
 		'<code hidden="" class="sql">%s</code><code hidden="" class="json">%s</code></div>',
 		nr, place, distance, jaccard,
 		format(CASE WHEN link_a IS NOT NULL THEN '<a href="#p%2$s">%1$s</a>' ELSE '%s' END, format('<bdi><code>%s</code></bdi>', a), link_a),
 		format(CASE WHEN link_b IS NOT NULL THEN '<a href="#p%2$s">%1$s</a>' ELSE '%s' END, format('<bdi><code>%s</code></bdi>', b), link_b),
-		distance, trunc(jaccard::numeric, 2), differs, words, sql, json), E'\n' ORDER BY place) AS pairs
+		distance, trunc(jaccard::numeric, 2), differs, words, concat(:thumbnails, :beside), sql, json), E'\n' ORDER BY place) AS pairs
 	FROM (SELECT :'page'::jsonb) AS page (p), jsonb_to_recordset(p->'shown')
-		AS s (kind text, place int, nr int, a text, b text, link_a int, link_b int, distance int, jaccard float8, differs text, words text, sql text, json text)
+		AS s (kind text, place int, nr int, a text, b text, link_a int, link_b int, distance int, jaccard float8, differs text, words text, sql text, json text,
+			sides jsonb, pictures jsonb)
 	WHERE kind <> 'member' GROUP BY kind) k;
 
 WITH page AS (SELECT :'page'::jsonb AS p), member AS (
 	SELECT s.*, keys, CASE WHEN p->>'keep' <> p->>'key' THEN format(' <bdi>%s</bdi>', coalesce(keep, 'NULL')) END AS kept_by
 	FROM page, jsonb_to_recordset(p->'shown')
 			AS s (kind text, grp int, place int, size bigint, nr int, link_b int, b text, keep text, distance int, jaccard float8, differs text,
-				words text, sql text, json text),
+				words text, sql text, json text, sides jsonb, pictures jsonb),
 		jsonb_to_recordset(p->'keys') AS k (grp int, keys text)
 	WHERE kind = 'member' AND k.grp = s.grp
 )
@@ -540,10 +584,10 @@ SELECT format('<h2>The largest clusters</h2><p class="quiet">Of each cluster the
 	|| coalesce(string_agg(format('<div class="unit"><h3>%s rows</h3><pre>%s (%s)</pre>%s%s</div>', to_char(size, 'FM999,999,999,990'),
 			(SELECT p->>'select' FROM page), keys, CASE WHEN size > 20 THEN '<p class="quiet">The first 20 keys.</p>' END, members),
 		E'\n' ORDER BY grp), '<p>There are none.</p>')
-FROM (SELECT grp, size, keys, string_agg(format('<div class="row %s" id="p%s"><p class="quiet"><bdi><code>%s</code></bdi>%s%s%s</p><p dir="auto">%s</p>%s</div>',
+FROM (SELECT grp, size, keys, string_agg(format('<div class="row %s" id="p%s"><p class="quiet"><bdi><code>%s</code></bdi>%s%s%s</p><p dir="auto">%s</p>%s%s</div>',
 		CASE WHEN place = 1 THEN 'kept' ELSE 'pair' END, nr, b, kept_by, CASE WHEN place = 1 THEN ' stays'
 			ELSE format(': %s bits, similarity %s, differs in <span class="differs">%s</span>', distance, trunc(jaccard::numeric, 2), differs) END,
-		CASE WHEN link_b IS NOT NULL THEN format(' <a href="#p%s">a pair of it</a>', link_b) END, words,
+		CASE WHEN link_b IS NOT NULL THEN format(' <a href="#p%s">a pair of it</a>', link_b) END, words, concat(:thumbnails, :beside),
 		CASE WHEN place > 1 THEN format('<code hidden="" class="sql">%s</code><code hidden="" class="json">%s</code>', sql, json) END),
 		E'\n' ORDER BY place) AS members
 	FROM member GROUP BY grp, size, keys) m;

@@ -30,16 +30,16 @@ sub review
 # entity, none is invisible or turns what follows around.
 sub fault
 {
-	my ($page) = @_;
+	my ($page, $images) = @_;
 	my %known = map { $_ => 1 } qw(html head meta title style body h1 h2 h3 p bdi dl div dt dd figure svg line g rect text
-		figcaption details summary table tr th td del ins strong i code pre template label input output span select option button a textarea);
-	my %empty = map { $_ => 1 } qw(meta line rect input);
+		figcaption details summary table tr th td del ins strong i code pre template label input output span select option button a textarea img);
+	my %empty = map { $_ => 1 } qw(meta line rect input img);
 	my @open;
 	$page =~ s/^<!DOCTYPE html>\n// or return 'no DOCTYPE';
 	# One script, the one that the policy names. Nothing else can run: no attribute is one of an event.
 	$page =~ s/<script>(.*?)<\/script>\n(?=<\/body>)//s or return 'no script';
 	my $hash = Digest::SHA::sha256_base64($1) . '=';
-	my $policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-$hash'";
+	my $policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-$hash'" . ($images ? '; img-src https: http: data:' : '');
 	return 'another policy' unless index($page, qq(<meta http-equiv="Content-Security-Policy" content="$policy">)) > 0;
 	while ($page =~ /\G([^<]*)(?:<(\/?)(\w+)((?: [\w:-]+="[^"<]*")*)\/?>|\z|(.{1,40}))/gs)
 	{
@@ -50,6 +50,7 @@ sub fault
 		return 'a control character' if $text =~ /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]|\xc2[\x80-\x9f]/;
 		last unless defined $tag;
 		return "<$tag>" unless $known{$tag};
+		return "<$tag$attributes>" if $tag eq 'img' && (!$images || $attributes !~ /^ loading="lazy" referrerpolicy="no-referrer" alt="" src="(?:https?:\/\/|data:image\/)[^" ]*"$/);
 		return "<$tag $attributes>" if $attributes =~ / on|javascript:|style=/i;
 		if ($close) { my $last = pop @open; return "</$tag> closes <$last>" if $last ne $tag; }
 		elsif (!$empty{$tag}) { push @open, $tag; }
@@ -237,6 +238,34 @@ for my $case (
 	like($page, qr/Do not count, the most alike of them/, "$function: the border");
 }
 
+# ---- columns beside each other, as the rows have them
+($status, my $sides, $errors) = review($node, 'postgres', @given, qq(columns=clerk, created_at, "$key"), 'steps=off');
+is("$status$errors" . fault($sides), '0', 'a page with columns');
+my %seen = map { my ($json, $a, $b) = /<tr class="other"><th>created_at<\/th><td>(.*?)<\/td><td>(.*?)<\/td>.*class="json">(.*?)<\/code>/s ? ($3, $1, $2) : (); $json ? ($json => join '|', sort $a, $b) : () }
+	split /(?=<div class="row)/, $sides;
+my @sides = map { my $json = $_; '(' . join(', ', map { quoted($_) } @{ decode_json(text_of($json)) }, $seen{$json}) . ')' } sort keys %seen;
+cmp_ok(scalar @sides, '>', 20, 'pairs have them');
+is($node->safe_psql('postgres', sprintf(q{SELECT count(*) FROM (VALUES %s) s (a, b, seen) JOIN %s x ON x.%s = a JOIN %2$s y ON y.%3$s = b,
+	LATERAL (SELECT string_agg(v, '|' ORDER BY v COLLATE "C") FROM (VALUES (to_jsonb(x)->>'created_at'), (to_jsonb(y)->>'created_at')) i (v)) w (v) WHERE v = seen},
+	join(', ', @sides), $t, $k)), scalar @sides, '... their own');
+
+# ---- within and across columns: the same counts as the functions', of all pairs and of those among rows that are drawn
+for my $list ('within', 'across')
+{
+	my ($those, $few) = map { s/\)$/, $list => '{clerk}')/r } $clusters, $pairs;
+	my $wanted = $node->safe_psql('postgres', "SELECT (SELECT count(*) FROM $few), count(*), count(DISTINCT cluster_id) FROM $those");
+	isnt($wanted, "$direct{pairs}|$direct{members}|$direct{clusters}", "$list: other pairs");
+	for my $most (1000000, 300)
+	{
+		($status, my $page, $errors) = review($node, 'postgres', @given, "$list=clerk", "max_pairs=$most", 'columns=clerk', 'steps=on');
+		is("$status$errors" . fault($page), '0', "$list: a page, with max_pairs $most");
+		is(join('|', @{ counts($page) }{qw(pairs members clusters)}), $wanted, '... the counts');
+		is(join(' ', map { scalar(() = $page =~ /<tr$_><th>clerk<\/th><td>\w+<\/td><td>/g) > 0 ? 'some' : 'none' } '', ' class="other"'), $list eq 'within' ? 'some none' : 'none some', '... pairs of such rows');
+		my ($delete) = $page =~ /<pre>(BEGIN;.*?)-- COMMIT/s;
+		is($node->safe_psql('postgres', text_of($delete) . "SELECT count(*) FROM $t; ROLLBACK;"), $direct{rows} - counts($page)->{going}, '... what the statement leaves');
+	}
+}
+
 # ---- again, on a standby, by another seed
 sub timeless { return $_[0] =~ s/Read on [\d :-]+ UTC//r }
 (undef, my $again) = review($node, 'postgres', @given, 'keep=created_at');
@@ -348,6 +377,15 @@ for my $most (1000000, 50)
 	my $counts = counts($page);
 	is_deeply([ @$counts{qw(pairs members going)} ], [ $pairs, $members, $members - $clusters ], '... and has the counts of the functions');
 }
+
+# ---- pictures: those whose address is one, and cannot end the attribute
+$node->safe_psql('postgres', q(UPDATE picture SET address = CASE id % 6 WHEN 0 THEN 'https://p.example/"onerror="alert(1)' WHEN 1 THEN 'javascript:alert(1)'
+	WHEN 2 THEN 'https://p.example/<b>' WHEN 3 THEN E'https://p.example/\u202E' WHEN 4 THEN 'data:image/svg+xml,&x\y''' ELSE 'https://p.example/é?a=1&b=' || id END));
+($status, $page, $errors) = review($node, 'postgres', @pictures, 'image=address');
+is("$status$errors" . fault($page, 1), '0', 'a page with pictures');
+my %shown = map { text_of($_) =~ s/\d+$//r => 1 } $page =~ /<img [^>]*src="([^"]*)">/g;
+is_deeply([ sort keys %shown ], [ q(data:image/svg+xml,&x\y'), 'https://p.example/é?a=1&b=' ], 'of addresses alone');
+is(fault((review($node, 'postgres', @pictures))[1]), '', 'none if none are asked for');
 
 $node->stop;
 done_testing();
