@@ -43,6 +43,7 @@ END $$;
 \if :{?within} \else \set within '' \endif
 \if :{?across} \else \set across '' \endif
 \if :{?columns} \else \set columns '' \endif
+\if :{?image} \else \set image '' \endif
 \if :{?decisions} \else \set decisions decision \endif
 
 -- Lists of columns are written as in an array, without its braces.
@@ -50,13 +51,17 @@ END $$;
 \set across_is 'CAST(concat(''{'', :''across'', ''}'') AS text[])'
 \set columns_is 'CAST(concat(''{'', :''columns'', ''}'') AS text[])'
 
+-- Says on stderr, after how many seconds, what comes next.
+\set stage 'SELECT round(CAST(extract(epoch FROM clock_timestamp() - now()) AS numeric), 1) AS seconds \\gset \\warn simhash_review: :seconds s: '
+
 -- ---------------------------------------------------------------- what is asked
 
 SET client_encoding = 'UTF8';
 BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
 -- The relation is the caller's search_path's. All other names are the server's, or carry their schema: nobody's function or
 -- operator runs in place of one.
-SELECT :'relation'::pg_catalog.regclass::pg_catalog.oid AS relation_oid \gset
+SELECT (SELECT oid FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) CAST(:'relation' AS pg_catalog.regclass)) AS relation_oid \gset
+\if :{?relation_oid} \else \set relation_oid 0 \endif
 -- The check is too: a name, or a name with the types of its arguments.
 \if :{?checked_by}
 SELECT CASE WHEN pg_catalog.strpos(:'checked_by', '(') OPERATOR(pg_catalog.>) 0 THEN CAST(CAST(:'checked_by' AS text) AS pg_catalog.regprocedure)
@@ -74,9 +79,9 @@ DO $$ BEGIN
 		HINT = 'CREATE EXTENSION simhash_dedup;';
 END $$;
 \endif
--- A key that does not exist is an error of the first function that gets it.
-SELECT format('%I.%I', nspname, relname) AS rel, coalesce((SELECT format_type(atttypid, NULL) FROM pg_attribute
-		WHERE attrelid = c.oid AND attname = :'key' AND attnum > 0 AND NOT attisdropped), 'text') AS key_type,
+SELECT coalesce((SELECT format('%I.%I', nspname, relname) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = :relation_oid), '') AS rel,
+	coalesce((SELECT format_type(atttypid, NULL) FROM pg_attribute
+		WHERE attrelid = :relation_oid AND attname = :'key' AND attnum > 0 AND NOT attisdropped), 'text') AS key_type,
 	-- No text contains it: it stands for tags until the text is safe.
 	replace(gen_random_uuid()::text, '-', '') AS tag,
 	CASE getdatabaseencoding() WHEN 'UTF8' THEN '[\x7f\u0080-\u009f]' ELSE '[\x7f]' END AS invisible,
@@ -84,22 +89,8 @@ SELECT format('%I.%I', nspname, relname) AS rel, coalesce((SELECT format_type(at
 	9223372036854775807 AS largest,
 	-- Hashes of more than 64 bits are arrays.
 	coalesce((SELECT typcategory = 'A' FROM pg_attribute a JOIN pg_type y ON y.oid = atttypid
-		WHERE attrelid = c.oid AND attname = :'fp' AND attnum > 0 AND NOT attisdropped), false) AS in_parts
-FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = :relation_oid \gset
-SELECT count(*) AS rows, count(:"fp") AS fingerprints FROM :rel \gset
-SELECT coalesce(string_agg(format('t.%I', c), ', ') FILTER (WHERE c = ANY (:within_is)), 'CAST(NULL AS text)') AS within_of,
-	coalesce(string_agg(format('t.%I', c), ', ') FILTER (WHERE c = ANY (:across_is)), 'CAST(NULL AS text)') AS across_of
-FROM unnest(:within_is || :across_is) AS c \gset
-\set record 'CAST(NULL AS jsonb)'
-SELECT :columns_is <> '{}' AS with_columns \gset
-\if :with_columns
-\set record 'to_jsonb(t.*)'
-\endif
-\if :{?image}
-\set record 'to_jsonb(t.*)'
-\else
-\set image ''
-\endif
+		WHERE attrelid = :relation_oid AND attname = :'fp' AND attnum > 0 AND NOT attisdropped), false) AS in_parts
+\gset
 \if :in_parts
 \set bits 4096
 \set hamming hamming_parts
@@ -108,6 +99,45 @@ SELECT :columns_is <> '{}' AS with_columns \gset
 \set hamming hamming
 \endif
 
+-- The first variable that is not as it has to be.
+WITH number (name, value, low, high) AS (
+	VALUES ('radius', :'radius', 0, :bits::numeric), ('jaccard', :'jaccard', 0, 1), ('seed', :'seed', -:largest, :largest), ('max_pairs', :'max_pairs', 0, :largest),
+		('compared', :'compared', 0, 1000000), ('examples', :'examples', 0, 10000), ('clusters', :'clusters', 0, 10000)
+), named AS (
+	SELECT * FROM (VALUES ('key', ARRAY[:'key']), ('fp', ARRAY[:'fp']), ('text', ARRAY[:'text']), ('keep', ARRAY[:'keep']), ('within', :within_is),
+		('across', :across_is), ('columns', :columns_is), ('image', array_remove(ARRAY[:'image'], ''))) AS v (name, columns), unnest(columns) AS c
+	LEFT JOIN pg_attribute ON attrelid = :relation_oid AND attname = c AND attnum > 0 AND NOT attisdropped
+)
+SELECT (SELECT regexp_replace(fault, concat(:'turning', '|', :'invisible'), '?', 'g') FROM (
+	SELECT 1, format('relation: there is none with OID %s', :'relation') WHERE :relation_oid = 0
+	UNION ALL SELECT 2, format('%s: %L is not a number from %s to %s', name, value, low, high) FROM number
+	WHERE CASE WHEN value ~ '^[-+]?\d{1,19}$' OR name = 'jaccard' AND value ~ '^\d*\.?\d{1,9}$' THEN value::numeric NOT BETWEEN low AND high ELSE true END
+	UNION ALL SELECT 3, format('%s: %s has no column "%s"', name, :'rel', c) FROM named WHERE attnum IS NULL
+	UNION ALL SELECT 4, format('%s: the name %s has a character that cannot be seen: read a view with other names', name, c)
+	FROM (SELECT name, c FROM named UNION ALL VALUES ('relation', :'rel'), ('decisions', :'decisions')) AS v WHERE c ~ concat(:'turning', '|', :'invisible', '|[\x01-\x1f]')
+	UNION ALL SELECT 5, format('key: rows cannot be looked up by column %I of type %s', c, format_type(atttypid, NULL))
+	FROM named JOIN pg_type y ON y.oid = atttypid WHERE name = 'key' AND typcategory = 'A'
+	) AS f (place, fault) ORDER BY place LIMIT 1) AS fault \gset
+\if :{?fault}
+\set SHOW_CONTEXT never
+SELECT set_config('simhash_review.fault', :'fault', true) AS ignored \gset
+DO $$ BEGIN
+	RAISE EXCEPTION 'variable %', current_setting('simhash_review.fault') USING ERRCODE = 'invalid_parameter_value';
+END $$;
+\endif
+:stage counting rows
+SELECT count(*) AS rows, count(:"fp") AS fingerprints FROM :rel \gset
+SELECT coalesce(string_agg(format('t.%I', c), ', ') FILTER (WHERE c = ANY (:within_is)), 'CAST(NULL AS text)') AS within_of,
+	coalesce(string_agg(format('t.%I', c), ', ') FILTER (WHERE c = ANY (:across_is)), 'CAST(NULL AS text)') AS across_of
+FROM unnest(:within_is || :across_is) AS c \gset
+\set record 'CAST(NULL AS jsonb)'
+SELECT :columns_is <> '{}' AS with_columns, :'image' <> '' AS with_image \gset
+\if :with_columns
+\set record 'to_jsonb(t.*)'
+\endif
+\if :with_image
+\set record 'to_jsonb(t.*)'
+\endif
 -- What decides: a similarity, or a function of two texts or two rows.
 \if :{?check_oid}
 SELECT format('%I.%I(x.judged, y.judged)', nspname, proname) AS call, :check_oid::regprocedure AS check_name,
@@ -138,6 +168,7 @@ FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE p.oid = :check_
 
 -- ---------------------------------------------------------------- pairs
 
+:stage estimating pairs
 SELECT setseed(:'seed'::bigint % 1000 / 1000.0) AS ignored \gset
 SELECT jsonb_agg(jsonb_build_object('distance', distance, 'pairs', pairs, 'low', pairs_low, 'high', pairs_high)) AS report,
 	sum(pairs) FILTER (WHERE distance <= :'radius'::int) AS estimate,
@@ -151,6 +182,7 @@ FROM :"ext".simhash_radius_report(:relation_oid::regclass, :'key', :'fp', :'text
 \else
 \set pairs_found pair_drawn
 \endif
+:stage finding pairs
 WITH row_drawn AS MATERIALIZED (
 	SELECT row_number() OVER (ORDER BY t.:"key") AS number, (t.:"key")::text AS key, t.:"fp" AS fp,
 		dense_rank() OVER (ORDER BY :within_of) AS tenant, CASE WHEN num_nulls(:across_of) = 0 THEN dense_rank() OVER (ORDER BY :across_of) END AS side
@@ -173,6 +205,20 @@ WITH row_drawn AS MATERIALIZED (
 	SELECT *, hashtextextended(concat(a, ' ', b), :'seed') & :largest AS lot FROM pair
 ), drawn AS MATERIALIZED (
 	SELECT * FROM numbered WHERE lot <= :'compared' / greatest((SELECT count(*) FROM pair), 1)::float8 * :largest
+)
+SELECT (SELECT count(*) FROM pair) AS pairs,
+	(SELECT coalesce(jsonb_agg(jsonb_build_object('distance', distance, 'pairs', n)), '[]')
+		FROM (SELECT distance, count(*) AS n FROM pair GROUP BY distance) d) AS by_distance,
+	(SELECT coalesce(jsonb_agg(to_jsonb(drawn)), '[]') FROM drawn) AS drawn
+\gset
+
+:stage comparing texts
+-- A statement of its own, since the planner would take the drawn pairs for billions. It joins by hash: they may be many.
+SAVEPOINT planned;
+SET LOCAL enable_nestloop = off;
+SET LOCAL enable_mergejoin = off;
+WITH drawn AS MATERIALIZED (
+	SELECT * FROM jsonb_to_recordset(:'drawn') AS d (a text, b text, distance int, lot bigint)
 ), body AS MATERIALIZED (
 	SELECT w.key, t.:"text" AS body, :judged AS judged FROM :rel t
 	JOIN (SELECT a AS key FROM drawn UNION SELECT b FROM drawn) w ON w.key = (t.:"key")::text
@@ -194,18 +240,17 @@ WITH row_drawn AS MATERIALIZED (
 	FROM (SELECT f.*, row_number() OVER (PARTITION BY f.kind, :differs ORDER BY place) AS nth
 		FROM border f JOIN body x ON x.key = a JOIN body y ON y.key = b WHERE place <= 12 * :'examples'::int) c
 )
-SELECT (SELECT count(*) FROM pair) AS pairs,
-	(SELECT coalesce(jsonb_agg(jsonb_build_object('distance', distance, 'pairs', n)), '[]')
-		FROM (SELECT distance, count(*) AS n FROM pair GROUP BY distance) d) AS by_distance,
-	(SELECT count(*) FROM compared) AS texts_compared,
+SELECT (SELECT count(*) FROM compared) AS texts_compared,
 	(SELECT coalesce(jsonb_agg(jsonb_build_object('distance', distance, 'bin', bin, 'alike', alike, 'pairs', n)), '[]')
 		FROM (SELECT distance, floor(jaccard * 100 + 1e-9)::int AS bin, alike, count(*) AS n
 			FROM compared GROUP BY 1, 2, 3) d) AS by_jaccard,
 	(SELECT coalesce(jsonb_agg(to_jsonb(varied)), '[]') FROM varied WHERE place <= :'examples') AS border
 \gset
+ROLLBACK TO planned;
 
 -- ---------------------------------------------------------------- clusters
 
+:stage finding clusters
 WITH member AS MATERIALIZED (
 	SELECT cluster_id::text AS cluster, key::text AS key FROM :"ext".simhash_clusters_keyed(CAST(NULL AS :key_type),
 		:relation_oid::regclass, :'key', :'fp', :'radius', :'method', :'text', :least, :within_is, :checked, :across_is)
@@ -231,6 +276,7 @@ FROM ranked \gset
 \if :{?steps} \else
 SELECT :pairs <= 100000 AS steps \gset
 \endif
+:stage one step more and less
 SELECT coalesce(jsonb_agg(jsonb_build_object('radius', r, 'jaccard', j, 'groups', groups, 'members', members)), '[]') AS step_rows
 FROM (VALUES (:'radius'::int - 1, :least), (:'radius'::int + 1, :least),
 		(:'radius'::int, :least - 0.05), (:'radius'::int, :least + 0.05)) AS step (r, j),
@@ -243,6 +289,7 @@ WHERE :'steps'::boolean AND r BETWEEN 0 AND :bits AND coalesce(j BETWEEN 0 AND 1
 
 -- Texts may have the marks of simhash_diff themselves: their brackets are other characters while they are compared. What is cut
 -- off may have the end of a mark, which is set again.
+:stage comparing words
 WITH asked AS MATERIALIZED (
 	SELECT *, row_number() OVER () AS nr FROM jsonb_to_recordset(:'border'::jsonb || :'shown'::jsonb)
 		AS x (kind text, grp int, place int, size bigint, a text, b text, turned boolean)
@@ -420,9 +467,10 @@ ins { background: var(--ins); } del { background: var(--del); } strong { font-we
 i { font-size: .75em; border: 1px solid var(--mark); color: var(--mark); padding: 0 .2em; }
 code, pre { font-family: ui-monospace, monospace; font-size: .85rem; unicode-bidi: isolate; user-select: all; }
 pre { background: var(--box); border-radius: .5rem; padding: .75rem; white-space: pre-wrap; }
-.row td, .row th { text-align: start; overflow-wrap: anywhere; } .other { background: var(--del); }
+.row td, .row th { text-align: start; overflow-wrap: anywhere; } .row .other td { background: var(--del); } .row .other td + td { background: var(--ins); }
+.row table { margin: .25rem 0; } .row td { padding-inline: .4rem; }
 img { max-width: min(14rem, 45%); max-height: 10rem; vertical-align: top; }
-label { margin-inline-end: 1rem; } textarea { width: 100%; font: .85rem/1.4 ui-monospace, monospace; }
+label { display: inline-block; margin-inline-end: 1rem; } textarea { width: 100%; font: .85rem/1.4 ui-monospace, monospace; }
 </style>
 </head>
 <body>
@@ -603,4 +651,5 @@ SELECT format('<div class="script" hidden=""><h2>What you have decided</h2><p cl
 </body>
 </html>', p->>'insert', p->>'keep', p->>'delete', :'script')
 FROM (SELECT :'page'::jsonb) AS page (p);
+:stage done
 ROLLBACK;

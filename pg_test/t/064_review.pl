@@ -16,13 +16,16 @@ my $node = new_node('review', init => [ allows_streaming => 1 ]);
 my $script = $node->config_data('--sharedir') . '/extension/simhash_review.sql';
 ok(-e $script, 'it is installed');
 
-# Runs the script and returns its status, page and messages.
+# Runs the script and returns its status, page and messages, those of its progress apart.
+my @stages;
 sub review
 {
 	my ($server, $database, @variables) = @_;
 	my ($page, $errors) = ('', '');
 	IPC::Run::run([ 'psql', '-X', '-q', '-h', $server->host, '-p', $server->port, '-d', $database, '-f', $script, map { ('-v', $_) } @variables ],
 		'>', \$page, '2>', \$errors);
+	@stages = ();
+	push @stages, $1 while $errors =~ s/^simhash_review: \d+\.\d s: (.*)\n//m;
 	return ($? >> 8, $page, $errors);
 }
 
@@ -90,6 +93,7 @@ sub state_of
 my $before = state_of();
 my ($status, $page, $errors) = review($node, 'postgres', @given, 'keep=created_at');
 is("$status$errors", '0', 'it prints a page');
+is_deeply(\@stages, [ 'counting rows', 'estimating pairs', 'finding pairs', 'comparing texts', 'finding clusters', 'one step more and less', 'comparing words', 'done' ], 'and says what it does');
 is(fault($page), '', 'a well-formed one');
 cmp_ok(length $page, '<', 2_000_000, 'of less than 2 MB');
 is(state_of(), $before, 'nothing has changed');
@@ -343,13 +347,21 @@ $node->safe_psql('postgres', "ALTER TABLE $t ENABLE ROW LEVEL SECURITY; CREATE P
 
 # ---- errors: a message, a status, and no part of a page
 $node->safe_psql('postgres', 'CREATE DATABASE bare');
+$node->safe_psql('postgres', qq(CREATE TABLE odd (id int, ids int[], fp bigint, body text, "te\xe2\x80\xaext" text); CREATE TABLE "od\xe2\x80\xaed" (id int, fp bigint, body text)));
+is((review($node, 'postgres', 'relation=' . $node->safe_psql('postgres', q(SELECT 'plain'::regclass::oid)), 'key=id', 'fp=fp', 'text=body'))[0], 0, 'a page of a relation by its OID');
 for my $case ([ 'postgres', qr/a variable is missing.*Usage: psql -X/s, 'relation=plain' ], [ 'bare', qr/extension "simhash_dedup" is not in this database/, 'relation=pg_class', 'key=oid', 'fp=x', 'text=y' ],
 	[ 'postgres', qr/relation "nothing" does not exist/, 'relation=nothing', 'key=id', 'fp=fp', 'text=body' ],
-	[ 'postgres', qr/column "nothing"/, 'relation=plain', 'key=nothing', 'fp=fp', 'text=body' ],
+	[ 'postgres', qr/variable key: public.plain has no column "nothing"/, 'relation=plain', 'key=nothing', 'fp=fp', 'text=body' ],
 	[ 'postgres', qr/function "nothing" does not exist/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'checked_by=nothing' ],
 	[ 'postgres', qr/more than one function named "checks.close"/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'checked_by=checks.close' ],
 	[ 'postgres', qr/cannot check pairs/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'checked_by=int4lt' ],
-	[ 'postgres', qr/radius.*65/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'radius=65' ])
+	[ 'postgres', qr/variable relation: there is none with OID 99999999/, 'relation=99999999', 'key=id', 'fp=fp', 'text=body' ],
+	[ 'postgres', qr/variable key: rows cannot be looked up by column ids of type integer\[\]/, 'relation=odd', 'key=ids', 'fp=fp', 'text=body' ],
+	[ 'postgres', qr/variable text: the name te\?xt has a character/, 'relation=odd', 'key=id', 'fp=fp', "text=te\xe2\x80\xaext" ],
+	[ 'postgres', qr/variable relation: the name public\."od\?d" has a character/, qq(relation="od\xe2\x80\xaed"), 'key=id', 'fp=fp', 'text=body' ],
+	(map { [ 'postgres', qr/variable $_->[0]: $_->[1]/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', "$_->[0]=$_->[2]" ] } [ 'radius', "'65' is not a number from 0 to 64", 65 ],
+		(map { [ $_, "'-1' is not a number from 0 to", -1 ] } qw(radius jaccard max_pairs compared examples clusters)), [ 'jaccard', "'1.01' is", 1.01 ], [ 'seed', "'x' is not a number", 'x' ],
+		(map { [ $_, 'public.plain has no column "none"', 'none' ] } qw(keep within across columns image)), [ 'columns', 'public.plain has no column "a,b"', '"a,b"' ]))
 {
 	my ($database, $message, @variables) = @$case;
 	($status, my $none, $errors) = review($node, $database, @variables);
