@@ -10,7 +10,7 @@ use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::{parse_row, parse_text};
 use simhash_fingerprint::options::plan::{self, ColumnPlan, Field};
 use simhash_fingerprint::options::presets;
-use simhash_fingerprint::sketch::{Content, Sketch};
+use simhash_fingerprint::builder::{Content, FingerprintBuilder};
 use simhash_fingerprint::text::markup::{Markup, strip};
 
 const PRESETS: [&str; 9] = [
@@ -64,13 +64,13 @@ fn check_markup(text: &str) {
 }
 
 fn check(plans: &[ColumnPlan], texts: [&str; 2]) {
-    let mut sketch = Sketch::<1>::new(Width::W64);
-    let first = add(&mut sketch, plans, texts).then(|| sketch.fingerprint());
-    let second = add(&mut sketch, plans, texts).then(|| sketch.fingerprint());
+    let mut builder = FingerprintBuilder::<1>::new(Width::W64);
+    let first = add(&mut builder, plans, texts).then(|| builder.fingerprint());
+    let second = add(&mut builder, plans, texts).then(|| builder.fingerprint());
     assert_eq!(first, second, "twice");
-    let mut wide = Sketch::<2>::new(Width::W64);
+    let mut wide = FingerprintBuilder::<2>::new(Width::W64);
     assert_eq!(add(&mut wide, plans, texts), first.is_some(), "both widths");
-    let mut showing = Sketch::<1>::showing(Width::W64);
+    let mut showing = FingerprintBuilder::<1>::showing(Width::W64);
     let Some(fingerprint) = first.filter(|_| add(&mut showing, plans, texts)) else {
         return;
     };
@@ -83,7 +83,7 @@ fn check(plans: &[ColumnPlan], texts: [&str; 2]) {
     let scale: f64 = features.iter().map(|f| f.weight).sum();
     if let Some([bits]) = fingerprint {
         for bit in 0..64 {
-            let signed = |f: &simhash_fingerprint::sketch::Feature| match f.hash >> bit & 1 {
+            let signed = |f: &simhash_fingerprint::builder::Feature| match f.hash >> bit & 1 {
                 1 => f.weight,
                 _ => -f.weight,
             };
@@ -96,14 +96,14 @@ fn check(plans: &[ColumnPlan], texts: [&str; 2]) {
 }
 
 /// Adds the columns; false when the text is refused.
-fn add<const W: usize>(sketch: &mut Sketch<W>, plans: &[ColumnPlan], texts: [&str; 2]) -> bool {
-    sketch.begin();
+fn add<const W: usize>(builder: &mut FingerprintBuilder<W>, plans: &[ColumnPlan], texts: [&str; 2]) -> bool {
+    builder.begin();
     plans.iter().all(|plan| {
         let title = plan
             .title
-            .map_or(Ok(()), |t| sketch.title(plan, texts[t], &mut || {}));
+            .map_or(Ok(()), |t| builder.title(plan, texts[t], &mut || {}));
         title.is_ok()
-            && sketch
+            && builder
                 .column(plan, Content::Text(texts[plan.field]), &mut || {})
                 .is_ok()
     })

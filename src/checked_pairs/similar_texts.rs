@@ -160,8 +160,8 @@ impl Prefixes {
         };
         let chosen = "reading texts to choose rare n-grams";
         table.read_all(&rows, chosen, activity, |row, text| {
-            let (ngrams, pause) = (&mut prefixes.ngrams, &mut check_for_interrupts);
-            let size = or_raise(maker.prefix(&text.show_bytes(letters), ngrams, pause));
+            let (ngrams, check_interrupts) = (&mut prefixes.ngrams, &mut check_for_interrupts);
+            let size = or_raise(maker.prefix(&text.show_bytes(letters), ngrams, check_interrupts));
             let place = texts.place(coarse.class_of(row), fine.class_of(row));
             prefixes.write(place, size);
         });
@@ -258,7 +258,7 @@ impl Search<'_> {
                 each(texts.edge(other, place, distance));
             }
         };
-        let pause = &mut check_for_interrupts;
-        or_raise(self.index.find(size, ngrams, pause, found));
+        let check_interrupts = &mut check_for_interrupts;
+        or_raise(self.index.find(size, ngrams, check_interrupts, found));
     }
 }

@@ -19,7 +19,7 @@ use simhash_pg::process::error::Error;
 use simhash_pg::sql::expression::jsonb_text;
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::arguments::WITHIN_KEY;
-use simhash_trigger::flag_options::{FlagOptions, Mode, Recipe};
+use simhash_trigger::flag_options::{FingerprintOptions, FlagOptions, Mode};
 
 /// How many columns a key has at most.
 pub const MOST_KEY: usize = 4;
@@ -41,9 +41,9 @@ pub struct Columns {
 impl Columns {
     pub fn new(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Self {
         let fp = &options.fingerprint;
-        let fingerprint = fingerprint_column(call, fp, options.recipe.is_some());
+        let fingerprint = fingerprint_column(call, fp, options.fingerprint_options.is_some());
         check_radius(&fingerprint, options.radius).unwrap_or_else(|error| call.raise(*error));
-        if fingerprint.generated && options.recipe.is_some() {
+        if fingerprint.generated && options.fingerprint_options.is_some() {
             let hint =
                 "Leave the trigger argument \"weights\" out: the column's own expression is used.";
             call.raise(
@@ -87,11 +87,11 @@ impl Columns {
             scope: Scope::new(call, &options.within),
         };
         if options.text.is_none() && options.check.is_some() {
-            columns.checked = columns.read_by_check(call, options.recipe.is_some());
+            columns.checked = columns.read_by_check(call, options.fingerprint_options.is_some());
         }
         columns.check_primary_key(call);
-        if let Some(recipe) = &options.recipe {
-            columns.check_recipe(call, recipe);
+        if let Some(fingerprint_options) = &options.fingerprint_options {
+            columns.check_recipe(call, fingerprint_options);
         }
         columns
     }
@@ -114,7 +114,7 @@ impl Columns {
     /// A fingerprint that the trigger computes must not depend on generated columns, which are
     /// computed after the trigger, nor on columns that the trigger fills: the next UPDATE would
     /// compute another one.
-    fn check_recipe(&self, call: &TriggerCall<'_>, recipe: &Recipe) {
+    fn check_recipe(&self, call: &TriggerCall<'_>, fingerprint_options: &FingerprintOptions) {
         let (names, columns): (Vec<String>, Vec<Column>) = table::columns(call.relation()).unzip();
         let filled = |column: &Column| {
             let filled = [
@@ -127,7 +127,7 @@ impl Columns {
                 .flatten()
                 .any(|f| f.number() == column.number())
         };
-        for place in counted_columns(call, recipe, &names, &columns) {
+        for place in counted_columns(call, fingerprint_options, &names, &columns) {
             let name = &names[place];
             let column = seen(call, name, columns[place]);
             if filled(&column) {
@@ -250,7 +250,7 @@ fn check_conflict(
 /// Returns the columns that the fingerprint is computed from, by their places in `columns`.
 fn counted_columns(
     call: &TriggerCall<'_>,
-    recipe: &Recipe,
+    fingerprint_options: &FingerprintOptions,
     names: &[String],
     columns: &[Column],
 ) -> Vec<usize> {
@@ -261,10 +261,10 @@ fn counted_columns(
         })
         .collect();
     // The server's own error would not name the trigger.
-    accepted(call, json::document(&recipe.weights));
-    let text = jsonb_text(&recipe.weights);
+    accepted(call, json::document(&fingerprint_options.weights));
+    let text = jsonb_text(&fingerprint_options.weights);
     let weights = accepted(call, parse_row(&text, &mut check_for_interrupts));
-    let preset = accepted(call, presets::find(recipe.preset.as_deref()));
+    let preset = accepted(call, presets::find(fingerprint_options.preset.as_deref()));
     let plans = accepted(call, plan::row(preset, &weights, &fields));
     plans
         .iter()

@@ -21,29 +21,29 @@ use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::expression::jsonb_text;
 use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::trigger::{Event, TriggerCall};
-use simhash_trigger::flag_options::{Recipe, parse};
+use simhash_trigger::flag_options::{FingerprintOptions, parse};
 
 /// Number of pages at the start of each table that are searched for a row.
 const PAGES: u32 = 100;
 
 thread_local! {
     /// The triggers, without their copies on partitions, and weights that this session has checked.
-    static CHECKED: RefCell<HashSet<(u32, Option<Recipe>)>> = RefCell::default();
+    static CHECKED: RefCell<HashSet<(u32, Option<FingerprintOptions>)>> = RefCell::default();
 }
 
 /// Warns when the trigger is to compare fingerprints that were made differently. It does not warn
 /// at an UPDATE, which may be the one that makes them again.
 pub fn check_once(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
-    let recipe = &flagged.options.recipe;
+    let fingerprint_options = &flagged.options.fingerprint_options;
     if call.event() != Event::Insert {
         return;
     }
-    let new = (flagged.origin.to_u32(), recipe.clone());
+    let new = (flagged.origin.to_u32(), fingerprint_options.clone());
     if !CHECKED.with_borrow_mut(|checked| checked.insert(new)) {
         return;
     }
-    match recipe {
-        Some(recipe) => check_stored_row(call, flagged, recipe),
+    match fingerprint_options {
+        Some(fingerprint_options) => check_stored_row(call, flagged, fingerprint_options),
         None if flagged.columns.fingerprint.generated => check_expressions(call, flagged),
         None => {}
     }
@@ -78,7 +78,11 @@ pub fn check_length(call: &TriggerCall<'_>, flagged: &FlaggedTable, hash: &Hash)
 }
 
 /// Compares the fingerprint of one stored row with the one that the trigger would give it.
-fn check_stored_row(call: &TriggerCall<'_>, flagged: &FlaggedTable, recipe: &Recipe) {
+fn check_stored_row(
+    call: &TriggerCall<'_>,
+    flagged: &FlaggedTable,
+    fingerprint_options: &FingerprintOptions,
+) {
     let (fingerprint, searched) = (&flagged.options.fingerprint, flagged.searched);
     let Some(relation) = table::qualified_name(searched) else {
         return;
@@ -92,8 +96,8 @@ fn check_stored_row(call: &TriggerCall<'_>, flagged: &FlaggedTable, recipe: &Rec
          simhash_catalog.fingerprint(t.*, {weights}, {preset}) AS same FROM {relation} AS t \
          WHERE t.{column} IS NOT NULL AND t.ctid OPERATOR(pg_catalog.<) '({PAGES},0)'::pg_catalog.tid \
          LIMIT 1) AS one WHERE one.same IS NOT TRUE",
-        weights = literal(&recipe.weights),
-        preset = (recipe.preset.as_deref()).map_or("NULL".to_owned(), literal),
+        weights = literal(&fingerprint_options.weights),
+        preset = (fingerprint_options.preset.as_deref()).map_or("NULL".to_owned(), literal),
         column = quoted(fingerprint),
     );
     let mut differs = false;
@@ -166,10 +170,10 @@ pg_function! {
         let mut given: Vec<String> = given.bytes().split(|byte| *byte == 0).map(text).collect();
         given.pop();
         let options = parse(&given).ok().filter(|options| options.fingerprint == fingerprint);
-        let recipe = options.and_then(|options| options.recipe);
-        args.result(recipe.map(|recipe| {
-            let weights = literal(&jsonb_text(&recipe.weights));
-            let preset = recipe.preset.map(|preset| format!(", {}::text", literal(&preset)));
+        let fingerprint_options = options.and_then(|options| options.fingerprint_options);
+        args.result(fingerprint_options.map(|fingerprint_options| {
+            let weights = literal(&jsonb_text(&fingerprint_options.weights));
+            let preset = fingerprint_options.preset.map(|preset| format!(", {}::text", literal(&preset)));
             format!("{weights}::jsonb{}", preset.unwrap_or_default())
         }))
     }

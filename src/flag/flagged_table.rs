@@ -17,7 +17,7 @@ use crate::citus::refuse_shard;
 use crate::trigger::call::{Known, accepted, refuse_foreign, remembered};
 use crate::trigger::hash_column::HashColumn;
 use simhash_pg::catalog::indexes::{Serving, is_partitioned_index, serving_index};
-use simhash_pg::catalog::invalidation::{Current, watch};
+use simhash_pg::catalog::invalidation::{Validity, watch};
 use simhash_pg::catalog::lookup::equality_types;
 use simhash_pg::catalog::{table, table_name};
 use simhash_pg::process::error::Error;
@@ -59,7 +59,7 @@ pub fn flagged_table(call: &TriggerCall<'_>) -> Rc<FlaggedTable> {
 }
 
 impl FlaggedTable {
-    fn new(call: &TriggerCall<'_>) -> (Current, Self) {
+    fn new(call: &TriggerCall<'_>) -> (Validity, Self) {
         let options = accepted(call, parse(&call.arguments()));
         let fired = call.relation();
         refuse_foreign(call);

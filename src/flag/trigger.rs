@@ -26,7 +26,7 @@ use super::near_duplicate::NearDuplicate;
 use super::row_movement;
 use super::search_query::{Among, OpenQueries};
 use crate::hashes::read_hash;
-use crate::row::functions::simhash_row64;
+use crate::row::fingerprint_functions::simhash_row64;
 use crate::trigger::call::wrong_timing;
 use crate::trigger::hash_column;
 use crate::trigger::scope::image;
@@ -42,7 +42,7 @@ use simhash_pg::sql::expression::RowExpression;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::trigger::{Event, TriggerCall};
 use simhash_pg::sql::value::Value;
-use simhash_trigger::flag_options::{Mode, Recipe};
+use simhash_trigger::flag_options::{FingerprintOptions, Mode};
 
 pg_function! {
     /// `simhash_flag_duplicate() -> trigger`
@@ -92,8 +92,8 @@ impl FlagState {
     fn new(call: &TriggerCall<'_>, memory: MemoryContext) -> Self {
         let table = flagged_table::flagged_table(call);
         let column = &table.columns.fingerprint;
-        let expression = match &table.options.recipe {
-            Some(recipe) => Some(recipe_expression(call, recipe, memory)),
+        let expression = match &table.options.fingerprint_options {
+            Some(fingerprint_options) => Some(recipe_expression(call, fingerprint_options, memory)),
             None if column.generated => Some(RowExpression::of_generated_column(
                 call.relation(),
                 column,
@@ -128,7 +128,7 @@ impl FlagState {
         let hash = hash.map(|hash| hash.unwrap_or_else(|error| call.raise(*error)));
         let hash = hash.as_ref();
         let mut changes = Vec::new();
-        if table.options.recipe.is_some() {
+        if table.options.fingerprint_options.is_some() {
             changes.push((&table.columns.fingerprint, hash.map(hash_column::value)));
         }
         let lost = self.has_lost_its_original(call);
@@ -272,7 +272,7 @@ impl FlagState {
 /// trigger's arguments.
 fn recipe_expression(
     call: &TriggerCall<'_>,
-    recipe: &Recipe,
+    fingerprint_options: &FingerprintOptions,
     memory: MemoryContext,
 ) -> RowExpression {
     let types = [pg_sys::RECORDOID, pg_sys::JSONBOID, pg_sys::TEXTOID];
@@ -291,8 +291,8 @@ fn recipe_expression(
         .raise();
     };
     let arguments = [
-        (pg_sys::JSONBOID, Some(recipe.weights.as_str())),
-        (pg_sys::TEXTOID, recipe.preset.as_deref()),
+        (pg_sys::JSONBOID, Some(fingerprint_options.weights.as_str())),
+        (pg_sys::TEXTOID, fingerprint_options.preset.as_deref()),
     ];
     RowExpression::of_row(call.relation(), function, &arguments, memory)
 }

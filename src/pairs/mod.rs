@@ -4,10 +4,9 @@
 //! the rows of one or two, `row_keys` keeps their keys, `value_store` values of any kind, `scannable_source` reads tables without a
 //! query; `search` gives the pure search the server's files and interrupts, `parallel_search` a
 //! second process, with which `parallel_scan` exchanges rows; `hashes_in_parts` is for hashes of more
-//! than 64 bits. `function` is the SQL function.
+//! than 64 bits. `simhash_pairs` is the SQL function.
 //! `group_pairs` is the SQL function for rows that are given as arrays. What must not live here:
 //! what becomes of a pair.
-mod function;
 pub(crate) mod group_pairs;
 pub(crate) mod hashes_in_parts;
 mod parallel_scan;
@@ -16,5 +15,6 @@ pub(crate) mod row_keys;
 mod scannable_source;
 pub(crate) mod scope_columns;
 pub(crate) mod search;
+mod simhash_pairs;
 pub(crate) mod source;
 pub(crate) mod value_store;

@@ -1,4 +1,4 @@
-//! Reads the rows of a search by two processes, for `function` and `parallel_search`.
+//! Reads the rows of a search by two processes, for `simhash_pairs` and `parallel_search`.
 //!
 //! Both take part in one scan of each table, table by table, and send each other what they read, a
 //! batch at a time. Where the leader has read all rows before it launches the worker, it
@@ -159,7 +159,7 @@ fn send_batch(queues: &mut MessageQueues, batch: &[Row], meanwhile: impl FnMut(&
 pub fn send_rows(queues: &mut MessageQueues, rows: &[Row], host: &mut impl Host) -> bool {
     let mut batches = rows.chunks(BATCH);
     let all = batches.all(|batch| {
-        host.pause();
+        host.check_interrupts();
         send_batch(queues, batch, |_| ())
     });
     all && queues.send(END, |_| ())
@@ -287,7 +287,7 @@ impl Host for ReadingHost {
 
     fn pair(&mut self, _: u64, _: u64, _: u32) {}
 
-    fn pause(&mut self) {
+    fn check_interrupts(&mut self) {
         check_for_interrupts();
     }
 

@@ -14,7 +14,7 @@ use pgrx::PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE;
 use pgrx::{pg_guard, pg_sys};
 use simhash_base::bytes::get_u64;
 use simhash_hamming::pairs::file::Gathered;
-use simhash_hamming::pairs::find::{Branches, Finder, Host, Row, Sides, again, sides};
+use simhash_hamming::pairs::find::{Branches, Finder, Host, Row, Sides, reborrow, sides};
 use simhash_hamming::pairs::split::Size;
 use simhash_pg::parallel::message_queues::MessageQueues;
 use simhash_pg::parallel::operation::{Leader, Participant, may_have_worker, run_worker};
@@ -105,7 +105,7 @@ impl SharedSearch {
             if branch >= branches.count() {
                 return;
             }
-            finder.branch(again(group), branches, branch);
+            finder.branch(reborrow(group), branches, branch);
         }
     }
 }
@@ -197,7 +197,7 @@ impl<P: Pairs> LeaderHost<'_, '_, P> {
     /// Takes a message of the worker. Returns false when there is none: none yet, or with `wait`
     /// none will follow.
     fn take_pairs(&mut self, wait: bool) -> bool {
-        self.search.pause();
+        self.search.check_interrupts();
         let Some(message) = self.queues.receive(wait) else {
             return false;
         };
@@ -224,7 +224,7 @@ impl<P: Pairs> Host for LeaderHost<'_, '_, P> {
         self.search.is_across()
     }
 
-    fn pause(&mut self) {
+    fn check_interrupts(&mut self) {
         while self.take_pairs(false) {}
     }
 
@@ -278,7 +278,7 @@ impl Host for WorkerHost<'_> {
         self.state.is_across
     }
 
-    fn pause(&mut self) {
+    fn check_interrupts(&mut self) {
         check_for_interrupts();
     }
 

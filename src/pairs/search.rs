@@ -58,7 +58,7 @@ impl<P: Pairs> Host for PairSearch<'_, P> {
         self.pairs.is_across()
     }
 
-    fn pause(&mut self) {
+    fn check_interrupts(&mut self) {
         check_for_interrupts();
     }
 

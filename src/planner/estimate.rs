@@ -6,7 +6,7 @@ use super::index_sample::nearby;
 use simhash_hamming::ball::{Ball, NEAR};
 use simhash_hamming::selectivity::{self, FingerprintSample};
 use simhash_pg::planner::column_stats::ColumnSample;
-use simhash_pg::planner::hooks::{EstimateScope, ScanScope};
+use simhash_pg::planner::hooks::{EstimateTarget, ScanTarget};
 use simhash_pg::planner::nodes::{NodeList, NodeRef, Planner};
 use std::ffi::CStr;
 
@@ -56,7 +56,7 @@ impl<'p> Clause<'p> {
     }
 
     /// Returns the share of rows (of pairs, in a join) that the clause keeps.
-    pub fn selectivity(self, planner: Planner<'p>, scope: EstimateScope<'p>) -> f64 {
+    pub fn selectivity(self, planner: Planner<'p>, scope: EstimateTarget<'p>) -> f64 {
         let radius = planner.estimate(self.radius);
         let k = match radius.as_integer() {
             Some(k) => k.clamp(-1, 64) as i32,
@@ -66,8 +66,8 @@ impl<'p> Clause<'p> {
             None => NEAR,
         };
         match scope {
-            EstimateScope::Scan(scan) => self.in_scan(planner, scan, k),
-            EstimateScope::Join(join) => {
+            EstimateTarget::Scan(scan) => self.in_scan(planner, scan, k),
+            EstimateTarget::Join(join) => {
                 let columns = join.columns(self.fingerprints);
                 let (outer, inner) = (view(&columns.outer), view(&columns.inner));
                 if join.is_semi_or_anti() {
@@ -79,7 +79,7 @@ impl<'p> Clause<'p> {
         }
     }
 
-    fn in_scan(self, planner: Planner<'p>, scan: ScanScope<'p>, k: i32) -> f64 {
+    fn in_scan(self, planner: Planner<'p>, scan: ScanTarget<'p>, k: i32) -> f64 {
         let Some(found) = scan.column_and_other(self.fingerprints, ACCESS_METHOD) else {
             return selectivity::UNKNOWN;
         };

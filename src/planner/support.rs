@@ -6,7 +6,7 @@ use super::estimate::Clause;
 use super::sql_objects::{BallConstructor, distance_operator_of};
 use simhash_hamming::selectivity::UNKNOWN;
 use simhash_pg::planner::hooks::{
-    EstimateScope, IndexConditionRequest, SimplifyRequest, SupportRequest, join_args, no_answer,
+    EstimateTarget, IndexConditionRequest, SimplifyRequest, SupportRequest, join_args, no_answer,
     request, restriction_args,
 };
 use simhash_pg::planner::nodes::{NodeList, NodeRef, Planner};
@@ -93,7 +93,7 @@ pg_function! {
 
 fn estimate<'p>(
     args: &Args,
-    (planner, operands, scope): (Planner<'p>, NodeList<'p>, EstimateScope<'p>),
+    (planner, operands, scope): (Planner<'p>, NodeList<'p>, EstimateTarget<'p>),
     read: fn(Planner<'p>, NodeList<'p>) -> Option<Clause<'p>>,
 ) -> Datum {
     args.result(Some(selectivity(planner, read(planner, operands), scope)))
@@ -102,7 +102,7 @@ fn estimate<'p>(
 fn selectivity<'p>(
     planner: Planner<'p>,
     clause: Option<Clause<'p>>,
-    scope: EstimateScope<'p>,
+    scope: EstimateTarget<'p>,
 ) -> f64 {
     clause.map_or(UNKNOWN, |clause| clause.selectivity(planner, scope))
 }

@@ -1,13 +1,13 @@
 //! Pairs of records, and of titles: `simhash_record_pairs`, and `simhash_record_report`, which helps
 //! to choose a threshold for it, and `simhash_record_explain`. `source` reads the rows, `simhash_records` compares them,
-//! `function`, `report`, `explain`, `sample` and `quality` are what SQL sees. Every row of the relations is read once, with the
+//! `record_pairs`, `report`, `explain`, `sample` and `quality` are what SQL sees. Every row of the relations is read once, with the
 //! caller's rights; `sample` reads it again for what was drawn. `stored` is the table of `simhash_keep_records`, which `search`
 //! asks and `links` helps to refresh.
 
 mod explain;
-mod function;
 mod links;
 mod quality;
+mod record_pairs;
 mod report;
 mod sample;
 mod search;

@@ -1,5 +1,5 @@
 //! simhash_record_report: how many pairs of records there are from each threshold on, with examples.
-//! The server calls it from SQL. It compares the same pairs as `function`, and returns none but the
+//! The server calls it from SQL. It compares the same pairs as `record_pairs`, and returns none but the
 //! examples.
 
 use super::source::{Arguments, KeyTypes, Records, TableArguments, compare_candidates};

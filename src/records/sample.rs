@@ -1,5 +1,5 @@
 //! simhash_record_sample: pairs of records for a person to label, of all similarities. The server calls it from
-//! SQL. It compares the same pairs as `function`, and reads the relations a second time for the values of
+//! SQL. It compares the same pairs as `record_pairs`, and reads the relations a second time for the values of
 //! what was drawn.
 
 use super::source::{

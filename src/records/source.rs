@@ -1,4 +1,4 @@
-//! The relations whose records are compared: their keys, and the text of their columns. `function`
+//! The relations whose records are compared: their keys, and the text of their columns. `record_pairs`
 //! and `report` read the rows of one or two of them. A row's number stands for its key.
 
 use crate::errors::or_raise;
@@ -314,8 +314,8 @@ pub fn for_each_column(
     for (column, value) in (0..).zip(values) {
         let Some(value) = value else { continue };
         value.show_bytes(|bytes| {
-            let pause = &mut check_for_interrupts;
-            or_raise(features(&to_utf8(bytes), ngram, found, pause));
+            let check_interrupts = &mut check_for_interrupts;
+            or_raise(features(&to_utf8(bytes), ngram, found, check_interrupts));
         });
         each(column, found);
     }

@@ -8,9 +8,9 @@ use pgrx::pg_sys;
 use super::record::RowSite;
 use super::text::TextSite;
 use crate::errors::or_raise;
+use simhash_fingerprint::builder::{FingerprintBuilder, ShownRow};
 use simhash_fingerprint::explain::{ColumnExplained, explain};
 use simhash_fingerprint::hash::Width;
-use simhash_fingerprint::sketch::{ShownRow, Sketch};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::from_utf8;
 use simhash_pg::process::error::Error;
@@ -33,7 +33,7 @@ pg_function! {
             check_types(&rows);
             let new = |memory| RowSite::<1>::new(memory, Width::W64);
             call_site::with(args, new, |site: &mut RowSite<1>| {
-                let shown = rows.map(|row| shown(|sketch| site.add_to(sketch, args, OPTIONS, row)));
+                let shown = rows.map(|row| shown(|builder| site.add_to(builder, args, OPTIONS, row)));
                 let (fields, names): (Vec<usize>, Vec<&str>) = site.counted().unzip();
                 let explained = or_raise(explain(&fields, shown, &mut check_for_interrupts));
                 for (name, column) in names.into_iter().zip(&explained) {
@@ -53,7 +53,7 @@ pg_function! {
         if let Some(texts) = both(args, pg_sys::TEXTOID) {
             let new = |memory| TextSite::<1>::new(memory, Width::W64);
             call_site::with(args, new, |site: &mut TextSite<1>| {
-                let shown = texts.map(|text| shown(|sketch| site.add_to(sketch, args, OPTIONS, text)));
+                let shown = texts.map(|text| shown(|builder| site.add_to(builder, args, OPTIONS, text)));
                 for column in or_raise(explain(&[0], shown, &mut check_for_interrupts)) {
                     push(&mut out, None, &column);
                 }
@@ -80,11 +80,11 @@ fn check_types(rows: &[Value<'_>; 2]) {
     }
 }
 
-/// Returns the row whose features `add` adds to a sketch.
-fn shown(add: impl FnOnce(&mut Sketch<1>)) -> ShownRow {
-    let mut sketch = Sketch::showing(Width::W64);
-    add(&mut sketch);
-    or_raise(sketch.into_row())
+/// Returns the row whose features `add` adds to a builder.
+fn shown(add: impl FnOnce(&mut FingerprintBuilder<1>)) -> ShownRow {
+    let mut builder = FingerprintBuilder::showing(Width::W64);
+    add(&mut builder);
+    or_raise(builder.into_row())
 }
 
 fn push(out: &mut RowsOut, name: Option<&str>, column: &ColumnExplained) {

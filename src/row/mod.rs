@@ -2,7 +2,7 @@
 //!
 //! What lives here: [`canonical`] (values of every type as text that no setting and no catalog
 //! change alters), [`arguments`] (the JSON and preset arguments, parsed once per call site),
-//! [`record`] and [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL
+//! [`record`] and [`text`] (the two inputs), [`lexemes`] (tsvectors), [`fingerprint_functions`] (what SQL
 //! sees), [`stored`] (configurations under a name), [`lists`] (the check of their words),
 //! [`config_writer`] (rights and locks for writing them), [`jaccard`] (a check of candidates),
 //! [`passages`] (parts of texts), [`diff`] (words in which texts differ), [`same`]
@@ -15,7 +15,7 @@ mod canonical;
 mod config_writer;
 mod diff;
 mod explain;
-pub mod functions;
+pub mod fingerprint_functions;
 pub mod jaccard;
 mod lexemes;
 mod lists;

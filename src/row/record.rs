@@ -1,4 +1,4 @@
-//! Fingerprints of rows, and the state that a call site keeps for them. `row::functions` and
+//! Fingerprints of rows, and the state that a call site keeps for them. `row::fingerprint_functions` and
 //! `row::methods` call it. The plan of columns always matches the row type and the options of the
 //! present call.
 
@@ -11,11 +11,11 @@ use super::canonical::{ValueForm, Writer, text};
 use super::lexemes::lexemes;
 use super::stored::ConfigSite;
 use crate::errors::or_raise;
+use simhash_fingerprint::builder::{Content, FingerprintBuilder};
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::{RowOptions, parse_row};
 use simhash_fingerprint::options::plan::{self, ColumnPlan, Field};
 use simhash_fingerprint::options::presets::Preset;
-use simhash_fingerprint::sketch::{Content, Sketch};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::fmgr::Args;
@@ -25,13 +25,13 @@ use simhash_pg::sql::value::Value;
 /// State of a call site.
 pub struct RowSite<const W: usize> {
     memory: MemoryContext,
-    sketch: Sketch<W>,
+    builder: FingerprintBuilder<W>,
     arguments: Option<ParsedArguments<RowOptions>>,
     config: ConfigSite,
     work: RowWork,
 }
 
-/// Columns and plan, without the sketch: `add_to` takes one from its caller.
+/// Columns and plan, without the builder: `add_to` takes one from its caller.
 struct RowWork {
     writer: Writer,
     shape: Option<Rc<Shape>>,
@@ -57,7 +57,7 @@ impl<const W: usize> RowSite<W> {
         };
         Self {
             memory,
-            sketch: Sketch::new(width),
+            builder: FingerprintBuilder::new(width),
             arguments: None,
             config: ConfigSite::default(),
             work,
@@ -67,8 +67,8 @@ impl<const W: usize> RowSite<W> {
     /// Returns the fingerprint of a row; its weights and preset are arguments 1 and 2.
     pub fn fingerprint(&mut self, args: &Args, row: Value<'_>) -> Option<[u64; W]> {
         let settings = settings(&mut self.arguments, args, 1, self.memory)?;
-        self.work.add(&mut self.sketch, &settings, row);
-        self.sketch.fingerprint()
+        self.work.add(&mut self.builder, &settings, row);
+        self.builder.fingerprint()
     }
 
     /// Returns the fingerprint of a row under the stored configuration that argument 1 names.
@@ -79,21 +79,27 @@ impl<const W: usize> RowSite<W> {
             preset: config.preset,
             changed,
         };
-        self.work.add(&mut self.sketch, &settings, row);
-        self.sketch.fingerprint()
+        self.work.add(&mut self.builder, &settings, row);
+        self.builder.fingerprint()
     }
 
     /// Returns the `n` bits of least margin of the row's fingerprint.
     pub fn margin(&mut self, args: &Args, row: Value<'_>, n: usize) -> Option<i64> {
         self.fingerprint(args, row)?;
-        or_raise(self.sketch.margin(n)).map(|mask| mask as i64)
+        or_raise(self.builder.margin(n)).map(|mask| mask as i64)
     }
 
-    /// Adds the row to a sketch of the caller; its weights are argument `options`, and the preset the
+    /// Adds the row to a builder of the caller; its weights are argument `options`, and the preset the
     /// next one.
-    pub fn add_to(&mut self, sketch: &mut Sketch<W>, args: &Args, options: usize, row: Value<'_>) {
+    pub fn add_to(
+        &mut self,
+        builder: &mut FingerprintBuilder<W>,
+        args: &Args,
+        options: usize,
+        row: Value<'_>,
+    ) {
         if let Some(settings) = settings(&mut self.arguments, args, options, self.memory) {
-            self.work.add(sketch, &settings, row);
+            self.work.add(builder, &settings, row);
         }
     }
 
@@ -129,15 +135,15 @@ fn settings<'a>(
 impl RowWork {
     fn add<const W: usize>(
         &mut self,
-        sketch: &mut Sketch<W>,
+        builder: &mut FingerprintBuilder<W>,
         settings: &Settings<'_>,
         row: Value<'_>,
     ) {
         let record = Record::open(row);
         let shape = self.prepare(settings, &record);
         let values = shape.values(&record);
-        sketch.begin();
-        let pause = &mut check_for_interrupts;
+        builder.begin();
+        let check_interrupts = &mut check_for_interrupts;
         for CountedColumn { plan, form, title } in &self.columns {
             let Some(value) = values[plan.field] else {
                 continue;
@@ -146,15 +152,19 @@ impl RowWork {
                 && let Some(title) = values[field]
             {
                 let title = self.writer.whole(form, title, &mut self.canonical);
-                or_raise(sketch.title(plan, title.as_ref(), pause));
+                or_raise(builder.title(plan, title.as_ref(), check_interrupts));
             }
             if form.is_text() {
-                or_raise(sketch.column(plan, Content::Text(&text(form, value)), pause));
+                or_raise(builder.column(plan, Content::Text(&text(form, value)), check_interrupts));
             } else if let (ValueForm::Lexemes(_), None) = (&**form, plan.kind) {
-                or_raise(sketch.column(plan, Content::Lexemes(&lexemes(&value)), pause));
+                or_raise(builder.column(
+                    plan,
+                    Content::Lexemes(&lexemes(&value)),
+                    check_interrupts,
+                ));
             } else {
                 let text = self.writer.whole(form, value, &mut self.canonical);
-                or_raise(sketch.column(plan, Content::Canonical(text.as_ref()), pause));
+                or_raise(builder.column(plan, Content::Canonical(text.as_ref()), check_interrupts));
             }
         }
     }

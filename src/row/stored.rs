@@ -309,8 +309,11 @@ fn load_words(digest: &str) -> UserWords {
     each_term(digest, |word, tag| {
         words.add(word, tag.map_or(PartOfSpeech::Noun, PartOfSpeech::of_tag))
     });
-    let pause = &mut check_for_interrupts;
-    or_raise(UserWords::tagged(words.sorted(pause), pause))
+    let check_interrupts = &mut check_for_interrupts;
+    or_raise(UserWords::tagged(
+        words.sorted(check_interrupts),
+        check_interrupts,
+    ))
 }
 
 fn load_stop_words(digest: &str) -> WordList<()> {

@@ -8,6 +8,7 @@ use super::arguments::{ParsedArguments, refresh};
 use super::stored::ConfigSite;
 use crate::errors::{ToError, or_raise};
 use simhash_fingerprint::Error;
+use simhash_fingerprint::builder::{Content, FingerprintBuilder};
 use simhash_fingerprint::counter::for_each_term;
 use simhash_fingerprint::hash::{FeatureHash, Width};
 use simhash_fingerprint::options::grammar::{parse_text, parse_text_or_hint_row};
@@ -16,7 +17,6 @@ use simhash_fingerprint::options::presets::Preset;
 use simhash_fingerprint::options::text_options::TextOptions;
 use simhash_fingerprint::scalar;
 use simhash_fingerprint::simhash::{is_weight, simhash};
-use simhash_fingerprint::sketch::{Content, Sketch};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::memory::MemoryContext;
@@ -29,7 +29,7 @@ pub struct TextSite<const W: usize> {
     arguments: Option<ParsedArguments<TextOptions>>,
     config: ConfigSite,
     plan: Option<ColumnPlan>,
-    sketch: Sketch<W>,
+    builder: FingerprintBuilder<W>,
 }
 
 impl<const W: usize> TextSite<W> {
@@ -39,7 +39,7 @@ impl<const W: usize> TextSite<W> {
             arguments: None,
             config: ConfigSite::default(),
             plan: None,
-            sketch: Sketch::new(width),
+            builder: FingerprintBuilder::new(width),
         }
     }
 
@@ -83,31 +83,41 @@ impl<const W: usize> TextSite<W> {
     }
 
     fn fingerprint_by_plan(&mut self, text: Value<'_>) -> Option<[u64; W]> {
-        add(&mut self.sketch, self.plan.as_ref()?, text);
-        self.sketch.fingerprint()
+        add(&mut self.builder, self.plan.as_ref()?, text);
+        self.builder.fingerprint()
     }
 
-    /// Adds a text to a sketch of the caller; its options are argument `options`, and the preset the
+    /// Adds a text to a builder of the caller; its options are argument `options`, and the preset the
     /// next one.
-    pub fn add_to(&mut self, sketch: &mut Sketch<W>, args: &Args, options: usize, text: Value<'_>) {
+    pub fn add_to(
+        &mut self,
+        builder: &mut FingerprintBuilder<W>,
+        args: &Args,
+        options: usize,
+        text: Value<'_>,
+    ) {
         self.prepare(args, options, parse_text_or_hint_row, plan::text);
         if let Some(plan) = &self.plan {
-            add(sketch, plan, text);
+            add(builder, plan, text);
         }
     }
 
     /// Returns the `n` bits of least margin of the text's fingerprint.
     pub fn margin(&mut self, args: &Args, text: Value<'_>, n: usize) -> Option<i64> {
         self.fingerprint(args, text)?;
-        or_raise(self.sketch.margin(n)).map(|mask| mask as i64)
+        or_raise(self.builder.margin(n)).map(|mask| mask as i64)
     }
 }
 
-/// Begins a new sketch with one text.
-pub fn add<const W: usize>(sketch: &mut Sketch<W>, plan: &ColumnPlan, text: Value<'_>) {
+/// Begins a new fingerprint with one text.
+pub fn add<const W: usize>(
+    builder: &mut FingerprintBuilder<W>,
+    plan: &ColumnPlan,
+    text: Value<'_>,
+) {
     let text = to_utf8(text.bytes());
-    sketch.begin();
-    or_raise(sketch.column(plan, Content::Text(&text), &mut check_for_interrupts));
+    builder.begin();
+    or_raise(builder.column(plan, Content::Text(&text), &mut check_for_interrupts));
 }
 
 /// Returns the fingerprint of tokens (text[]) with weights (float8[], or all 1). Tokens are hashed

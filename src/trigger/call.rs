@@ -15,7 +15,7 @@ use pgrx::pg_sys::Oid;
 
 use super::hash_column::TYPES;
 use crate::errors::ToError;
-use simhash_pg::catalog::invalidation::Current;
+use simhash_pg::catalog::invalidation::Validity;
 use simhash_pg::catalog::table::{self, Column};
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::error::Error;
@@ -154,18 +154,18 @@ pub fn missed_near_duplicate(table: &str) -> ! {
 }
 
 /// What a session remembers, by the OID of the trigger.
-pub type Known<T> = RefCell<HashMap<u32, (Current, Rc<T>)>>;
+pub type Known<T> = RefCell<HashMap<u32, (Validity, Rc<T>)>>;
 
 /// Returns what is known of the trigger that was fired, found out by `new` at the first call, and
 /// again when a table that concerns it was altered.
 pub fn remembered<T>(
     known: &'static LocalKey<Known<T>>,
     call: &TriggerCall<'_>,
-    new: impl FnOnce() -> (Current, T),
+    new: impl FnOnce() -> (Validity, T),
 ) -> Rc<T> {
     let trigger = call.trigger_oid().to_u32();
     let found = known.with_borrow(|known| match known.get(&trigger) {
-        Some((current, found)) if current.is_current() => Some(Rc::clone(found)),
+        Some((current, found)) if current.is_valid() => Some(Rc::clone(found)),
         _ => None,
     });
     if let Some(found) = found {
@@ -175,7 +175,7 @@ pub fn remembered<T>(
     let new = Rc::new(new);
     known.with_borrow_mut(|known| {
         // Entries of dropped triggers are outdated too.
-        known.retain(|_, (current, _)| current.is_current());
+        known.retain(|_, (current, _)| current.is_valid());
         known.insert(trigger, (current, Rc::clone(&new)));
     });
     new

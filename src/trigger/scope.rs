@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use pgrx::pg_sys::Oid;
 
 use super::call::{column, lacks, seen};
-use simhash_pg::catalog::invalidation::Current;
+use simhash_pg::catalog::invalidation::Validity;
 use simhash_pg::catalog::lookup::equality_types;
 use simhash_pg::catalog::table::{self, Column, quoted};
 use simhash_pg::sql::key_type::Equality;
@@ -66,7 +66,7 @@ impl Scope {
     }
 
     /// Watches the types whose equality the conditions name.
-    pub fn watch(&self, current: &Current) {
+    pub fn watch(&self, current: &Validity) {
         for ScopeColumn { column, .. } in &self.0 {
             current.watch_types(&equality_types(column.base_type()));
         }

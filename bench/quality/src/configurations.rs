@@ -5,12 +5,12 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
+use simhash_fingerprint::builder::{Content, FingerprintBuilder};
 use simhash_fingerprint::counter::for_each_term;
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::{parse_row, parse_text};
 use simhash_fingerprint::options::plan::{self, ColumnPlan, Field};
 use simhash_fingerprint::options::presets::{self, Input};
-use simhash_fingerprint::sketch::{Content, Sketch};
 use simhash_fingerprint::terms::Idf;
 use simhash_fingerprint::text::{normal, words};
 
@@ -112,9 +112,9 @@ impl Configuration {
         draw: usize,
     ) -> Result<Vec<Option<u64>>, Box<dyn Error>> {
         let plans = self.plans(set, draw)?;
-        let mut sketch = Sketch::<1>::new(Width::W64);
+        let mut builder = FingerprintBuilder::<1>::new(Width::W64);
         let row = |(i, text): (usize, &String)| {
-            sketch.begin();
+            builder.begin();
             let tokens = (self.form == InputForm::Tokens).then(|| weighted_tokens(text));
             for plan in &plans {
                 let field = |field| match (self.form, field) {
@@ -122,11 +122,11 @@ impl Configuration {
                     _ => tokens.as_ref().unwrap_or(text),
                 };
                 if let Some(title) = plan.title {
-                    sketch.title(plan, field(title), &mut || {})?;
+                    builder.title(plan, field(title), &mut || {})?;
                 }
-                sketch.column(plan, Content::Text(field(plan.field)), &mut || {})?;
+                builder.column(plan, Content::Text(field(plan.field)), &mut || {})?;
             }
-            Ok(sketch.fingerprint().map(|[bits]| bits))
+            Ok(builder.fingerprint().map(|[bits]| bits))
         };
         set.texts.iter().enumerate().map(row).collect()
     }

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use std::error::Error;
 use std::fmt::Write;
 
+use simhash_fingerprint::builder::{Content, FingerprintBuilder};
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::parse_text;
 use simhash_fingerprint::options::plan;
 use simhash_fingerprint::options::presets;
-use simhash_fingerprint::sketch::{Content, Sketch};
 
 use crate::data::LabelledSet;
 use crate::measure::{LinearCongruential, Skew};
@@ -157,11 +157,11 @@ fn fingerprints(
     let options = parse_text("{}", &mut || {})?;
     let mut plan = plan::text(presets::find(Some(preset))?, &options)?;
     plan.prefix.extend(draw.to_string().into_bytes());
-    let mut sketch = Sketch::<1>::new(Width::W64);
+    let mut builder = FingerprintBuilder::<1>::new(Width::W64);
     let fingerprint = |text: &String| {
-        sketch.begin();
-        sketch.column(&plan, Content::Text(text), &mut || {})?;
-        Ok(sketch.fingerprint().map(|[bits]| bits))
+        builder.begin();
+        builder.column(&plan, Content::Text(text), &mut || {})?;
+        Ok(builder.fingerprint().map(|[bits]| bits))
     };
     texts.iter().map(fingerprint).collect()
 }

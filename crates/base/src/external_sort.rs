@@ -49,7 +49,8 @@ impl<F: Store, T: Item, O: Order<T>> Sorter<F, T, O> {
 
     /// Takes the items out of memory as a run.
     fn spill(&mut self, host: &mut impl StoreHost<File = F>) {
-        self.order.sort(&mut self.in_memory, &mut || host.pause());
+        self.order
+            .sort(&mut self.in_memory, &mut || host.check_interrupts());
         let runs = self.runs.get_or_insert_with(|| Runs::new(host.file()));
         runs.add(&self.in_memory);
         self.in_memory.clear();
@@ -65,7 +66,8 @@ impl<F: Store, T: Item, O: Order<T>> Sorter<F, T, O> {
             self.spill(host);
         }
         let Some(runs) = self.runs else {
-            self.order.sort(&mut self.in_memory, &mut || host.pause());
+            self.order
+                .sort(&mut self.in_memory, &mut || host.check_interrupts());
             return Ok(Sorted::InMemory(
                 self.in_memory.into_iter().peekable(),
                 self.order,

@@ -27,13 +27,13 @@ pub trait Order<T> {
     type Key: Ord;
     /// The key of an item.
     fn key(&self, item: &T) -> Self::Key;
-    /// Sorts items in memory. Calls `pause` now and then: many take seconds.
-    fn sort(&self, items: &mut [T], pause: &mut dyn FnMut()) {
+    /// Sorts items in memory. Calls `check_interrupts` now and then: many take seconds.
+    fn sort(&self, items: &mut [T], check_interrupts: &mut dyn FnMut()) {
         let mut comparisons = 0usize;
         items.sort_unstable_by(|a, b| {
             comparisons += 1;
             if comparisons.is_multiple_of(CHUNK) {
-                pause();
+                check_interrupts();
             }
             self.key(a).cmp(&self.key(b))
         });

@@ -18,7 +18,7 @@ pub trait StoreHost {
     /// Makes an empty store.
     fn file(&mut self) -> Self::File;
     /// Called for every few items; may unwind.
-    fn pause(&mut self);
+    fn check_interrupts(&mut self);
 }
 
 /// A store for tests and small sets.

@@ -6,19 +6,19 @@
 //! ```
 
 use simhash_fingerprint::Error;
+use simhash_fingerprint::builder::{Content, FingerprintBuilder};
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::parse_text;
 use simhash_fingerprint::options::{plan, presets};
-use simhash_fingerprint::sketch::{Content, Sketch};
 
 fn fingerprint(text: &str, preset: Option<&str>, options: &str) -> Result<Option<i64>, Error> {
     let mut never_pause = || {};
     let options = parse_text(options, &mut never_pause)?;
     let plan = plan::text(presets::find(preset)?, &options)?;
-    let mut sketch = Sketch::<1>::new(Width::W64);
-    sketch.begin();
-    sketch.column(&plan, Content::Text(text), &mut never_pause)?;
-    Ok(sketch.fingerprint().map(|[bits]| bits as i64))
+    let mut builder = FingerprintBuilder::<1>::new(Width::W64);
+    builder.begin();
+    builder.column(&plan, Content::Text(text), &mut never_pause)?;
+    Ok(builder.fingerprint().map(|[bits]| bits as i64))
 }
 
 fn main() {

@@ -3,21 +3,21 @@
 //! come on standard input, each as a line with a JSON array of two texts.
 
 use simhash_fingerprint::Error;
+use simhash_fingerprint::builder::{Content, FingerprintBuilder};
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::parse_text;
 use simhash_fingerprint::options::{plan, presets};
 use simhash_fingerprint::same::same;
 use simhash_fingerprint::similarity::letters::Letters;
 use simhash_fingerprint::similarity::ngram_set::{NgramSet, Scratch, Similarity};
-use simhash_fingerprint::sketch::{Content, Sketch};
 use simhash_fingerprint::text::ngrams::GramLengths;
 
 fn fingerprint(text: &str) -> Result<Option<u64>, Error> {
     let plan = plan::text(presets::find(None)?, &parse_text("{}", &mut || {})?)?;
-    let mut sketch = Sketch::<1>::new(Width::W64);
-    sketch.begin();
-    sketch.column(&plan, Content::Text(text), &mut || {})?;
-    Ok(sketch.fingerprint().map(|[bits]| bits))
+    let mut builder = FingerprintBuilder::<1>::new(Width::W64);
+    builder.begin();
+    builder.column(&plan, Content::Text(text), &mut || {})?;
+    Ok(builder.fingerprint().map(|[bits]| bits))
 }
 
 fn distance(a: &str, b: &str) -> Result<u32, Error> {

@@ -1,5 +1,5 @@
 //! The features of one column, counted, and their weights summed. [`crate::counter`] adds the
-//! features, [`crate::sketch`] takes the sums. Features of one hash are one feature.
+//! features, [`crate::builder`] takes the sums. Features of one hash are one feature.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;

@@ -1,5 +1,5 @@
 //! Counts the features of a text: its words, pairs of words and character n-grams, in a bag.
-//! `sketch` calls it for each text of a row. After the first failure it adds nothing, and returns
+//! `builder` calls it for each text of a row. After the first failure it adds nothing, and returns
 //! the failure at the end of the text.
 
 use std::collections::HashSet;
@@ -24,18 +24,25 @@ pub type WordHashes = HashSet<u64, BuildHasherDefault<Hashed>>;
 pub fn for_each_term(
     plan: &ColumnPlan,
     text: &str,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
     term: &mut dyn FnMut(&str),
 ) -> Result<(), Error> {
     let Input::Words(rules) = &plan.input else {
         return Ok(());
     };
     let (mut seen, mut buffer) = (WordHashes::default(), String::new());
-    gather_words(rules, text, &mut seen, &mut buffer, pause, &mut |word| {
-        if !rules.skips(word) {
-            term(word);
-        }
-    })
+    gather_words(
+        rules,
+        text,
+        &mut seen,
+        &mut buffer,
+        check_interrupts,
+        &mut |word| {
+            if !rules.skips(word) {
+                term(word);
+            }
+        },
+    )
 }
 
 /// Adds the words of a text to a set, and calls `new` with each that was not in it. `buffer` is
@@ -45,31 +52,43 @@ pub fn gather_words(
     text: &str,
     words: &mut WordHashes,
     buffer: &mut String,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
     new: &mut dyn FnMut(&str),
 ) -> Result<(), Error> {
-    let text = markup::strip(rules.markup, text, pause)?;
+    let text = markup::strip(rules.markup, text, check_interrupts)?;
     let mut done = Ok(());
-    normal::for_each_chunk_as(rules.normalize, &text, buffer, pause, &mut |chunk| {
-        for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
-            if words.try_reserve(1).is_err() {
-                done = Err(Error::OutOfMemory);
-            } else if words.insert(city64(word.as_bytes())) {
-                new(word);
-            }
-        });
-    });
-    if words.is_empty() && done.is_ok() {
-        // A text of nothing but symbols.
-        normal::for_each_chunk_as(rules.normalize, &text, buffer, pause, &mut |chunk| {
-            for_each_symbol(chunk, &mut |symbol| {
+    normal::for_each_chunk_as(
+        rules.normalize,
+        &text,
+        buffer,
+        check_interrupts,
+        &mut |chunk| {
+            for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
                 if words.try_reserve(1).is_err() {
                     done = Err(Error::OutOfMemory);
-                } else if words.insert(city64(symbol.as_bytes())) {
-                    new(symbol);
+                } else if words.insert(city64(word.as_bytes())) {
+                    new(word);
                 }
             });
-        });
+        },
+    );
+    if words.is_empty() && done.is_ok() {
+        // A text of nothing but symbols.
+        normal::for_each_chunk_as(
+            rules.normalize,
+            &text,
+            buffer,
+            check_interrupts,
+            &mut |chunk| {
+                for_each_symbol(chunk, &mut |symbol| {
+                    if words.try_reserve(1).is_err() {
+                        done = Err(Error::OutOfMemory);
+                    } else if words.insert(city64(symbol.as_bytes())) {
+                        new(symbol);
+                    }
+                });
+            },
+        );
     }
     done
 }
@@ -164,22 +183,28 @@ impl<'a, const W: usize> FeatureCounter<'a, W> {
         mut self,
         text: &str,
         buffer: &mut String,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<bool, Error> {
         let rules = self.rules;
         let dictionary = rules.dictionary.as_deref();
         let tagged = rules.terms.part_of_speech.is_some();
         let mut grams = (rules.features.ngrams > 0.0).then(|| Ngrams::new(rules.ngram));
-        normal::for_each_chunk_as(rules.normalize, text, buffer, pause, &mut |chunk| {
-            if rules.features.words > 0.0 || rules.features.pairs > 0.0 {
-                for_each_word(chunk, dictionary, tagged, &mut |word, part_of_speech| {
-                    self.word(word, part_of_speech);
-                });
-            }
-            if let Some(grams) = &mut grams {
-                grams.chunk(chunk, &mut |gram| self.gram(gram));
-            }
-        });
+        normal::for_each_chunk_as(
+            rules.normalize,
+            text,
+            buffer,
+            check_interrupts,
+            &mut |chunk| {
+                if rules.features.words > 0.0 || rules.features.pairs > 0.0 {
+                    for_each_word(chunk, dictionary, tagged, &mut |word, part_of_speech| {
+                        self.word(word, part_of_speech);
+                    });
+                }
+                if let Some(grams) = &mut grams {
+                    grams.chunk(chunk, &mut |gram| self.gram(gram));
+                }
+            },
+        );
         if let Some(grams) = grams {
             grams.finish(&mut |gram| self.gram(gram));
         }
@@ -193,18 +218,24 @@ impl<'a, const W: usize> FeatureCounter<'a, W> {
         mut self,
         text: &str,
         buffer: &mut String,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<(), Error> {
         let rules = self.rules;
         let mut grams = (rules.features.ngrams > 0.0).then(|| Ngrams::new(rules.ngram));
-        normal::for_each_chunk_as(rules.normalize, text, buffer, pause, &mut |chunk| {
-            if rules.features.words > 0.0 || rules.features.pairs > 0.0 {
-                for_each_symbol(chunk, &mut |symbol| self.word(symbol, PartOfSpeech::Other));
-            }
-            if let Some(grams) = &mut grams {
-                grams.chunk_of(is_symbol, chunk, &mut |gram| self.gram(gram));
-            }
-        });
+        normal::for_each_chunk_as(
+            rules.normalize,
+            text,
+            buffer,
+            check_interrupts,
+            &mut |chunk| {
+                if rules.features.words > 0.0 || rules.features.pairs > 0.0 {
+                    for_each_symbol(chunk, &mut |symbol| self.word(symbol, PartOfSpeech::Other));
+                }
+                if let Some(grams) = &mut grams {
+                    grams.chunk_of(is_symbol, chunk, &mut |gram| self.gram(gram));
+                }
+            },
+        );
         if let Some(grams) = grams {
             grams.finish(&mut |gram| self.gram(gram));
         }

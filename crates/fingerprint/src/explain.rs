@@ -6,10 +6,10 @@
 //! counts for the column that it was drawn from; when that is not the same in both rows, for the one
 //! that a row lacks, or else half for each.
 
+use crate::builder::{Feature, ShownColumn, ShownRow};
 use crate::error::Error;
 use crate::simhash::{Sums, UNIT};
 use crate::similarity::weighted_sets::{by_hash, cosine_of, probability_jaccard, side_by_side};
-use crate::sketch::{Feature, ShownColumn, ShownRow};
 
 /// Features that are shown of those that only one row has.
 const SHOWN: usize = 3;
@@ -35,10 +35,10 @@ pub struct ColumnExplained {
 pub fn explain(
     fields: &[usize],
     mut rows: [ShownRow; 2],
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<Vec<ColumnExplained>, Error> {
     for column in rows.iter_mut().flat_map(|row| &mut row.columns) {
-        by_hash(&mut column.features, pause);
+        by_hash(&mut column.features, check_interrupts);
     }
     let find = |row: &'_ ShownRow, field| row.columns.iter().position(|c| c.field == field);
     let columns: Vec<[Option<&ShownColumn>; 2]> = (fields.iter())
@@ -48,12 +48,12 @@ pub fn explain(
         })
         .collect();
     let parts = match (rows[0].fingerprint, rows[1].fingerprint) {
-        (Some(a), Some(b)) => Some(parts(&columns, [a, b], pause)),
+        (Some(a), Some(b)) => Some(parts(&columns, [a, b], check_interrupts)),
         _ => None,
     };
     let explained = columns.iter().enumerate().map(|(i, column)| {
         let bits = parts.as_ref().map(|parts| parts[i]);
-        explain_column(*column, bits, pause)
+        explain_column(*column, bits, check_interrupts)
     });
     explained.collect()
 }
@@ -61,20 +61,20 @@ pub fn explain(
 fn explain_column(
     column: [Option<&ShownColumn>; 2],
     bits: Option<f64>,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<ColumnExplained, Error> {
     let [a, b] = column.map(|column| column.map_or(&[][..], |column| &column.features));
     let is_drawn = column.iter().flatten().any(|column| column.drawn.is_some());
     let similarity = match is_drawn {
         _ if a.is_empty() && b.is_empty() => None,
         _ if a.is_empty() || b.is_empty() => Some(0.0),
-        true => probability_jaccard(a, b, pause)?,
+        true => probability_jaccard(a, b, check_interrupts)?,
         false => cosine_of(a, b),
     };
     let mut shared = 0;
     let mut only: [Vec<&Feature>; 2] = [Vec::new(), Vec::new()];
     for pair in side_by_side(a, b) {
-        pause();
+        check_interrupts();
         match pair {
             [Some(_), Some(_)] => shared += 1,
             [a, b] => {
@@ -114,12 +114,12 @@ fn readable(feature: &str) -> String {
 fn parts(
     columns: &[[Option<&ShownColumn>; 2]],
     [a, b]: [u64; 2],
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Vec<f64> {
     let mut parts = vec![0.0; columns.len()];
     let changes: Vec<[f64; 64]> = (columns.iter())
         .map(|[a, b]| {
-            let (a, b) = (sums(*a, pause), sums(*b, pause));
+            let (a, b) = (sums(*a, check_interrupts), sums(*b, check_interrupts));
             std::array::from_fn(|bit| b[bit] - a[bit])
         })
         .collect();
@@ -157,14 +157,14 @@ fn drawn_shares(columns: &[[Option<&ShownColumn>; 2]], bit: usize) -> Option<Vec
 }
 
 /// The sums of a SimHash that a column adds to those of the row.
-fn sums(column: Option<&ShownColumn>, pause: &mut dyn FnMut()) -> [f64; 64] {
+fn sums(column: Option<&ShownColumn>, check_interrupts: &mut dyn FnMut()) -> [f64; 64] {
     let mut sums = Sums::<1>::ZERO;
     for feature in column
         .filter(|column| column.drawn.is_none())
         .into_iter()
         .flat_map(|c| &c.features)
     {
-        pause();
+        check_interrupts();
         sums.add([feature.hash], feature.weight);
     }
     *sums.low()
@@ -193,12 +193,12 @@ fn split(shares: &[f64], parts: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builder::{Content, FingerprintBuilder};
     use crate::hash::Width;
     use crate::methods::distance::hamming;
     use crate::options::grammar::parse_row;
     use crate::options::plan::{self, ColumnPlan, Field};
     use crate::options::presets::{find, names_where};
-    use crate::sketch::{Content, Sketch};
     use proptest::prelude::*;
 
     fn plans(preset: &str, json: &str, count: usize) -> Vec<ColumnPlan> {
@@ -211,8 +211,12 @@ mod tests {
         plan::row(find(Some(preset)).unwrap(), &options, &fields).unwrap()
     }
 
-    fn add<const W: usize>(sketch: &mut Sketch<W>, plans: &[ColumnPlan], row: &[Option<String>]) {
-        sketch.begin();
+    fn add<const W: usize>(
+        builder: &mut FingerprintBuilder<W>,
+        plans: &[ColumnPlan],
+        row: &[Option<String>],
+    ) {
+        builder.begin();
         for plan in plans {
             if let Some(text) = &row[plan.field] {
                 // Every other column is a value.
@@ -220,7 +224,7 @@ mod tests {
                     0 => Content::Text(text),
                     _ => Content::Canonical(text),
                 };
-                sketch.column(plan, content, &mut || {}).unwrap();
+                builder.column(plan, content, &mut || {}).unwrap();
             }
         }
     }
@@ -230,14 +234,14 @@ mod tests {
         rows: [&[Option<String>]; 2],
     ) -> (Option<u32>, Vec<ColumnExplained>) {
         let fingerprints = rows.map(|row| {
-            let mut sketch = Sketch::<1>::new(Width::W64);
-            add(&mut sketch, plans, row);
-            sketch.fingerprint().map(|[bits]| bits as i64)
+            let mut builder = FingerprintBuilder::<1>::new(Width::W64);
+            add(&mut builder, plans, row);
+            builder.fingerprint().map(|[bits]| bits as i64)
         });
         let shown = rows.map(|row| {
-            let mut sketch = Sketch::<1>::showing(Width::W64);
-            add(&mut sketch, plans, row);
-            sketch.into_row().unwrap()
+            let mut builder = FingerprintBuilder::<1>::showing(Width::W64);
+            add(&mut builder, plans, row);
+            builder.into_row().unwrap()
         });
         assert_eq!(
             shown

@@ -1,5 +1,5 @@
 //! The lexemes of a tsvector, which come with their weights. The extension reads them from the
-//! server's value; [`crate::sketch`] adds them as features of a column, and [`of_lexemes`] makes a
+//! server's value; [`crate::builder`] adds them as features of a column, and [`of_lexemes`] makes a
 //! fingerprint of them alone. Their text is hashed as it is.
 
 use std::borrow::Cow;

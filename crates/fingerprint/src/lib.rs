@@ -2,7 +2,7 @@
 //!
 //! What lives here, in the order in which a row flows through: [`options`] (JSON and presets, and
 //! what they make each column do), [`text`] (words), [`lexeme`] (of a tsvector), [`terms`] (what
-//! words weigh), [`counter`], [`bag`] and [`sketch`] (features and their weights), [`hash`] and
+//! words weigh), [`counter`], [`bag`] and [`builder`] (features and their weights), [`hash`] and
 //! [`shingle_hashes`] (their hashes), [`simhash`] and [`minwise`] (bits). [`log`] has logarithms
 //! that are the same everywhere. [`explain`] tells where two fingerprints come apart; [`similarity`]
 //! compares texts, [`same`] says whether two texts are one for a person; [`methods`] is what papers
@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bag;
+pub mod builder;
 pub mod counter;
 pub mod error;
 pub mod explain;
@@ -28,7 +29,6 @@ pub mod scalar;
 pub mod shingle_hashes;
 pub mod simhash;
 pub mod similarity;
-pub mod sketch;
 pub mod terms;
 pub mod text;
 pub mod weighted_tokens;

@@ -84,14 +84,18 @@ pub fn interval(out: &mut String, usecs: i64, days: i32, months: i32) {
     out.push_str(" sec");
 }
 
-/// Bytes between two calls of `pause`.
+/// Bytes between two calls of `check_interrupts`.
 const PIECE: usize = 1 << 16;
 
-/// Bytes in hexadecimal. `pause` is called now and then, and may unwind.
-pub fn bytes(out: &mut String, bytes: &[u8], pause: &mut dyn FnMut()) -> Result<(), Error> {
+/// Bytes in hexadecimal. `check_interrupts` is called now and then, and may unwind.
+pub fn bytes(
+    out: &mut String,
+    bytes: &[u8],
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<(), Error> {
     make_room(out, 2 * bytes.len())?;
     for piece in bytes.chunks(PIECE) {
-        pause();
+        check_interrupts();
         for byte in piece {
             let _ = write!(out, "{byte:02x}");
         }
@@ -99,14 +103,18 @@ pub fn bytes(out: &mut String, bytes: &[u8], pause: &mut dyn FnMut()) -> Result<
     Ok(())
 }
 
-/// Text inside of a container, in double quotes, so that no two contents look alike. `pause` is
+/// Text inside of a container, in double quotes, so that no two contents look alike. `check_interrupts` is
 /// called now and then, and may unwind.
-pub fn quoted(out: &mut String, text: &str, pause: &mut dyn FnMut()) -> Result<(), Error> {
+pub fn quoted(
+    out: &mut String,
+    text: &str,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<(), Error> {
     make_room(out, text.len() + 2)?;
     out.push('"');
     let mut rest = text;
     while !rest.is_empty() {
-        pause();
+        check_interrupts();
         let (piece, behind) = rest.split_at(rest.floor_char_boundary(PIECE));
         rest = behind;
         let special = |byte: &u8| matches!(byte, b'"' | b'\\');

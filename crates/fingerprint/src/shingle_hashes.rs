@@ -138,7 +138,7 @@ impl Shingling<'_> {
         text: &str,
         bins: &mut [HashBins; W],
         buffer: &mut String,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> bool {
         let prefix = self.prefix.iter().chain(&[NGRAM]);
         let mut walk = ShingleWalk {
@@ -149,7 +149,7 @@ impl Shingling<'_> {
             starts: [PrefixSum::default(); MOST_LETTERS],
         };
         let add = &mut |chunk: &str| walk.chunk(chunk);
-        normal::for_each_chunk_as(self.normalize, text, buffer, pause, add);
+        normal::for_each_chunk_as(self.normalize, text, buffer, check_interrupts, add);
         walk.finish()
     }
 }
@@ -294,21 +294,21 @@ impl<const W: usize> ShingleWalk<'_, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builder::{Content, FingerprintBuilder};
     use crate::options::grammar::parse_text;
     use crate::options::plan;
     use crate::options::presets;
-    use crate::sketch::{Content, Sketch};
     use proptest::prelude::*;
 
     /// The least hash of each bin, in the order of the bins, by hashing each n-gram as it is shown.
     fn shown<const W: usize>(plan: &ColumnPlan, width: Width, text: &str) -> [HashBins; W] {
-        let mut sketch = Sketch::<W>::showing(width);
-        sketch.begin();
-        sketch
+        let mut builder = FingerprintBuilder::<W>::showing(width);
+        builder.begin();
+        builder
             .column(plan, Content::Text(text), &mut || {})
             .unwrap();
         let mut bins = [HashBins::EMPTY; W];
-        for feature in sketch.into_features() {
+        for feature in builder.into_features() {
             let mut key = plan.prefix.clone();
             key.push(NGRAM);
             key.extend_from_slice(feature.feature.as_bytes());
@@ -339,14 +339,14 @@ mod tests {
             let mut plan = plan::text(preset, &parse_text(&options, &mut || {}).unwrap()).unwrap();
             plan.prefix = prefix.into_bytes();
             for width in [Width::W32, Width::W64] {
-                let mut sketch = Sketch::<1>::new(width);
-                sketch.begin();
-                sketch.column(&plan, Content::Text(&text), &mut || {}).unwrap();
+                let mut builder = FingerprintBuilder::<1>::new(width);
+                builder.begin();
+                builder.column(&plan, Content::Text(&text), &mut || {}).unwrap();
                 let bins = shown::<1>(&plan, width, &text);
                 let bits = (!bins[0].is_empty()).then(|| [width.narrow(bins[0].bits())]);
-                prop_assert_eq!(sketch.fingerprint(), bits);
+                prop_assert_eq!(builder.fingerprint(), bits);
             }
-            let mut wide = Sketch::<2>::new(Width::W64);
+            let mut wide = FingerprintBuilder::<2>::new(Width::W64);
             wide.begin();
             wide.column(&plan, Content::Text(&text), &mut || {}).unwrap();
             let bins = shown::<2>(&plan, Width::W64, &text);
@@ -368,13 +368,13 @@ mod tests {
             }
         };
         let text: String = (0..40_000u32).map(|n| format!("{n:x}{}", gap(n))).collect();
-        let mut sketch = Sketch::<1>::new(Width::W64);
-        sketch.begin();
+        let mut builder = FingerprintBuilder::<1>::new(Width::W64);
+        builder.begin();
         let mut pauses = 0;
         let content = Content::Text(&text);
-        sketch.column(&plan, content, &mut || pauses += 1).unwrap();
+        builder.column(&plan, content, &mut || pauses += 1).unwrap();
         assert!(pauses > 2);
         let bins = shown::<1>(&plan, Width::W64, &text);
-        assert_eq!(sketch.fingerprint(), Some([bins[0].bits()]));
+        assert_eq!(builder.fingerprint(), Some([bins[0].bits()]));
     }
 }

@@ -1,5 +1,5 @@
 //! Weighted SimHash: one signed sum per bit, and the signs of the sums. [`crate::bag`] adds the
-//! features of a column, [`crate::sketch`] the columns of a row. A bit is set if its sum is above 0.
+//! features of a column, [`crate::builder`] the columns of a row. A bit is set if its sum is above 0.
 
 /// Largest weight of a token and of a column. The product of the two, and the sum of as many such
 /// products as a row has tokens, stay finite. The difference of two infinite sums is not a number,

@@ -8,7 +8,7 @@
 
 use super::key::BLOCKS;
 use super::page::leaf;
-use super::search::probe::{WALK, neighbours, radii};
+use super::search::probe::{WHOLE_KEY_SPACE, neighbours, radii};
 use std::ops::AddAssign;
 
 /// The server's cost settings.
@@ -131,7 +131,7 @@ impl Work {
 
     fn lookups(radius: u32, searched: SearchedRows) -> Work {
         let radii = radii(radius);
-        if radii == WALK {
+        if radii == WHOLE_KEY_SPACE {
             return Work::walk(searched);
         }
         let mut work = Work::default();

@@ -23,7 +23,7 @@ pub fn compare<H: StoreHost>(
         ..
     } = found;
     for record in 0..copies.records() {
-        host.pause();
+        host.check_interrupts();
         let pair = Candidate {
             a: record,
             b: record,
@@ -40,7 +40,7 @@ pub fn compare<H: StoreHost>(
         if last == Some(candidate) {
             continue;
         }
-        host.pause();
+        host.check_interrupts();
         if last.is_none_or(|last: Candidate| last.a != candidate.a) {
             vectors.read(candidate.a, &mut a)?;
         }
@@ -99,7 +99,7 @@ mod tests {
             Vec::new()
         }
 
-        fn pause(&mut self) {}
+        fn check_interrupts(&mut self) {}
     }
 
     /// The features of each column.

@@ -21,18 +21,18 @@ pub fn features(
     text: &str,
     ngram: usize,
     features: &mut Vec<u64>,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<(), Error> {
     features.clear();
     match mail(text) {
         Some(Mail { name, domain }) => {
             // Its letters say little: many people have one domain.
-            add(&name, ngram, features, pause)?;
+            add(&name, ngram, features, check_interrupts)?;
             push(features, city64(domain.as_bytes()))?;
         }
-        None => add(&abbreviated(text)?, ngram, features, pause)?,
+        None => add(&abbreviated(text)?, ngram, features, check_interrupts)?,
     }
-    sort_distinct(features, pause);
+    sort_distinct(features, check_interrupts);
     Ok(())
 }
 
@@ -41,12 +41,12 @@ fn add(
     text: &str,
     ngram: usize,
     features: &mut Vec<u64>,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<(), Error> {
     let text = &*without_umlauts(text)?;
     let mut code = Code::default();
     let mut result = Ok(());
-    for_each_chunk(text, &mut String::new(), pause, &mut |chunk| {
+    for_each_chunk(text, &mut String::new(), check_interrupts, &mut |chunk| {
         for_each_word(chunk, None, false, &mut |word, _| {
             code.add(word);
             // The walk cannot stop half-way: it adds nothing more.
@@ -60,19 +60,22 @@ fn add(
         Some((word, letters)) => {
             features.clear();
             push(features, city64(word))?;
-            Letters::new(std::str::from_utf8(letters).unwrap_or(text), pause)?
+            Letters::new(
+                std::str::from_utf8(letters).unwrap_or(text),
+                check_interrupts,
+            )?
         }
-        None => Letters::new(text, pause)?,
+        None => Letters::new(text, check_interrupts)?,
     };
     let mut ngrams = NgramHashes::new(&letters, GramLengths::all(ngram));
     let mut limit = FIRST_DISTINCT;
-    while let Some(hashes) = ngrams.next(pause) {
+    while let Some(hashes) = ngrams.next(check_interrupts) {
         for hash in hashes {
             push(features, *hash)?;
         }
         // A long text repeats its n-grams.
         if features.len() > limit {
-            sort_distinct(features, pause);
+            sort_distinct(features, check_interrupts);
             limit = FIRST_DISTINCT.max(2 * features.len());
         }
     }

@@ -150,7 +150,7 @@ impl<H: StoreHost> Rows<H> {
         let most = rare.max(RARE_OF_SAMPLE);
         few.try_reserve_exact(most + 1)?;
         while let Some(first) = features.next() {
-            host.pause();
+            host.check_interrupts();
             few.clear();
             few.push(first.row);
             let (mut last, mut frequency, mut is_single) = (first, 1, true);
@@ -158,8 +158,8 @@ impl<H: StoreHost> Rows<H> {
                 vectors.add(last.row, last.column, host)?;
                 if next.row != last.row {
                     frequency += 1;
-                    if frequency % PAUSE == 0 {
-                        host.pause();
+                    if frequency % CHECKED_EVERY == 0 {
+                        host.check_interrupts();
                     }
                     if few.len() <= most {
                         few.push(next.row);
@@ -213,7 +213,7 @@ fn evidence<H: StoreHost>(
         if pairs.next_key() == Some(pair) {
             continue;
         }
-        host.pause();
+        host.check_interrupts();
         vectors.read(pair.a, &mut a)?;
         vectors.read(pair.b, &mut b)?;
         evidence.add(&a, &b);
@@ -235,7 +235,7 @@ pub fn record_hash(scope: u64, features: &[(u64, u32)]) -> Result<Option<u64>, T
 }
 
 /// Rows of one feature between two pauses.
-const PAUSE: u32 = 1 << 14;
+const CHECKED_EVERY: u32 = 1 << 14;
 
 /// Returns the next feature, if it has this hash.
 fn next_with(

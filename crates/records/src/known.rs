@@ -62,7 +62,7 @@ impl KnownRecords {
         let mut vectors = writer.finish(rating, host)?;
         let (mut last, mut a, mut b) = (None, Vector::default(), Vector::default());
         for &pair in pairs {
-            host.pause();
+            host.check_interrupts();
             if last != Some(pair.a) {
                 vectors.read(pair.a, &mut a)?;
                 last = Some(pair.a);
@@ -92,7 +92,7 @@ mod tests {
             Vec::new()
         }
 
-        fn pause(&mut self) {}
+        fn check_interrupts(&mut self) {}
     }
 
     #[test]

@@ -212,7 +212,7 @@ impl<H: StoreHost> VectorsWriter<H> {
         let mut entries = self.entries.finish(host)?.peekable();
         let (mut of_row, mut parts) = (Vec::new(), Vec::new());
         for row in 0..self.rows {
-            host.pause();
+            host.check_interrupts();
             of_row.clear();
             while let Some(entry) = entries.next_if(|entry| entry.row == row) {
                 of_row.try_reserve(1)?;

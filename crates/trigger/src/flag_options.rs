@@ -53,7 +53,7 @@ pub enum Check {
 
 /// How the trigger fills the fingerprint column.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Recipe {
+pub struct FingerprintOptions {
     /// JSON, as simhash64 takes it.
     pub weights: String,
     pub preset: Option<String>,
@@ -78,7 +78,7 @@ pub struct FlagOptions {
     pub check: Option<Check>,
     /// Compare only with rows that are equal in these columns.
     pub within: Vec<String>,
-    pub recipe: Option<Recipe>,
+    pub fingerprint_options: Option<FingerprintOptions>,
     pub lock: bool,
 }
 
@@ -123,7 +123,7 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
         text: given.text("text"),
         check: check(&given)?,
         within: given.within(&["flag", "duplicate_of"])?,
-        recipe: given.text("weights").map(|weights| Recipe {
+        fingerprint_options: given.text("weights").map(|weights| FingerprintOptions {
             weights,
             preset: given.text("preset"),
         }),
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(options.mode, Mode::Flag);
         assert!(options.lock && !options.originals_only);
         assert_eq!(
-            (options.text, options.check, options.recipe),
+            (options.text, options.check, options.fingerprint_options),
             (None, None, None)
         );
         assert!(options.key.is_empty() && options.within.is_empty());
@@ -264,9 +264,9 @@ mod tests {
         .unwrap();
         assert_eq!(options.fingerprint, "my fp");
         assert_eq!(options.flag.as_deref(), Some("a=b"));
-        let recipe = options.recipe.unwrap();
-        assert_eq!(recipe.weights, r#"{"x = y": 1}"#);
-        assert_eq!(recipe.preset.as_deref(), Some("plain"));
+        let fingerprint_options = options.fingerprint_options.unwrap();
+        assert_eq!(fingerprint_options.weights, r#"{"x = y": 1}"#);
+        assert_eq!(fingerprint_options.preset.as_deref(), Some("plain"));
     }
 
     #[test]

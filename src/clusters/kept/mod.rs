@@ -6,7 +6,7 @@
 //! [`refresh`] and [`answer`] share ([`queries`]). [`kept_table`] is what the arguments of a trigger
 //! mean, [`cluster_table`] the table that is written, [`triggers`] finds the triggers that name it, and
 //! [`missing_events`] warns of changes without one. [`claims`] is what a transaction waits for and has
-//! for itself. What must not live here: the search for clusters, which is `clusters::function`'s.
+//! for itself. What must not live here: the search for clusters, which is `clusters::simhash_clusters`'s.
 //!
 //! **What holds.** Two rows are linked if they are near and pass the check, unless a person has judged
 //! them different, or if a person has judged them the same. Clusters are the components of this graph.

@@ -23,7 +23,7 @@ use crate::trigger::call::{
 use crate::trigger::hash_column::check_radius;
 use crate::trigger::scope::{Scope, image};
 use simhash_hamming::parts::Hash;
-use simhash_pg::catalog::invalidation::{Current, watch};
+use simhash_pg::catalog::invalidation::{Validity, watch};
 use simhash_pg::catalog::lookup::equality_types;
 use simhash_pg::catalog::privilege::has_row_security;
 use simhash_pg::catalog::table::{self, Column, OpenTable};
@@ -102,7 +102,7 @@ pg_function! {
 }
 
 impl RowTrigger {
-    fn new(call: &TriggerCall<'_>) -> (Current, Self) {
+    fn new(call: &TriggerCall<'_>) -> (Validity, Self) {
         let options = accepted(call, parse(&call.arguments()));
         refuse_shard(call, Distribution::check_clusters);
         refuse_foreign(call);
@@ -253,7 +253,7 @@ impl NotedColumns {
 }
 
 /// Returns where the trigger notes changes of the rows of `relation`, and watches what this depends on.
-fn notes(call: &TriggerCall<'_>, options: KeptOptions, relation: Oid) -> (Current, Notes) {
+fn notes(call: &TriggerCall<'_>, options: KeptOptions, relation: Oid) -> (Validity, Notes) {
     let opened = OpenTable::new(relation);
     let key_name = options.key.clone();
     let key = table::column(opened.rel(), &key_name).unwrap_or_else(|| {

@@ -6,6 +6,7 @@ use crate::errors::{ToError, or_raise};
 use crate::row::arguments::{ParsedArguments, in_range, refresh};
 use crate::row::text::{ARRAY, add};
 use simhash_fingerprint::Error;
+use simhash_fingerprint::builder::{Feature, FingerprintBuilder};
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::methods::distance::blend;
 use simhash_fingerprint::methods::minhash::Signature;
@@ -14,7 +15,6 @@ use simhash_fingerprint::options::plan::{self, ColumnPlan};
 use simhash_fingerprint::options::text_options::TextOptions;
 use simhash_fingerprint::similarity::cosine::cosine;
 use simhash_fingerprint::similarity::weighted_sets::{by_hash, cosine_of};
-use simhash_fingerprint::sketch::{Feature, Sketch};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::memory::MemoryContext;
@@ -43,9 +43,9 @@ impl CosineSite {
 
 /// Returns the features of a text by hash.
 fn vector(plan: &ColumnPlan, text: Value<'_>) -> Vec<Feature> {
-    let mut sketch = Sketch::<1>::showing(Width::W64);
-    add(&mut sketch, plan, text);
-    let mut features = sketch.into_features();
+    let mut builder = FingerprintBuilder::<1>::showing(Width::W64);
+    add(&mut builder, plan, text);
+    let mut features = builder.into_features();
     by_hash(&mut features, &mut check_for_interrupts);
     features
 }

@@ -3,7 +3,7 @@
 use pgrx::pg_sys;
 
 use crate::errors::or_raise;
-use crate::row::functions::{bigint, row, text, tokens};
+use crate::row::fingerprint_functions::{bigint, row, text, tokens};
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::methods::distance;
 use simhash_pg::sql::fmgr::{Args, pg_function};

@@ -8,13 +8,13 @@ use std::fs;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use simhash_fingerprint::builder::{Content, FingerprintBuilder};
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::parse_text;
 use simhash_fingerprint::options::plan::{self, ColumnPlan};
 use simhash_fingerprint::options::presets;
 use simhash_fingerprint::similarity::letters::Letters;
 use simhash_fingerprint::similarity::ngram_set::jaccard;
-use simhash_fingerprint::sketch::{Content, Sketch};
 use simhash_fingerprint::text::ngrams::GramLengths;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -166,10 +166,10 @@ fn plans() -> Outcome<Vec<ColumnPlan>> {
 }
 
 fn fingerprint(plan: &ColumnPlan, text: &str) -> Outcome<Option<u64>> {
-    let mut sketch = Sketch::<1>::new(Width::W64);
-    sketch.begin();
-    sketch.column(plan, Content::Text(text), &mut || {})?;
-    Ok(sketch.fingerprint().map(|words| words[0]))
+    let mut builder = FingerprintBuilder::<1>::new(Width::W64);
+    builder.begin();
+    builder.column(plan, Content::Text(text), &mut || {})?;
+    Ok(builder.fingerprint().map(|words| words[0]))
 }
 
 fn bits(plan: &ColumnPlan, a: &str, b: &str) -> Outcome<Option<u32>> {

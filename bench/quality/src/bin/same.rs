@@ -199,7 +199,7 @@ fn main() -> Outcome<()> {
     let path = std::env::args().nth(1).ok_or("usage: same VERDICTS")?;
     tables(verdicts(&path)?);
     println!(
-        "\n| crafted texts of 1 MB | `simhash_same`, s | `simhash_jaccard`, s | ratio | without a pause, s |\n\
+        "\n| crafted texts of 1 MB | `simhash_same`, s | `simhash_jaccard`, s | ratio | without a check for interrupts, s |\n\
         |---|---:|---:|---:|---:|"
     );
     for (name, (a, b)) in crafted() {

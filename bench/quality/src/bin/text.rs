@@ -12,11 +12,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use flate2::read::GzDecoder;
+use simhash_fingerprint::builder::{Content, FingerprintBuilder};
 use simhash_fingerprint::hash::{FeatureHash, Width};
 use simhash_fingerprint::options::grammar::parse_text;
 use simhash_fingerprint::options::plan::{self, ColumnPlan};
 use simhash_fingerprint::options::presets;
-use simhash_fingerprint::sketch::{Content, Sketch};
 use simhash_fingerprint::text::normal::for_each_chunk;
 use simhash_fingerprint::text::words::{dictionary, for_each_word};
 use simhash_fingerprint::warm;
@@ -137,12 +137,12 @@ fn text_plan(preset: &str, options: &str) -> Outcome<ColumnPlan> {
 }
 
 fn fingerprint_all(plan: &ColumnPlan, rows: &[String]) {
-    let mut sketch = Sketch::<1>::new(Width::W64);
+    let mut builder = FingerprintBuilder::<1>::new(Width::W64);
     for row in rows {
-        sketch.begin();
+        builder.begin();
         // Natural text has no error but want of memory.
-        let _ = sketch.column(plan, Content::Text(row), &mut || {});
-        black_box(sketch.fingerprint());
+        let _ = builder.column(plan, Content::Text(row), &mut || {});
+        black_box(builder.fingerprint());
     }
 }
 

@@ -4,7 +4,7 @@
 //! A bit is drawn in two steps. First the columns that have a feature race for it ([`unit_times`]):
 //! column c, of weight w, arrives after an exponentially distributed time of rate w, which its name
 //! decides, and the first one owns the bit. Then the bit is one of the feature that the column's
-//! own sketch draws for this position: features of equal weight by [`one_permutation`], others by
+//! own builder draws for this position: features of equal weight by [`one_permutation`], others by
 //! [`races`]. Two rows with the same columns have the same owners, and then the same feature with
 //! probability
 //!

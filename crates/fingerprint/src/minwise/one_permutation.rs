@@ -1,4 +1,4 @@
-//! The sketch of a set: one hash function, whose values fall into 64 bins, and the least of each
+//! The builder of a set: one hash function, whose values fall into 64 bins, and the least of each
 //! bin (Li, Owen and Zhang, One Permutation Hashing, 2012). An empty bin takes the least of another
 //! bin, the first that is not empty in an order that belongs to the empty one (Shrivastava, Optimal
 //! Densification for Fast and Accurate Minwise Hashing, 2017). Two sets have the same feature in a

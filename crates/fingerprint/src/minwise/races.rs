@@ -1,4 +1,4 @@
-//! The sketch of weighted features: 64 races, in each of which a feature of weight w arrives after
+//! The builder of weighted features: 64 races, in each of which a feature of weight w arrives after
 //! an exponentially distributed time of rate w, and the first wins.
 //!
 //! All races are run at once, as a Poisson process for each feature whose points fall into races at
@@ -12,7 +12,7 @@ use crate::hash::mix;
 /// 64 / e^6 of the 64 races are undecided: one in six rows has any.
 const FIRST_LIMIT: f64 = 6.0;
 
-/// Features between two calls of `pause`.
+/// Features between two calls of `check_interrupts`.
 const BETWEEN_PAUSES: usize = 1 << 14;
 
 /// The best times so far, and the winners' bits.
@@ -59,10 +59,10 @@ impl Races {
 
 /// Bit j of word i is one bit of the winner of race j among the features, by word i of their
 /// hashes. None without any weight above 0. Weights must be finite, hashes distinct; the order does
-/// not matter. `pause` is called now and then and may unwind.
+/// not matter. `check_interrupts` is called now and then and may unwind.
 pub fn bits<const W: usize>(
     features: &[([u64; W], f64)],
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Option<[u64; W]> {
     let heaviest = (features.iter()).fold(0.0, |most: f64, (_, weight)| most.max(*weight));
     if heaviest <= 0.0 {
@@ -70,7 +70,7 @@ pub fn bits<const W: usize>(
     }
     let mut words = [0; W];
     for (i, word) in words.iter_mut().enumerate() {
-        *word = run(features, i, heaviest, pause);
+        *word = run(features, i, heaviest, check_interrupts);
     }
     Some(words)
 }
@@ -80,7 +80,7 @@ fn run<const W: usize>(
     features: &[([u64; W], f64)],
     i: usize,
     heaviest: f64,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> u64 {
     // Relative weights, as the sum of the weights could overflow.
     let total: f64 = features.iter().map(|(_, weight)| weight / heaviest).sum();
@@ -88,7 +88,7 @@ fn run<const W: usize>(
     let mut races = Races::UNDECIDED;
     while !races.decided() {
         for features in features.chunks(BETWEEN_PAUSES) {
-            pause();
+            check_interrupts();
             for (hash, weight) in features {
                 races.enter(hash[i], heaviest / weight, limit);
             }

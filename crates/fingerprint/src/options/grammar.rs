@@ -60,12 +60,12 @@ pub struct RowOptions {
 const COLUMN_KEYS: [&str; 2] = ["weight", "as"];
 const ROW_KEYS: [&str; 3] = ["$columns", "$exclude", "$balance"];
 
-/// Options of a text, from the JSON of a SQL argument. `pause` is called often, and may unwind.
-pub fn parse_text(json: &str, pause: &mut dyn FnMut()) -> Result<TextOptions, Error> {
+/// Options of a text, from the JSON of a SQL argument. `check_interrupts` is called often, and may unwind.
+pub fn parse_text(json: &str, check_interrupts: &mut dyn FnMut()) -> Result<TextOptions, Error> {
     let mut options = TextOptions::default();
     for (key, value) in object("options", &document(json)?)? {
         // A lone text has no other column that could be its title.
-        if key == "title" || !options.take(key, key, value, pause)? {
+        if key == "title" || !options.take(key, key, value, check_interrupts)? {
             return Err(unknown(key, known(&[], "").trim_end_matches(", title")));
         }
     }
@@ -74,18 +74,21 @@ pub fn parse_text(json: &str, pause: &mut dyn FnMut()) -> Result<TextOptions, Er
 
 /// As [`parse_text`], for a function that takes rows as well: JSON of a row says that a text was
 /// passed.
-pub fn parse_text_or_hint_row(json: &str, pause: &mut dyn FnMut()) -> Result<TextOptions, Error> {
-    parse_text(json, pause).map_err(|error| match error {
-        Error::UnknownOption { key, known } if parse_row(json, pause).is_ok() => {
+pub fn parse_text_or_hint_row(
+    json: &str,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<TextOptions, Error> {
+    parse_text(json, check_interrupts).map_err(|error| match error {
+        Error::UnknownOption { key, known } if parse_row(json, check_interrupts).is_ok() => {
             Error::RowOption { key, known }
         }
         other => other,
     })
 }
 
-/// Weights and options of a row, from the JSON of a SQL argument. `pause` is called often, and may
+/// Weights and options of a row, from the JSON of a SQL argument. `check_interrupts` is called often, and may
 /// unwind.
-pub fn parse_row(json: &str, pause: &mut dyn FnMut()) -> Result<RowOptions, Error> {
+pub fn parse_row(json: &str, check_interrupts: &mut dyn FnMut()) -> Result<RowOptions, Error> {
     let mut options = RowOptions::default();
     for (key, value) in object("weights", &document(json)?)? {
         match key.strip_prefix('$') {
@@ -93,13 +96,13 @@ pub fn parse_row(json: &str, pause: &mut dyn FnMut()) -> Result<RowOptions, Erro
             Some(name) if name.starts_with('$') => {
                 options
                     .named
-                    .push((name.to_owned(), column(name, value, pause)?));
+                    .push((name.to_owned(), column(name, value, check_interrupts)?));
             }
-            Some(option) => row_option(&mut options, key, option, value, pause)?,
-            None if key == "*" => options.rest = Some(column(key, value, pause)?),
+            Some(option) => row_option(&mut options, key, option, value, check_interrupts)?,
+            None if key == "*" => options.rest = Some(column(key, value, check_interrupts)?),
             None => options
                 .named
-                .push((key.clone(), column(key, value, pause)?)),
+                .push((key.clone(), column(key, value, check_interrupts)?)),
         }
     }
     Ok(options)
@@ -110,19 +113,23 @@ fn row_option(
     key: &str,
     name: &str,
     value: &Value,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<(), Error> {
     match name {
         "columns" => options.columns = Some(distinct("\"$columns\"", names(key, value)?)?),
         "exclude" => options.exclude = names(key, value)?,
         "balance" => options.balance = Some(truth(key, value)?),
-        _ if options.text.take(key, name, value, pause)? => {}
+        _ if options.text.take(key, name, value, check_interrupts)? => {}
         _ => return Err(unknown(key, known(&ROW_KEYS, "$"))),
     }
     Ok(())
 }
 
-fn column(name: &str, value: &Value, pause: &mut dyn FnMut()) -> Result<ColumnOptions, Error> {
+fn column(
+    name: &str,
+    value: &Value,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<ColumnOptions, Error> {
     let mut options = ColumnOptions::default();
     let Value::Object(members) = value else {
         if !value.is_number() {
@@ -144,7 +151,7 @@ fn column(name: &str, value: &Value, pause: &mut dyn FnMut()) -> Result<ColumnOp
                 );
                 options.kind = Some(variant(place, expected, value)?);
             }
-            _ if options.text.take(key, key, value, pause)? => {}
+            _ if options.text.take(key, key, value, check_interrupts)? => {}
             _ => return Err(unknown(key, known(&COLUMN_KEYS, ""))),
         }
     }

@@ -22,7 +22,7 @@ pub enum Choice<T> {
     Own(T),
 }
 
-/// Most bytes of a document: it is parsed at one go, without a pause.
+/// Most bytes of a document: it is parsed at one go, without a check for interrupts.
 pub const MOST_BYTES: usize = 16 << 20;
 
 /// Parses a document; an error when it is too long, or there is too little memory for it.

@@ -1,5 +1,5 @@
 //! Preset, options and the fields of a row, worked out into what each field does. The extension
-//! keeps a plan for the calls of a statement, and [`crate::sketch`] follows it for each row. A plan
+//! keeps a plan for the calls of a statement, and [`crate::builder`] follows it for each row. A plan
 //! refers only to fields that the row has, and an option that no field has a use for is an error.
 
 use super::grammar::{ColumnOptions, ContentKind, RowOptions};

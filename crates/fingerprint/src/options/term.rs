@@ -54,13 +54,13 @@ impl TermOptions {
         key: &str,
         name: &str,
         value: &Value,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<bool, Error> {
         match name {
-            "idf" => self.idf = Some(idf(key, value, pause)?),
+            "idf" => self.idf = Some(idf(key, value, check_interrupts)?),
             "length" => self.length = Some(length(key, value)?),
             "pos" => self.part_of_speech = Some(part_of_speech(key, value)?),
-            "cue_words" => self.cue_words = Some(cue_words(key, value, pause)?),
+            "cue_words" => self.cue_words = Some(cue_words(key, value, check_interrupts)?),
             "title" => self.title = Some(read(key, "the name of a column", value)?),
             _ => return Ok(false),
         }
@@ -68,7 +68,11 @@ impl TermOptions {
     }
 }
 
-fn idf(key: &str, value: &Value, pause: &mut dyn FnMut()) -> Result<Option<Arc<Idf>>, Error> {
+fn idf(
+    key: &str,
+    value: &Value,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Option<Arc<Idf>>, Error> {
     const KEYS: [&str; 2] = ["documents", "terms"];
     let wrong = || {
         let expected = "false or an object with \"documents\" and \"terms\"";
@@ -90,7 +94,7 @@ fn idf(key: &str, value: &Value, pause: &mut dyn FnMut()) -> Result<Option<Arc<I
     };
     let mut table = Idf::new(count(quote("documents"), documents)?);
     for (term, df) in object("\"terms\"", terms)? {
-        pause();
+        check_interrupts();
         let place = format!("number of documents of term \"{term}\"");
         table.add(term, count(place, df)?)?;
     }
@@ -151,7 +155,11 @@ fn part_of_speech(key: &str, value: &Value) -> Result<Option<PartOfSpeechWeights
     Ok(Some(weights))
 }
 
-fn cue_words(key: &str, value: &Value, pause: &mut dyn FnMut()) -> Result<CueWords, Error> {
+fn cue_words(
+    key: &str,
+    value: &Value,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<CueWords, Error> {
     let own: Vec<String> = match read(key, "true, false or an array of strings", value)? {
         Choice::BuiltIn(true) => return Ok(CueWords::BuiltIn),
         Choice::BuiltIn(false) => return Ok(CueWords::None),
@@ -159,8 +167,8 @@ fn cue_words(key: &str, value: &Value, pause: &mut dyn FnMut()) -> Result<CueWor
     };
     let mut words = GatheredWords::default();
     for word in &own {
-        pause();
+        check_interrupts();
         words.add(word, ())?;
     }
-    Ok(CueWords::List(Arc::new(words.sorted(pause))))
+    Ok(CueWords::List(Arc::new(words.sorted(check_interrupts))))
 }

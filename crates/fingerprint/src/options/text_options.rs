@@ -83,7 +83,7 @@ impl TextOptions {
         key: &str,
         name: &str,
         value: &Value,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<bool, Error> {
         match name {
             "features" => self.features = Some(features(key, value)?),
@@ -96,10 +96,13 @@ impl TextOptions {
                 let wrong = || wrong_shape(quote(key), "an integer from 1 to 16", value);
                 self.ngram = Some(length.ok_or_else(wrong)? as usize);
             }
-            "stop_words" => self.stop_words = Some(stop_words(key, value, pause)?),
+            "stop_words" => self.stop_words = Some(stop_words(key, value, check_interrupts)?),
             "drop_runs" => self.drop_runs = Some(truth(key, value)?),
             "dictionary" => {
-                self.dictionary = Some(Arc::new(UserWords::new(&names(key, value)?, pause)?));
+                self.dictionary = Some(Arc::new(UserWords::new(
+                    &names(key, value)?,
+                    check_interrupts,
+                )?));
             }
             "hash" => {
                 let named = value.as_str().and_then(FeatureHash::find);
@@ -111,7 +114,7 @@ impl TextOptions {
                 let expected = "\"fold\" or \"keep_accents\"";
                 self.normalize = Some(variant(quote(key), expected, value)?);
             }
-            _ => return self.terms.take(key, name, value, pause),
+            _ => return self.terms.take(key, name, value, check_interrupts),
         }
         Ok(true)
     }
@@ -173,7 +176,11 @@ fn hash_names() -> String {
     format!("{} or {last}", others.join(", "))
 }
 
-fn stop_words(key: &str, value: &Value, pause: &mut dyn FnMut()) -> Result<StopWords, Error> {
+fn stop_words(
+    key: &str,
+    value: &Value,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<StopWords, Error> {
     let entries: Vec<String> = match read(key, "true, false or an array of strings", value)? {
         Choice::BuiltIn(true) => return Ok(StopWords::BuiltIn),
         Choice::BuiltIn(false) => return Ok(StopWords::None),
@@ -185,7 +192,7 @@ fn stop_words(key: &str, value: &Value, pause: &mut dyn FnMut()) -> Result<StopW
             name: name.clone(),
             known: BuiltIn::NAMES.join(", "),
         }),
-        None => StopWords::list(&entries, pause),
+        None => StopWords::list(&entries, check_interrupts),
     }
 }
 

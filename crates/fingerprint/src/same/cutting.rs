@@ -18,29 +18,29 @@ pub const MOST_WORDS: usize = 1 << 22;
 const BYTES_OF_A_WORD: usize = 4;
 
 /// Words between two pauses.
-const PAUSE: usize = 4096;
+const CHECKED_EVERY: usize = 4096;
 
 impl Tokens {
     /// Cuts a folded text; None when it has too many words.
-    pub fn cut(text: &str, pause: &mut dyn FnMut()) -> Result<Option<Self>, Error> {
+    pub fn cut(text: &str, check_interrupts: &mut dyn FnMut()) -> Result<Option<Self>, Error> {
         let mut reader = Reader::new(text, Tokens::default());
         reader
             .tokens
             .text
             .try_reserve(text.len() + text.len() / 2)
             .map_err(|_| Error::OutOfMemory)?;
-        let words = (text.len() / BYTES_OF_A_WORD + 1).min(2 * PAUSE);
+        let words = (text.len() / BYTES_OF_A_WORD + 1).min(2 * CHECKED_EVERY);
         let reserved = reader.tokens.tokens.try_reserve(words);
         reserved.map_err(|_| Error::OutOfMemory)?;
-        let mut next_pause = PAUSE;
+        let mut next_pause = CHECKED_EVERY;
         while let Some(c) = reader.next() {
             if reader.tokens.len() >= next_pause {
-                next_pause += PAUSE;
-                pause();
+                next_pause += CHECKED_EVERY;
+                check_interrupts();
                 reader
                     .tokens
                     .tokens
-                    .try_reserve(2 * PAUSE)
+                    .try_reserve(2 * CHECKED_EVERY)
                     .map_err(|_| Error::OutOfMemory)?;
             }
             if reader.tokens.len() > MOST_WORDS {

@@ -50,12 +50,12 @@ pub fn numbered(
     a: &Tokens,
     b: &Tokens,
     middle: &Middle,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<Numbered, Error> {
     let mut numbers = Numbers::new(middle.a.len() + middle.b.len())?;
-    let in_a = numbers.number(a, &middle.a, pause)?;
+    let in_a = numbers.number(a, &middle.a, check_interrupts)?;
     let of_a = numbers.count;
-    let in_b = numbers.number(b, &middle.b, pause)?;
+    let in_b = numbers.number(b, &middle.b, check_interrupts)?;
     let mut left = reserved(of_a)?;
     left.resize(of_a, 0u32);
     in_a.iter().for_each(|number| left[*number as usize] += 1);
@@ -78,7 +78,7 @@ pub fn numbered(
 pub fn hunks(
     middle: &Middle,
     numbered: &Numbered,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<Vec<Hunk>, Error> {
     let (in_a, in_b) = (&numbered.a, &numbered.b);
     let found = match in_a.len() * in_b.len() {
@@ -93,7 +93,7 @@ pub fn hunks(
                 a: hunk.a,
                 b: hunk.b,
             };
-            let aligned = align_numbers(in_a, in_b, pause)?;
+            let aligned = align_numbers(in_a, in_b, check_interrupts)?;
             aligned.into_iter().map(of_words).collect()
         }
     };
@@ -154,12 +154,12 @@ impl<'t> Numbers<'t> {
         &mut self,
         tokens: &'t Tokens,
         words: &Range<usize>,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<Vec<u32>, Error> {
         let mut numbered = reserved(words.len())?;
         for i in words.clone() {
             if i.is_multiple_of(4096) {
-                pause();
+                check_interrupts();
             }
             let word = tokens.word(i);
             let number = match self.slots.is_empty() {

@@ -52,10 +52,10 @@ pub fn judge(
     b: &Tokens,
     shape: &Shape,
     wanted: Wanted,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<Judged, Error> {
     let middle = middle(a, b);
-    let numbered = numbered(a, b, &middle, pause)?;
+    let numbered = numbered(a, b, &middle, check_interrupts)?;
     let whole = finding(Kind::Word, middle.a.clone(), middle.b.clone(), true);
     let others = middle.a.len().min(middle.b.len()) - numbered.common;
     let is_unlike = others > FEW_OTHERS && shape.weight(others) > UNLIKE_SHARE * shape.words;
@@ -65,7 +65,7 @@ pub fn judge(
             moved: numbered.common,
         });
     }
-    let mut hunks = hunks(&middle, &numbered, pause)?;
+    let mut hunks = hunks(&middle, &numbered, check_interrupts)?;
     let differ: usize = hunks.iter().map(|hunk| hunk.a.len()).sum();
     let moved = numbered.common + differ - middle.a.len();
     if !shape.by_characters && others == 0 && is_rotated(a, b, &middle) {
@@ -78,7 +78,7 @@ pub fn judge(
     }
     let mut judge = Judge::new(a, b, shape, &hunks);
     for (n, hunk) in hunks.iter().enumerate() {
-        pause();
+        check_interrupts();
         let in_front = n.checked_sub(1).map_or(0, |n| hunks[n].a.end);
         let behind = hunks.get(n + 1).map_or(a.len(), |next| next.a.start);
         judge.around = [hunk.a.start - in_front, behind - hunk.a.end].map(|gap| gap.min(AROUND));

@@ -7,16 +7,16 @@ use crate::text::markup::{Markup, strip};
 use std::borrow::Cow;
 
 /// The text as it would stand on one page, in one piece.
-pub fn plain<'t>(text: &'t str, pause: &mut dyn FnMut()) -> Result<Cow<'t, str>, Error> {
+pub fn plain<'t>(text: &'t str, check_interrupts: &mut dyn FnMut()) -> Result<Cow<'t, str>, Error> {
     let text = match has_markup(text) {
-        true => strip(Markup::Html, text, pause)?,
+        true => strip(Markup::Html, text, check_interrupts)?,
         false => Cow::Borrowed(text),
     };
     let trimmed = text.trim();
     if !trimmed.contains('\n') && !trimmed.starts_with('>') {
         return Ok(text);
     }
-    pause();
+    check_interrupts();
     Ok(Cow::Owned(lines_joined(trimmed)))
 }
 

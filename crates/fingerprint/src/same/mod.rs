@@ -60,23 +60,27 @@ pub struct Difference {
     pub decides: bool,
 }
 
-/// Whether a person would call two texts the same. `pause` is called now and then and may unwind.
-pub fn same(a: &str, b: &str, pause: &mut dyn FnMut()) -> Result<bool, Error> {
+/// Whether a person would call two texts the same. `check_interrupts` is called now and then and may unwind.
+pub fn same(a: &str, b: &str, check_interrupts: &mut dyn FnMut()) -> Result<bool, Error> {
     if a == b {
         return Ok(true);
     }
-    Ok(match compare(a, b, Wanted::Verdict, pause)? {
+    Ok(match compare(a, b, Wanted::Verdict, check_interrupts)? {
         Comparison::Findings(_, _, findings) => findings.iter().all(|finding| !finding.decides),
         Comparison::Signs(differences) => differences.is_empty(),
     })
 }
 
 /// What differs between two texts.
-pub fn differences(a: &str, b: &str, pause: &mut dyn FnMut()) -> Result<Vec<Difference>, Error> {
+pub fn differences(
+    a: &str,
+    b: &str,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Vec<Difference>, Error> {
     if a == b {
         return Ok(Vec::new());
     }
-    let (in_a, in_b, findings) = match compare(a, b, Wanted::All, pause)? {
+    let (in_a, in_b, findings) = match compare(a, b, Wanted::All, check_interrupts)? {
         Comparison::Findings(in_a, in_b, findings) => (in_a, in_b, findings),
         Comparison::Signs(differences) => return Ok(differences),
     };
@@ -100,14 +104,19 @@ enum Comparison {
     Signs(Vec<Difference>),
 }
 
-fn compare(a: &str, b: &str, wanted: Wanted, pause: &mut dyn FnMut()) -> Result<Comparison, Error> {
-    let (form_of_a, form_of_b) = (form(a, pause)?, form(b, pause)?);
+fn compare(
+    a: &str,
+    b: &str,
+    wanted: Wanted,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Comparison, Error> {
+    let (form_of_a, form_of_b) = (form(a, check_interrupts)?, form(b, check_interrupts)?);
     if form_of_a == form_of_b {
         return Ok(Comparison::Signs(Vec::new()));
     }
     let (Some(in_a), Some(in_b)) = (
-        Tokens::cut(&form_of_a, pause)?,
-        Tokens::cut(&form_of_b, pause)?,
+        Tokens::cut(&form_of_a, check_interrupts)?,
+        Tokens::cut(&form_of_b, check_interrupts)?,
     ) else {
         return Ok(Comparison::Signs(vec![whole(form_of_a, form_of_b)]));
     };
@@ -126,7 +135,7 @@ fn compare(a: &str, b: &str, wanted: Wanted, pause: &mut dyn FnMut()) -> Result<
     } else {
         (&in_a, &in_b)
     };
-    let mut findings = verdict(first, second, wanted, pause)?;
+    let mut findings = verdict(first, second, wanted, check_interrupts)?;
     if swapped {
         findings.iter_mut().for_each(Finding::swap);
     }
@@ -134,15 +143,15 @@ fn compare(a: &str, b: &str, wanted: Wanted, pause: &mut dyn FnMut()) -> Result<
 }
 
 /// The form in which the words of a text are compared.
-fn form(text: &str, pause: &mut dyn FnMut()) -> Result<String, Error> {
-    let plain = layout::plain(text.trim(), pause)?;
+fn form(text: &str, check_interrupts: &mut dyn FnMut()) -> Result<String, Error> {
+    let plain = layout::plain(text.trim(), check_interrupts)?;
     let mut folded = String::new();
     folded
         .try_reserve(3 * plain.len())
         .map_err(|_| Error::OutOfMemory)?;
-    pause();
+    check_interrupts();
     fold::fold_into(&plain, &mut folded);
-    pause();
+    check_interrupts();
     Ok(spelling::one_spelling(folded))
 }
 
@@ -150,14 +159,14 @@ fn verdict(
     a: &Tokens,
     b: &Tokens,
     wanted: Wanted,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<Vec<Finding>, Error> {
     let shape = Shape::of(a, b);
-    let judged = judge(a, b, &shape, wanted, pause)?;
+    let judged = judge(a, b, &shape, wanted, check_interrupts)?;
     if !judged.decides() {
         return Ok(judged.findings);
     }
-    match sentences::in_any_order(a, b, &shape, judged.moved, wanted, pause)? {
+    match sentences::in_any_order(a, b, &shape, judged.moved, wanted, check_interrupts)? {
         Some(findings) => Ok(findings),
         None => Ok(judged.findings),
     }

@@ -21,7 +21,7 @@ pub fn in_any_order(
     shape: &Shape,
     moved: usize,
     wanted: Wanted,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<Option<Vec<Finding>>, Error> {
     let (middle_of_a, middle_of_b) = middles(a, b);
     let (in_a, in_b) = (sentences(a, middle_of_a)?, sentences(b, middle_of_b)?);
@@ -58,7 +58,7 @@ pub fn in_any_order(
         a.picked(words_of_a.iter().copied()),
         b.picked(words_of_b.iter().copied()),
     );
-    let judged = judge(&only_a, &only_b, shape, wanted, pause)?;
+    let judged = judge(&only_a, &only_b, shape, wanted, check_interrupts)?;
     if judged.decides() {
         return Ok(None);
     }

@@ -216,7 +216,7 @@ fn crafted_texts_take_linear_time() {
         });
         longest = longest.max(last.elapsed().as_secs_f64());
         println!(
-            "{n}: {is_same:?} {:.2} s, {longest:.2} s without a pause",
+            "{n}: {is_same:?} {:.2} s, {longest:.2} s without a check for interrupts",
             begin.elapsed().as_secs_f64()
         );
         assert!(begin.elapsed().as_secs_f64() < 20.0, "{n}");

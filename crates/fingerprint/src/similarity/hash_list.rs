@@ -4,7 +4,7 @@
 use crate::error::Error;
 
 /// Comparisons between two pauses, some ms.
-const PAUSE: usize = 1 << 16;
+const CHECKED_EVERY: usize = 1 << 16;
 
 /// Adds a hash.
 pub fn push(hashes: &mut Vec<u64>, hash: u64) -> Result<(), Error> {
@@ -14,12 +14,12 @@ pub fn push(hashes: &mut Vec<u64>, hash: u64) -> Result<(), Error> {
 }
 
 /// Sorts the hashes, and leaves each once.
-pub fn sort_distinct(hashes: &mut Vec<u64>, pause: &mut dyn FnMut()) {
+pub fn sort_distinct(hashes: &mut Vec<u64>, check_interrupts: &mut dyn FnMut()) {
     let mut comparisons = 0usize;
     hashes.sort_unstable_by(|a, b| {
         comparisons += 1;
-        if comparisons.is_multiple_of(PAUSE) {
-            pause();
+        if comparisons.is_multiple_of(CHECKED_EVERY) {
+            check_interrupts();
         }
         a.cmp(b)
     });

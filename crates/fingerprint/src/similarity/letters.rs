@@ -23,20 +23,20 @@ impl Default for Letters {
 }
 
 impl Letters {
-    /// Reads a text. Calls `pause` now and then: the caller may want to stop.
-    pub fn new(text: &str, pause: &mut dyn FnMut()) -> Result<Self, Error> {
+    /// Reads a text. Calls `check_interrupts` now and then: the caller may want to stop.
+    pub fn new(text: &str, check_interrupts: &mut dyn FnMut()) -> Result<Self, Error> {
         if text.is_ascii() {
-            let letters = ascii(text.as_bytes(), pause)?;
+            let letters = ascii(text.as_bytes(), check_interrupts)?;
             if !letters.is_empty() {
                 return Ok(Letters::Ascii(letters));
             }
         }
-        let mut letters = match simple_letters(text, pause)? {
+        let mut letters = match simple_letters(text, check_interrupts)? {
             Some(letters) => letters,
-            None => normalized(text, is_letter, pause)?,
+            None => normalized(text, is_letter, check_interrupts)?,
         };
         if letters.is_empty() {
-            letters = normalized(text, is_symbol, pause)?;
+            letters = normalized(text, is_symbol, check_interrupts)?;
         }
         if letters.iter().any(|letter| *letter >= 0x80) {
             return Ok(Letters::Wide(letters));
@@ -85,12 +85,12 @@ const LOWER: [u8; 128] = {
 
 /// Writes every byte and steps over the letters alone: letters and others stand in no order that a
 /// processor could foresee.
-fn ascii(text: &[u8], pause: &mut dyn FnMut()) -> Result<Vec<u8>, Error> {
+fn ascii(text: &[u8], check_interrupts: &mut dyn FnMut()) -> Result<Vec<u8>, Error> {
     let mut letters = reserved(text.len())?;
     letters.resize(text.len(), 0);
     let mut count = 0;
     for piece in text.chunks(PIECE) {
-        pause();
+        check_interrupts();
         for byte in piece {
             let letter = LOWER[usize::from(byte & 0x7f)];
             letters[count] = letter;
@@ -103,13 +103,16 @@ fn ascii(text: &[u8], pause: &mut dyn FnMut()) -> Result<Vec<u8>, Error> {
 
 /// Returns the letters of a text whose characters all have a normal form of their own; None at the
 /// first one that has not.
-fn simple_letters(text: &str, pause: &mut dyn FnMut()) -> Result<Option<Vec<u32>>, Error> {
+fn simple_letters(
+    text: &str,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Option<Vec<u32>>, Error> {
     let characters = text.chars().count();
     let mut letters = reserved(characters)?;
     letters.resize(characters, 0);
     let (mut count, mut rest) = (0, text);
     while !rest.is_empty() {
-        pause();
+        check_interrupts();
         let end = rest.len().saturating_sub(PIECE);
         while rest.len() > end {
             let Some((letter, tail)) = next_simple(rest) else {
@@ -153,11 +156,11 @@ fn push(letters: &mut Vec<u32>, letter: char) -> Result<(), Error> {
 fn normalized(
     text: &str,
     counts: fn(char) -> bool,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<Vec<u32>, Error> {
     let mut letters = Vec::new();
     let mut result = Ok(());
-    normal::for_each_chunk(text, &mut String::new(), pause, &mut |chunk| {
+    normal::for_each_chunk(text, &mut String::new(), check_interrupts, &mut |chunk| {
         // The walk cannot stop half-way: it adds nothing more.
         if result.is_ok() {
             let mut found = chunk.chars().filter(|c| counts(*c));

@@ -8,7 +8,7 @@ use std::ops::Range;
 /// Number of hashes of a block.
 pub const BLOCK: usize = 64;
 /// Number of blocks between two pauses.
-const PAUSE: usize = 512;
+const CHECKED_EVERY: usize = 512;
 
 /// Number of letters of an n-gram unless the caller says another.
 const USUAL: usize = 5;
@@ -71,19 +71,19 @@ impl<'l> NgramHashes<'l> {
         self.count - self.next
     }
 
-    /// Returns the next hashes, or None after the last. Calls `pause` now and then: the caller may
+    /// Returns the next hashes, or None after the last. Calls `check_interrupts` now and then: the caller may
     /// want to stop.
-    pub fn next(&mut self, pause: &mut dyn FnMut()) -> Option<&[u64]> {
-        self.next_sized(pause).map(|(hashes, _)| hashes)
+    pub fn next(&mut self, check_interrupts: &mut dyn FnMut()) -> Option<&[u64]> {
+        self.next_sized(check_interrupts).map(|(hashes, _)| hashes)
     }
 
     /// As [`Self::next`], with the number of letters of each n-gram (255 where it is more).
-    pub fn next_sized(&mut self, pause: &mut dyn FnMut()) -> Option<(&[u64], &[u8])> {
+    pub fn next_sized(&mut self, check_interrupts: &mut dyn FnMut()) -> Option<(&[u64], &[u8])> {
         if self.next == self.count {
             return None;
         }
-        if (self.next / BLOCK).is_multiple_of(PAUSE) {
-            pause();
+        if (self.next / BLOCK).is_multiple_of(CHECKED_EVERY) {
+            check_interrupts();
         }
         let from = self.next;
         let some = BLOCK.min(self.remaining());

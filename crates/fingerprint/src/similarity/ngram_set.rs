@@ -80,7 +80,7 @@ impl NgramSet {
         letters: &Letters,
         lengths: GramLengths,
         scratch: &mut Scratch,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<(), Error> {
         let [first, second] = &mut self.tables.0;
         let [left, rest] = &mut scratch.left;
@@ -88,12 +88,12 @@ impl NgramSet {
         clear(first, letters.count())?;
         let mut hashes = NgramHashes::new(letters, lengths);
         left.clear();
-        while let Some(block) = hashes.next(pause) {
+        while let Some(block) = hashes.next(check_interrupts) {
             add::<FIRST>(first, block, left, &mut counts)?;
         }
         clear(second, left.len())?;
         rest.clear();
-        add_rotated::<FIRST>(first, second, left, rest, &mut counts, pause)?;
+        add_rotated::<FIRST>(first, second, left, rest, &mut counts, check_interrupts)?;
         std::mem::swap(&mut self.rest, rest);
         self.lengths = lengths;
         self.count = counts.different + self.rest.len();
@@ -107,7 +107,7 @@ impl NgramSet {
         other: &Letters,
         least: f64,
         scratch: &mut Scratch,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<Similarity, Error> {
         let is_too_low = |counts: HashCounts, open: usize| {
             let (common, either) = (
@@ -117,7 +117,7 @@ impl NgramSet {
             // The quotient of the largest possible result is rounded as the result is.
             (common.min(self.count) as f64 / either as f64) < least
         };
-        let Some(counts) = self.count(other, is_too_low, scratch, pause)? else {
+        let Some(counts) = self.count(other, is_too_low, scratch, check_interrupts)? else {
             return Ok(Similarity::TooLow);
         };
         let either = self.count + counts.different - counts.common;
@@ -135,9 +135,9 @@ impl NgramSet {
         &self,
         other: &Letters,
         scratch: &mut Scratch,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<Option<f64>, Error> {
-        let counts = self.count(other, |_, _| false, scratch, pause)?;
+        let counts = self.count(other, |_, _| false, scratch, check_interrupts)?;
         let counts = counts.unwrap_or_default();
         let smaller = self.count.min(counts.different);
         Ok((smaller > 0).then(|| counts.common as f64 / smaller as f64))
@@ -150,7 +150,7 @@ impl NgramSet {
         other: &Letters,
         stop: impl Fn(HashCounts, usize) -> bool,
         scratch: &mut Scratch,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<Option<HashCounts>, Error> {
         let mut hashes = NgramHashes::new(other, self.lengths);
         if self.count > 0 && stop(HashCounts::default(), hashes.remaining()) {
@@ -165,14 +165,14 @@ impl NgramSet {
         let [left, rest] = &mut scratch.left;
         let mut counts = HashCounts::default();
         left.clear();
-        while let Some(block) = hashes.next(pause) {
+        while let Some(block) = hashes.next(check_interrupts) {
             add::<SECOND>(first, block, left, &mut counts)?;
             if stop(counts, left.len() + hashes.remaining()) {
                 return Ok(None);
             }
         }
         rest.clear();
-        add_rotated::<SECOND>(first, second, left, rest, &mut counts, pause)?;
+        add_rotated::<SECOND>(first, second, left, rest, &mut counts, check_interrupts)?;
         counts.different += rest.len();
         counts.common += common(&self.rest, rest);
         Ok(Some(counts))
@@ -197,11 +197,11 @@ fn add_rotated<const TEXT: u64>(
     left: &mut [u64],
     rest: &mut Vec<u64>,
     counts: &mut HashCounts,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<(), Error> {
     let bits = first.len().trailing_zeros();
     for hashes in left.chunks_mut(LONG) {
-        pause();
+        check_interrupts();
         for block in hashes.chunks_mut(BLOCK) {
             block
                 .iter_mut()
@@ -209,7 +209,7 @@ fn add_rotated<const TEXT: u64>(
             add::<TEXT>(second, block, rest, counts)?;
         }
     }
-    sort_distinct(rest, pause);
+    sort_distinct(rest, check_interrupts);
     Ok(())
 }
 
@@ -354,12 +354,17 @@ mod tests {
         };
         let (a, b) = (text(0), text(100_000));
         let (mut set, mut scratch, mut pauses) = (NgramSet::default(), Scratch::default(), 0);
-        let mut pause = || pauses += 1;
+        let mut check_interrupts = || pauses += 1;
         let letters = [&a, &b].map(|text| Letters::new(text, &mut || {}).unwrap());
-        set.fill(&letters[0], GramLengths::all(9), &mut scratch, &mut pause)
-            .unwrap();
+        set.fill(
+            &letters[0],
+            GramLengths::all(9),
+            &mut scratch,
+            &mut check_interrupts,
+        )
+        .unwrap();
         let found = set
-            .compare(&letters[1], 0.0, &mut scratch, &mut pause)
+            .compare(&letters[1], 0.0, &mut scratch, &mut check_interrupts)
             .unwrap();
         assert!(!set.rest.is_empty() && !scratch.left[1].is_empty());
         assert_eq!(found, Similarity::Exactly(expected(&a, &b, 9).unwrap()));

@@ -18,7 +18,7 @@ pub fn passages(
     lengths: GramLengths,
     least: usize,
     chosen: &mut Vec<u64>,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<(), Error> {
     let window = (least - lengths.others + 1) * UNITS;
     let mut hashes = NgramHashes::new(letters, lengths);
@@ -26,7 +26,7 @@ pub fn passages(
     let mut minima: VecDeque<(usize, u64)> = VecDeque::new();
     let (mut count, mut last) = (0, None);
     chosen.clear();
-    while let Some((block, sizes)) = hashes.next_sized(pause) {
+    while let Some((block, sizes)) = hashes.next_sized(check_interrupts) {
         for (&hash, &size) in block.iter().zip(sizes) {
             while minima.back().is_some_and(|(_, other)| *other >= hash) {
                 minima.pop_back();
@@ -47,7 +47,7 @@ pub fn passages(
     if let (None, Some((_, hash))) = (last, minima.front()) {
         push(chosen, *hash)?;
     }
-    sort_distinct(chosen, pause);
+    sort_distinct(chosen, check_interrupts);
     Ok(())
 }
 

@@ -78,7 +78,7 @@ pub struct PrefixMaker {
     /// Letters of an n-gram.
     lengths: GramLengths,
     /// How often n-grams occur, a counter for each value of their hashes' highest bits (a count-min
-    /// sketch of one row). Where two n-grams share one, a rare one may count as frequent: prefixes
+    /// builder of one row). Where two n-grams share one, a rare one may count as frequent: prefixes
     /// are right whatever the counters say, as long as they stay the same.
     counters: Vec<u16>,
     /// The n-grams of a text.
@@ -102,10 +102,10 @@ impl PrefixMaker {
     }
 
     /// Counts the n-grams of a text.
-    pub fn count(&mut self, letters: &Letters, pause: &mut dyn FnMut()) {
+    pub fn count(&mut self, letters: &Letters, check_interrupts: &mut dyn FnMut()) {
         let mut hashes = NgramHashes::new(letters, self.lengths);
         let count = self.counters.len();
-        while let Some(block) = hashes.next(pause) {
+        while let Some(block) = hashes.next(check_interrupts) {
             for hash in block {
                 let counter = &mut self.counters[slot(*hash, count)];
                 *counter = counter.saturating_add(1);
@@ -119,21 +119,21 @@ impl PrefixMaker {
         &mut self,
         letters: &Letters,
         prefix: &mut Vec<u32>,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<u32, Error> {
         let mut hashes = NgramHashes::new(letters, self.lengths);
         let counters = &self.counters;
         self.ngrams.clear();
         prefix.clear();
         reserve(&mut self.ngrams, hashes.remaining())?;
-        while let Some(block) = hashes.next(pause) {
+        while let Some(block) = hashes.next(check_interrupts) {
             let counted = |hash: &u64| (counters[slot(*hash, counters.len())], *hash);
             self.ngrams.extend(block.iter().map(counted));
         }
         match self.ngrams.len() < LONG {
             true => self.ngrams.sort_unstable(),
             false => self.ngrams.sort_unstable_by(|a, b| {
-                pause();
+                check_interrupts();
                 a.cmp(b)
             }),
         }

@@ -17,7 +17,7 @@ const BYTES: (usize, usize) = (
 /// Bytes that are used at most: numbers of postings have 32 bits.
 const MOST: usize = BYTES.0 << 31;
 /// Number of n-grams of a prefix between two pauses.
-const PAUSE: usize = 64;
+const CHECKED_EVERY: usize = 64;
 /// Marks, in a posting, an n-gram that is in the long part of a prefix only.
 const LONG_ONLY: u64 = 1 << 31;
 
@@ -102,9 +102,9 @@ impl PrefixIndex {
     }
 
     /// Puts the texts that were added in order, after which they can be found.
-    pub fn seal(&mut self, pause: &mut dyn FnMut()) -> Result<(), Error> {
+    pub fn seal(&mut self, check_interrupts: &mut dyn FnMut()) -> Result<(), Error> {
         self.postings.sort_unstable_by(|a, b| {
-            pause();
+            check_interrupts();
             a.cmp(b)
         });
         let count = self.postings.len().next_power_of_two();
@@ -126,12 +126,15 @@ impl PrefixIndex {
         &mut self,
         size: u32,
         prefix: &[u32],
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
         mut each: impl FnMut(u32),
     ) -> Result<(), Error> {
         let parts = self.parts(size);
-        for (ngrams, at) in prefix.chunks(PAUSE).zip((0..).step_by(PAUSE)) {
-            pause();
+        for (ngrams, at) in prefix
+            .chunks(CHECKED_EVERY)
+            .zip((0..).step_by(CHECKED_EVERY))
+        {
+            check_interrupts();
             for (ngram, at) in ngrams.iter().zip(at..) {
                 self.count(*ngram, at < parts.short)?;
             }

@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Places of one text that are tried for a stretch of the other.
 const PLACES: usize = 8;
 /// Letters between two pauses.
-const PAUSE: usize = 4096;
+const CHECKED_EVERY: usize = 4096;
 
 /// A passage: where it begins in each text, and how long it is there, in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,21 +40,25 @@ struct PlacedLetters {
 }
 
 impl PlacedLetters {
-    fn new(text: &str, pause: &mut dyn FnMut()) -> Result<Self, Error> {
-        let letters = Self::of(text, is_letter, pause)?;
+    fn new(text: &str, check_interrupts: &mut dyn FnMut()) -> Result<Self, Error> {
+        let letters = Self::of(text, is_letter, check_interrupts)?;
         match letters.letters.is_empty() {
-            true => Self::of(text, is_symbol, pause),
+            true => Self::of(text, is_symbol, check_interrupts),
             false => Ok(letters),
         }
     }
 
-    fn of(text: &str, counts: fn(char) -> bool, pause: &mut dyn FnMut()) -> Result<Self, Error> {
+    fn of(
+        text: &str,
+        counts: fn(char) -> bool,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<Self, Error> {
         let mut placed = PlacedLetters {
             letters: Vec::new(),
             places: Vec::new(),
         };
         let mut characters = 0;
-        for_each_piece(text, pause, |bytes, normal| {
+        for_each_piece(text, check_interrupts, |bytes, normal| {
             let start = (characters, bytes.start as u32);
             characters += text[bytes.clone()].chars().count() as u32;
             let end = (characters, bytes.end as u32);
@@ -130,25 +134,28 @@ pub fn shared_passages(
     a: &str,
     b: &str,
     least: Least,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<Vec<Passage>, Error> {
-    let a = PlacedLetters::new(a, pause)?;
-    let b = PlacedLetters::new(b, pause)?;
+    let a = PlacedLetters::new(a, check_interrupts)?;
+    let b = PlacedLetters::new(b, check_interrupts)?;
     let (allows, least) = (
         |passage: &[char]| least.allows(passage),
         least.stretch(&a.letters, &b.letters),
     );
-    let places = Places::new(&hashes(&a.letters, least, pause)?, pause)?;
-    let hashes = hashes(&b.letters, least, pause)?;
+    let places = Places::new(
+        &hashes(&a.letters, least, check_interrupts)?,
+        check_interrupts,
+    )?;
+    let hashes = hashes(&b.letters, least, check_interrupts)?;
     let mut found = Vec::new();
     let mut at = 0;
     while at + least <= b.letters.len() {
-        if at.is_multiple_of(PAUSE) {
-            pause();
+        if at.is_multiple_of(CHECKED_EVERY) {
+            check_interrupts();
         }
         let mut longest = (0, 0);
         for start in places.of_hash(hashes[at]) {
-            let length = common_prefix(&a.letters[start..], &b.letters[at..], pause);
+            let length = common_prefix(&a.letters[start..], &b.letters[at..], check_interrupts);
             // The first of equally long ones.
             if length > longest.0 {
                 longest = (length, start);
@@ -183,7 +190,7 @@ const NONE: u32 = u32::MAX;
 
 impl Places {
     /// Finds the places of each of these hashes.
-    fn new(hashes: &[u64], pause: &mut dyn FnMut()) -> Result<Self, Error> {
+    fn new(hashes: &[u64], check_interrupts: &mut dyn FnMut()) -> Result<Self, Error> {
         let mut places = Places {
             first: HashMap::default(),
             next: Vec::new(),
@@ -193,8 +200,8 @@ impl Places {
             .map_err(|_| Error::OutOfMemory)?;
         places.next.resize(hashes.len(), NONE);
         for (at, hash) in hashes.iter().enumerate().rev() {
-            if at.is_multiple_of(PAUSE) {
-                pause();
+            if at.is_multiple_of(CHECKED_EVERY) {
+                check_interrupts();
             }
             let behind = places.first.insert(*hash, at as u32);
             places.next[at] = behind.unwrap_or(NONE);
@@ -214,7 +221,11 @@ impl Places {
 
 /// Returns the hash of each stretch of `length` letters: a polynomial of which the first letter's
 /// part is taken away when the next one comes (Rabin and Karp 1987).
-fn hashes(letters: &[char], length: usize, pause: &mut dyn FnMut()) -> Result<Vec<u64>, Error> {
+fn hashes(
+    letters: &[char],
+    length: usize,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Vec<u64>, Error> {
     let mut hashes = Vec::new();
     let count = (letters.len() + 1).saturating_sub(length);
     hashes
@@ -223,8 +234,8 @@ fn hashes(letters: &[char], length: usize, pause: &mut dyn FnMut()) -> Result<Ve
     let gone = (0..length).fold(1u64, |power, _| power.wrapping_mul(FACTOR));
     let mut sum = 0u64;
     for (at, letter) in letters.iter().enumerate() {
-        if at.is_multiple_of(PAUSE) {
-            pause();
+        if at.is_multiple_of(CHECKED_EVERY) {
+            check_interrupts();
         }
         sum = sum.wrapping_mul(FACTOR).wrapping_add(u64::from(*letter));
         if at >= length {
@@ -242,15 +253,15 @@ fn hashes(letters: &[char], length: usize, pause: &mut dyn FnMut()) -> Result<Ve
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Returns how many letters two texts have in common from their beginnings on.
-fn common_prefix(a: &[char], b: &[char], pause: &mut dyn FnMut()) -> usize {
+fn common_prefix(a: &[char], b: &[char], check_interrupts: &mut dyn FnMut()) -> usize {
     let mut count = 0;
-    for (a, b) in a.chunks(PAUSE).zip(b.chunks(PAUSE)) {
+    for (a, b) in a.chunks(CHECKED_EVERY).zip(b.chunks(CHECKED_EVERY)) {
         let equal = a.iter().zip(b).take_while(|(a, b)| a == b).count();
         count += equal;
-        if equal < PAUSE {
+        if equal < CHECKED_EVERY {
             break;
         }
-        pause();
+        check_interrupts();
     }
     count
 }

@@ -1,15 +1,15 @@
 //! Two sets of weighted features side by side, and their probability Jaccard similarity. Functions
-//! that compare by the features of a sketch call it. Features of one hash are one feature.
+//! that compare by the features of a builder call it. Features of one hash are one feature.
 
 use super::cosine::cosine;
+use crate::builder::Feature;
 use crate::error::Error;
-use crate::sketch::Feature;
 use std::cmp::Ordering;
 
 /// Sorts features by hash, and adds up the weights of those of one hash.
-pub fn by_hash(features: &mut Vec<Feature>, pause: &mut dyn FnMut()) {
+pub fn by_hash(features: &mut Vec<Feature>, check_interrupts: &mut dyn FnMut()) {
     features.sort_unstable_by(|a, b| {
-        pause();
+        check_interrupts();
         a.hash.cmp(&b.hash)
     });
     features.dedup_by(|next, kept| {
@@ -57,7 +57,7 @@ pub fn cosine_of(a: &[Feature], b: &[Feature]) -> Option<f64> {
 pub fn probability_jaccard(
     a: &[Feature],
     b: &[Feature],
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<Option<f64>, Error> {
     // With r = x_i / y_i the sum over k of max(x_k / x_i, y_k / y_i) is that of x_k where x_k / y_k
     // is above r, and of r y_k elsewhere, divided by x_i: sums that grow in the order of r.
@@ -70,7 +70,7 @@ pub fn probability_jaccard(
         return Ok(None);
     }
     pairs.sort_unstable_by(|a, b| {
-        pause();
+        check_interrupts();
         (a.0 / a.1).total_cmp(&(b.0 / b.1))
     });
     let mut above: f64 = pairs.iter().map(|(x, _)| x).sum();

@@ -2,20 +2,20 @@
 
 use std::collections::HashSet;
 
+use crate::builder::{Content, Feature, FingerprintBuilder};
 use crate::hash::{FeatureHash, Width, bkdr, city64};
 use crate::options::grammar::{parse_row, parse_text};
 use crate::options::{plan, presets};
-use crate::sketch::{Content, Feature, Sketch};
 
 fn features(text: &str, options: &str) -> Vec<Feature> {
     let preset = presets::find(Some("plain")).unwrap();
     let plan = plan::text(preset, &parse_text(options, &mut || {}).unwrap()).unwrap();
-    let mut sketch = Sketch::<1>::showing(Width::W64);
-    sketch.begin();
-    sketch
+    let mut builder = FingerprintBuilder::<1>::showing(Width::W64);
+    builder.begin();
+    builder
         .column(&plan, Content::Text(text), &mut || {})
         .unwrap();
-    let mut features = sketch.into_features();
+    let mut features = builder.into_features();
     features.sort_by(|a, b| a.feature.cmp(&b.feature));
     features
 }
@@ -167,15 +167,15 @@ fn the_row_of_s0() {
     });
     let preset = presets::find(Some("s0")).unwrap();
     let options = parse_row(r#"{"city": {"as": "value"}, "body": 1}"#, &mut || {}).unwrap();
-    let mut sketch = Sketch::<1>::showing(Width::W64);
-    sketch.begin();
+    let mut builder = FingerprintBuilder::<1>::showing(Width::W64);
+    builder.begin();
     for plan in &plan::row(preset, &options, &fields).unwrap() {
         let text = ["New York", "the road, the other road"][plan.field];
-        sketch
+        builder
             .column(plan, Content::Text(text), &mut || {})
             .unwrap();
     }
-    let shown: Vec<(String, f64)> = sketch
+    let shown: Vec<(String, f64)> = builder
         .into_features()
         .into_iter()
         .map(|f| (f.feature, f.weight))
@@ -215,16 +215,16 @@ fn weighed(columns: &[(&str, &str)], preset: &str, json: &str) -> Vec<(String, f
     let mut options = parse_row(json, &mut || {}).unwrap();
     options.balance = Some(false);
     let plans = plan::row(presets::find(Some(preset)).unwrap(), &options, &fields).unwrap();
-    let mut sketch = Sketch::<1>::showing(Width::W64);
-    sketch.begin();
+    let mut builder = FingerprintBuilder::<1>::showing(Width::W64);
+    builder.begin();
     for plan in &plans {
         if let Some(title) = plan.title {
-            sketch.title(plan, columns[title].1, &mut || {}).unwrap();
+            builder.title(plan, columns[title].1, &mut || {}).unwrap();
         }
         let content = Content::Text(columns[plan.field].1);
-        sketch.column(plan, content, &mut || {}).unwrap();
+        builder.column(plan, content, &mut || {}).unwrap();
     }
-    let mut features: Vec<(String, f64)> = sketch
+    let mut features: Vec<(String, f64)> = builder
         .into_features()
         .into_iter()
         .map(|f| (format!("{}:{}", f.column, f.feature), f.weight))

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
+use crate::builder::{Content, FingerprintBuilder};
 use crate::hash::{FeatureHash, S1_SEED, Width, bkdr, mix, murmur3, murmur64a};
 use crate::options::text_options::TextOptions;
 use crate::options::{plan, presets};
-use crate::sketch::{Content, Sketch};
 
 /// Text, both halves of MurmurHash3 (x64, 128 bits, seed 0), XXH3 of 64 bits, XXH3 of 128 bits:
 /// from the reference code, through its Python wrappers mmh3 and xxhash.
@@ -127,9 +127,9 @@ proptest! {
     ) {
         let options = TextOptions { hash: Some(hash.1), ..TextOptions::default() };
         let plan = plan::text(presets::find(Some("plain")).unwrap(), &options).unwrap();
-        let mut sketch = Sketch::<2>::new(Width::W64);
-        sketch.begin();
-        sketch.column(&plan, Content::Text(&words.join(" ")), &mut || {}).unwrap();
+        let mut builder = FingerprintBuilder::<2>::new(Width::W64);
+        builder.begin();
+        builder.column(&plan, Content::Text(&words.join(" ")), &mut || {}).unwrap();
         let sum = |bit: u32| -> i32 {
             let sign = |word: &String| match hash.1.hash128(word.as_bytes()) >> bit & 1 {
                 1 => 1,
@@ -138,7 +138,7 @@ proptest! {
             words.iter().map(sign).sum()
         };
         let expected: u128 = (0..128).filter(|&bit| sum(bit) > 0).map(|bit| 1 << bit).sum();
-        let [low, high] = sketch.fingerprint().unwrap();
+        let [low, high] = builder.fingerprint().unwrap();
         prop_assert_eq!(u128::from(high) << 64 | u128::from(low), expected);
     }
 }

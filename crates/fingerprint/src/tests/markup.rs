@@ -123,7 +123,7 @@ fn without_markup_a_text_is_as_it_comes() {
     assert_eq!(strip(Markup::None, text, &mut || {}), Ok(text.into()));
 }
 
-/// Whatever a text is made of, it is read at one go, with a pause now and then.
+/// Whatever a text is made of, it is read at one go, with checks for interrupts.
 #[test]
 fn long_texts_pause() {
     let long = |part: &str| part.repeat(4 * CHUNK / part.len());

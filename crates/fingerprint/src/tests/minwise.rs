@@ -116,15 +116,15 @@ fn unbalanced_columns_weigh_what_they_hold() {
 fn features_show_the_share_of_the_bits() {
     let preset = presets::find(Some("minwise")).unwrap();
     let options = parse_row(r#"{"a": 3, "b": 1}"#, &mut || {}).unwrap();
-    let mut sketch = Sketch::<1>::showing(Width::W64);
-    sketch.begin();
+    let mut builder = FingerprintBuilder::<1>::showing(Width::W64);
+    builder.begin();
     for plan in &plan::row(preset, &options, &fields(2)).unwrap() {
         let text = ["one two three", "four"][plan.field];
-        sketch
+        builder
             .column(plan, Content::Text(text), &mut || {})
             .unwrap();
     }
-    let weights = sketch
+    let weights = builder
         .into_features()
         .into_iter()
         .map(|feature| feature.weight);
@@ -149,17 +149,17 @@ fn a_shown_row_has_its_fingerprint() {
         ("shingles", r#"{"$features": {"ngrams": 7, "whole": 2}}"#),
     ] {
         let options = parse_row(json, &mut || {}).unwrap();
-        let mut sketch = Sketch::<1>::showing(Width::W64);
-        sketch.begin();
+        let mut builder = FingerprintBuilder::<1>::showing(Width::W64);
+        builder.begin();
         for plan in &plan::row(presets::find(Some(preset)).unwrap(), &options, &fields(2)).unwrap()
         {
-            sketch
+            builder
                 .column(plan, Content::Text(texts[plan.field]), &mut || {})
                 .unwrap();
         }
-        let shown = sketch.fingerprint().map(|[bits]| bits);
+        let shown = builder.fingerprint().map(|[bits]| bits);
         assert_eq!(of_row(&texts, json, preset), Ok(shown), "{preset} {json}");
-        let weights: f64 = sketch
+        let weights: f64 = builder
             .into_features()
             .iter()
             .map(|feature| feature.weight)
@@ -175,13 +175,13 @@ fn a_shown_row_has_its_fingerprint() {
 fn margins_are_refused() {
     let preset = presets::find(Some("shingles")).unwrap();
     let plan = plan::text(preset, &TextOptions::default()).unwrap();
-    let mut sketch = Sketch::<1>::new(Width::W64);
-    sketch.begin();
-    assert_eq!(sketch.margin(3), Ok(None));
-    sketch
+    let mut builder = FingerprintBuilder::<1>::new(Width::W64);
+    builder.begin();
+    assert_eq!(builder.margin(3), Ok(None));
+    builder
         .column(&plan, Content::Text("street lamp"), &mut || {})
         .unwrap();
-    assert_eq!(sketch.margin(3), Err(Error::NoMargin));
+    assert_eq!(builder.margin(3), Err(Error::NoMargin));
 }
 
 #[test]
@@ -203,13 +203,13 @@ fn of_columns(columns: &[(&str, &str)], json: &str) -> Option<u64> {
     let fields: Vec<Field> = columns.iter().map(field).collect();
     let options = parse_row(json, &mut || {}).unwrap();
     let plans = plan::row(presets::find(Some("minwise")).unwrap(), &options, &fields).unwrap();
-    let mut sketch = Sketch::<1>::new(Width::W64);
-    sketch.begin();
+    let mut builder = FingerprintBuilder::<1>::new(Width::W64);
+    builder.begin();
     for plan in &plans {
         let content = Content::Text(columns[plan.field].1);
-        sketch.column(plan, content, &mut || {}).unwrap();
+        builder.column(plan, content, &mut || {}).unwrap();
     }
-    sketch.fingerprint().map(|[bits]| bits)
+    builder.fingerprint().map(|[bits]| bits)
 }
 
 #[test]

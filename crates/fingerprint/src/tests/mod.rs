@@ -13,6 +13,7 @@ mod ties;
 pub mod verdicts;
 
 use super::Class;
+use super::builder::{Content, FingerprintBuilder};
 use super::error::Error;
 use super::hash::{FeatureHash, S1_SEED, Width, city64, murmur2, murmur64a};
 use super::methods::distance::{bits, hamming, similarity};
@@ -21,14 +22,13 @@ use super::options::plan::{self, Field};
 use super::options::presets;
 use super::options::text_options::TextOptions;
 use super::simhash::simhash;
-use super::sketch::{Content, Sketch};
 
 fn of_text(text: &str, preset: &str, width: Width) -> Result<Option<u64>, Error> {
     let plan = plan::text(presets::find(Some(preset))?, &TextOptions::default())?;
-    let mut sketch = Sketch::<1>::new(width);
-    sketch.begin();
-    sketch.column(&plan, Content::Text(text), &mut || {})?;
-    Ok(sketch.fingerprint().map(|[bits]| bits))
+    let mut builder = FingerprintBuilder::<1>::new(width);
+    builder.begin();
+    builder.column(&plan, Content::Text(text), &mut || {})?;
+    Ok(builder.fingerprint().map(|[bits]| bits))
 }
 
 /// A row of text columns named a, b, c, ...
@@ -39,12 +39,12 @@ fn of_row(columns: &[&str], weights: &str, preset: &str) -> Result<Option<u64>, 
         &parse_row(weights, &mut || {})?,
         &fields,
     )?;
-    let mut sketch = Sketch::<1>::new(Width::W64);
-    sketch.begin();
+    let mut builder = FingerprintBuilder::<1>::new(Width::W64);
+    builder.begin();
     for plan in &plans {
-        sketch.column(plan, Content::Text(columns[plan.field]), &mut || {})?;
+        builder.column(plan, Content::Text(columns[plan.field]), &mut || {})?;
     }
-    Ok(sketch.fingerprint().map(|[bits]| bits))
+    Ok(builder.fingerprint().map(|[bits]| bits))
 }
 
 fn fields(count: usize) -> Vec<Field> {
@@ -223,10 +223,10 @@ proptest! {
             let preset = presets::find(Some("plain")).unwrap();
             let plan = plan::text(preset, &parse_text(options, &mut || {}).unwrap()).unwrap();
             let [one, two] = [&words, &reversed].map(|words| {
-                let mut sketch = Sketch::<1>::new(Width::W64);
-                sketch.begin();
-                sketch.column(&plan, Content::Text(&words.join(" ")), &mut || {}).unwrap();
-                sketch.fingerprint()
+                let mut builder = FingerprintBuilder::<1>::new(Width::W64);
+                builder.begin();
+                builder.column(&plan, Content::Text(&words.join(" ")), &mut || {}).unwrap();
+                builder.fingerprint()
             });
             prop_assert_eq!(one, two);
         }
@@ -239,11 +239,11 @@ proptest! {
     ) {
         let preset = presets::find(Some(preset)).unwrap();
         let plan = plan::text(preset, &TextOptions::default()).unwrap();
-        let mut sketch = Sketch::<1>::showing(Width::W64);
-        sketch.begin();
-        sketch.column(&plan, Content::Text(&text), &mut || {}).unwrap();
-        let fingerprint = sketch.fingerprint();
-        let features = sketch.into_features();
+        let mut builder = FingerprintBuilder::<1>::showing(Width::W64);
+        builder.begin();
+        builder.column(&plan, Content::Text(&text), &mut || {}).unwrap();
+        let fingerprint = builder.fingerprint();
+        let features = builder.into_features();
         prop_assert_eq!(fingerprint.is_none(), features.is_empty());
         for feature in &features {
             prop_assert_eq!(city64(feature.feature.as_bytes()), feature.hash);
@@ -339,7 +339,7 @@ fn a_row_after_a_cancelled_one_starts_anew() {
         &TextOptions::default(),
     )
     .unwrap();
-    let mut sketch = Sketch::<1>::new(Width::W64);
+    let mut builder = FingerprintBuilder::<1>::new(Width::W64);
     let long = "first ".repeat(1 << 15);
     let mut pauses = 0;
     let mut cancel = || {
@@ -347,15 +347,15 @@ fn a_row_after_a_cancelled_one_starts_anew() {
         assert!(pauses < 2, "cancelled");
     };
     let cancelled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        sketch.begin();
-        sketch.column(&plan, Content::Text(&long), &mut cancel)
+        builder.begin();
+        builder.column(&plan, Content::Text(&long), &mut cancel)
     }));
     assert!(cancelled.is_err());
-    sketch.begin();
-    sketch
+    builder.begin();
+    builder
         .column(&plan, Content::Text("second"), &mut || {})
         .unwrap();
-    assert_eq!(sketch.fingerprint(), Some([city64(b"second")]));
+    assert_eq!(builder.fingerprint(), Some([city64(b"second")]));
 }
 
 #[test]

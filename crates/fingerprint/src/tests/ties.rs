@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::builder::{Content, Feature, FingerprintBuilder};
 use crate::hash::Width;
 use crate::options::grammar::parse_row;
 use crate::options::{plan, presets};
-use crate::sketch::{Content, Feature, Sketch};
 
 /// Words of several lengths and parts of speech.
 const WORDS: [&str; 10] = [
@@ -30,18 +30,18 @@ fn row(columns: &[&str], preset: &str, json: &str) -> (u64, Vec<Feature>) {
     let fields: Vec<plan::Field> = (0..columns.len()).map(field).collect();
     let mut options = parse_row(json, &mut || {}).unwrap();
     let preset = presets::find(Some(preset)).unwrap();
-    let sketch = |options: &_| {
-        let mut sketch = Sketch::<1>::showing(Width::W64);
-        sketch.begin();
+    let builder = |options: &_| {
+        let mut builder = FingerprintBuilder::<1>::showing(Width::W64);
+        builder.begin();
         for plan in &plan::row(preset, options, &fields).unwrap() {
             let content = Content::Text(columns[plan.field]);
-            sketch.column(plan, content, &mut || {}).unwrap();
+            builder.column(plan, content, &mut || {}).unwrap();
         }
-        sketch
+        builder
     };
-    let [fingerprint] = sketch(&options).fingerprint().unwrap();
+    let [fingerprint] = builder(&options).fingerprint().unwrap();
     options.balance = Some(false);
-    (fingerprint, sketch(&options).into_features())
+    (fingerprint, builder(&options).into_features())
 }
 
 /// Texts of these words, each up to three times.

@@ -22,11 +22,11 @@ pub enum Markup {
 /// Bytes between two pauses.
 const CHUNK: usize = 1 << 16;
 
-/// The text without its markup. `pause` is called often, and may unwind.
+/// The text without its markup. `check_interrupts` is called often, and may unwind.
 pub fn strip<'t>(
     markup: Markup,
     text: &'t str,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<Cow<'t, str>, Error> {
     if markup == Markup::None {
         return Ok(Cow::Borrowed(text));
@@ -36,7 +36,7 @@ pub fn strip<'t>(
         rest: text.as_bytes(),
         since_pause: 0,
         letters: 0,
-        pause,
+        check_interrupts,
     };
     // The emitter has no token but a failure.
     let failure = Tokenizer::new_with_emitter(input, TextEmitter::new(&mut stripped)).next();
@@ -53,11 +53,11 @@ pub fn strip<'t>(
 /// as the rest.
 struct HtmlReader<'a> {
     rest: &'a [u8],
-    /// Bytes read since the last pause.
+    /// Bytes read since the last check for interrupts.
     since_pause: usize,
     /// Number of letters that have been read one by one.
     letters: usize,
-    pause: &'a mut dyn FnMut(),
+    check_interrupts: &'a mut dyn FnMut(),
 }
 
 impl<'a> HtmlReader<'a> {
@@ -68,7 +68,7 @@ impl<'a> HtmlReader<'a> {
         self.since_pause += bytes;
         if self.since_pause >= CHUNK {
             self.since_pause = 0;
-            (self.pause)();
+            (self.check_interrupts)();
         }
         read
     }
@@ -280,7 +280,7 @@ fn the_memory_of_the_tokenizer_is_asked_for() {
         rest: text.as_bytes(),
         since_pause: 0,
         letters: usize::MAX / 8,
-        pause: &mut || {},
+        check_interrupts: &mut || {},
     };
     assert_eq!(input.read_byte(), Err(Error::OutOfMemory));
 }

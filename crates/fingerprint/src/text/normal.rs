@@ -17,15 +17,15 @@ use crate::error::Error;
 /// Bytes of raw text between two pauses.
 const CHUNK: usize = 1 << 16;
 
-/// Calls `chunk` for each chunk of the normal form of `text`, and `pause` before it. No word is cut
+/// Calls `chunk` for each chunk of the normal form of `text`, and `check_interrupts` before it. No word is cut
 /// at the end of a chunk unless it is longer than one. `buffer` is scratch space.
 pub fn for_each_chunk(
     text: &str,
     buffer: &mut String,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
     chunk: &mut dyn FnMut(&str),
 ) {
-    for_each_chunk_as(Normalize::Fold, text, buffer, pause, chunk);
+    for_each_chunk_as(Normalize::Fold, text, buffer, check_interrupts, chunk);
 }
 
 /// As [`for_each_chunk`], with accents or without.
@@ -33,11 +33,11 @@ pub fn for_each_chunk_as(
     normalize: Normalize,
     text: &str,
     buffer: &mut String,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
     chunk: &mut dyn FnMut(&str),
 ) {
     for raw in chunks(text) {
-        pause();
+        check_interrupts();
         buffer.clear();
         normalize_into(raw, normalize, buffer);
         chunk(buffer);
@@ -49,11 +49,11 @@ pub fn normal_form(
     text: &str,
     normalize: Normalize,
     buffer: &mut String,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<(), Error> {
     buffer.clear();
     for chunk in chunks(text) {
-        pause();
+        check_interrupts();
         // NFKD makes at most 11 times the bytes, folding 1.5 times those.
         buffer
             .try_reserve(17 * chunk.len())

@@ -11,7 +11,7 @@ use crate::error::Error;
 const COMPOSED: usize = 256;
 const JOINER: char = '\u{200d}';
 /// Pieces between two pauses.
-const PAUSE: usize = 4096;
+const CHECKED_EVERY: usize = 4096;
 
 /// Whether a character is composed with those in front of it, or shown as one with them, as the
 /// members of a family of emoji are.
@@ -24,15 +24,15 @@ fn belongs_to(last: char, c: char) -> bool {
 /// composed with it. Stops at the first error.
 pub fn for_each_piece(
     text: &str,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
     mut piece: impl FnMut(Range<usize>, &str) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut characters = text.char_indices().peekable();
     let (mut normal, mut utf8) = (String::new(), [0; 4]);
     let mut pieces = 0usize;
     while let Some((start, first)) = characters.next() {
-        if pieces.is_multiple_of(PAUSE) {
-            pause();
+        if pieces.is_multiple_of(CHECKED_EVERY) {
+            check_interrupts();
         }
         pieces += 1;
         let mut end = start + first.len_utf8();
@@ -78,14 +78,14 @@ impl PlacedForm {
     }
 
     /// The normal form of a text.
-    pub fn normal(text: &str, pause: &mut dyn FnMut()) -> Result<Self, Error> {
+    pub fn normal(text: &str, check_interrupts: &mut dyn FnMut()) -> Result<Self, Error> {
         if text.is_ascii() {
             let mut placed = Self::as_written(text)?;
             placed.form.make_ascii_lowercase();
             return Ok(placed);
         }
         let mut placed = Self::default();
-        for_each_piece(text, pause, |written, form| {
+        for_each_piece(text, check_interrupts, |written, form| {
             let begin = placed.form.len();
             placed.push(form)?;
             if form.len() != written.len() || form.chars().nth(1).is_some() {

@@ -65,17 +65,17 @@ fn word_set(text: &str) -> WordSet {
 }
 
 impl StopWords {
-    /// Words and names of built-in lists; an unknown `@name` counts as a word. `pause` is
+    /// Words and names of built-in lists; an unknown `@name` counts as a word. `check_interrupts` is
     /// called often.
-    pub fn list(entries: &[String], pause: &mut dyn FnMut()) -> Result<Self, Error> {
+    pub fn list(entries: &[String], check_interrupts: &mut dyn FnMut()) -> Result<Self, Error> {
         let lists = entries.iter().filter_map(|e| BuiltIn::find(e)).collect();
         let mut own = GatheredWords::default();
         for word in entries.iter().filter(|e| BuiltIn::find(e).is_none()) {
-            pause();
+            check_interrupts();
             own.add(word, ())?;
         }
         Ok(StopWords::List {
-            words: vec![Arc::new(own.sorted(pause))],
+            words: vec![Arc::new(own.sorted(check_interrupts))],
             lists,
         })
     }

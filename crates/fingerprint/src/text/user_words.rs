@@ -31,25 +31,28 @@ pub struct FoundWord {
 }
 
 impl UserWords {
-    /// Makes a dictionary of words without a part of speech: they are nouns. `pause` is called
+    /// Makes a dictionary of words without a part of speech: they are nouns. `check_interrupts` is called
     /// often.
-    pub fn new(words: &[String], pause: &mut dyn FnMut()) -> Result<Self, Error> {
+    pub fn new(words: &[String], check_interrupts: &mut dyn FnMut()) -> Result<Self, Error> {
         let mut gathered = GatheredWords::default();
         for word in words {
-            pause();
+            check_interrupts();
             if is_line_of_file(word) {
                 return Err(Error::LineOfDictionary { line: word.clone() });
             }
             gathered.add(word, PartOfSpeech::Noun)?;
         }
-        Self::tagged(gathered.sorted(pause), pause)
+        Self::tagged(gathered.sorted(check_interrupts), check_interrupts)
     }
 
-    /// `pause` is called often.
-    pub fn tagged(list: WordList<PartOfSpeech>, pause: &mut dyn FnMut()) -> Result<Self, Error> {
+    /// `check_interrupts` is called often.
+    pub fn tagged(
+        list: WordList<PartOfSpeech>,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<Self, Error> {
         let mut by_first: HashMap<char, Range<usize>> = HashMap::default();
         for (place, (word, _)) in list.iter().enumerate() {
-            pause();
+            check_interrupts();
             if let Some(first) = word.chars().next() {
                 by_first.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
                 by_first.entry(first).or_insert(place..place).end = place + 1;

@@ -72,15 +72,15 @@ impl<T: Copy + Ord> GatheredWords<T> {
         Ok(())
     }
 
-    /// The list of them. If words are equal, the one with the least `about` counts. `pause` is
+    /// The list of them. If words are equal, the one with the least `about` counts. `check_interrupts` is
     /// called often.
-    pub fn sorted(self, pause: &mut dyn FnMut()) -> WordList<T> {
+    pub fn sorted(self, check_interrupts: &mut dyn FnMut()) -> WordList<T> {
         let Self {
             text, mut places, ..
         } = self;
         // In place: a stable sort would want memory that may not be there.
         places.sort_unstable_by(|a, b| {
-            pause();
+            check_interrupts();
             (word(&text, a), a.about).cmp(&(word(&text, b), b.about))
         });
         places.dedup_by(|next, kept| word(&text, next) == word(&text, kept));

@@ -92,14 +92,14 @@ impl<S: SortScope> Posting<S> {
 
 /// Sorts the postings of one space. They are distributed over their first 16 bits (one pass over
 /// `spare`): their keys, or the upper halves of their scopes. Then each range's few are sorted; a
-/// hot one costs a comparison sort of its own. `pause` is called now and then, in that sort too:
+/// hot one costs a comparison sort of its own. `check_interrupts` is called now and then, in that sort too:
 /// many gigabytes take minutes.
 #[inline]
 pub fn sort_for<S: SortScope>(
     space: Space,
     postings: &[Posting<S>],
     spare: &mut Vec<Posting<S>>,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) {
     const RANGES: usize = 1 << 16;
     let rotated = |p: &Posting<S>| Posting {
@@ -108,7 +108,7 @@ pub fn sort_for<S: SortScope>(
     };
     let mut ends = vec![0usize; RANGES + 1];
     for chunk in postings.chunks(CHUNK) {
-        pause();
+        check_interrupts();
         for p in chunk {
             ends[rotated(p).digit() + 1] += 1;
         }
@@ -120,7 +120,7 @@ pub fn sort_for<S: SortScope>(
     spare.resize(postings.len(), Posting::new(NOTHING, Tid::MIN));
     let mut place = ends.clone();
     for chunk in postings.chunks(CHUNK) {
-        pause();
+        check_interrupts();
         for p in chunk {
             let p = rotated(p);
             let at = &mut place[p.digit()];
@@ -129,8 +129,8 @@ pub fn sort_for<S: SortScope>(
         }
     }
     for range in 0..RANGES {
-        pause();
-        sort_range(&mut spare[ends[range]..ends[range + 1]], pause);
+        check_interrupts();
+        sort_range(&mut spare[ends[range]..ends[range + 1]], check_interrupts);
     }
 }
 
@@ -141,7 +141,7 @@ const NOTHING: IndexedRow = IndexedRow {
 };
 
 /// Sorts the postings of one range.
-fn sort_range<S: SortScope>(postings: &mut [Posting<S>], pause: &mut dyn FnMut()) {
+fn sort_range<S: SortScope>(postings: &mut [Posting<S>], check_interrupts: &mut dyn FnMut()) {
     /// Fewer postings take about 50 ms, and counting comparisons makes their sort a tenth slower.
     const HOT: usize = 1 << 18;
     if postings.len() < HOT {
@@ -152,7 +152,7 @@ fn sort_range<S: SortScope>(postings: &mut [Posting<S>], pause: &mut dyn FnMut()
     postings.sort_unstable_by(|a, b| {
         comparisons += 1;
         if comparisons.is_multiple_of(CHUNK) {
-            pause();
+            check_interrupts();
         }
         a.key().cmp(&b.key())
     });

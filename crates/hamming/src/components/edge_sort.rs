@@ -9,7 +9,7 @@ use simhash_base::external_sort::{Sorted, Sorter};
 use simhash_base::runs::Order;
 use simhash_base::store::Store;
 
-/// Edges that are sorted at once, without a pause.
+/// Edges that are sorted at once, without a check for interrupts.
 const SORTED_AT_ONCE: usize = 4096;
 
 /// Sort order of edges: by `a`, then by `b`, without this number of their lowest bits.
@@ -34,8 +34,8 @@ impl Order<Edge> for ByNumbers {
         u64::from(edge.a >> self.0) << u32::BITS | u64::from(edge.b >> self.0)
     }
 
-    fn sort(&self, edges: &mut [Edge], pause: &mut dyn FnMut()) {
-        sort(edges, *self, pause);
+    fn sort(&self, edges: &mut [Edge], check_interrupts: &mut dyn FnMut()) {
+        sort(edges, *self, check_interrupts);
     }
 }
 
@@ -53,15 +53,15 @@ pub fn next_of(edges: &mut SortedEdges<impl Store>, a: u32) -> Option<Edge> {
 
 /// Sorts in place, without a comparison of all: edges are divided by the highest bits in which
 /// their keys differ, until few are left.
-fn sort(edges: &mut [Edge], order: ByNumbers, pause: &mut dyn FnMut()) {
-    pause();
+fn sort(edges: &mut [Edge], order: ByNumbers, check_interrupts: &mut dyn FnMut()) {
+    check_interrupts();
     if edges.len() <= SORTED_AT_ONCE {
         return edges.sort_unstable_by_key(|edge| order.key(edge));
     }
     let first = order.key(&edges[0]);
     let mut varying = 0;
     for some in edges.chunks(SORTED_AT_ONCE) {
-        pause();
+        check_interrupts();
         let differing = |bits, edge: &Edge| bits | (order.key(edge) ^ first);
         varying = some.iter().fold(varying, differing);
     }
@@ -71,9 +71,9 @@ fn sort(edges: &mut [Edge], order: ByNumbers, pause: &mut dyn FnMut()) {
     let (bits, shift) = window(varying, WINDOW);
     let group = |edge: &Edge| ((order.key(edge) & bits) >> shift) as usize;
     let mut rest = edges;
-    for size in sort_by_group(rest, group, &mut *pause) {
+    for size in sort_by_group(rest, group, &mut *check_interrupts) {
         let (some, behind) = rest.split_at_mut(size);
-        sort(some, order, pause);
+        sort(some, order, check_interrupts);
         rest = behind;
     }
 }

@@ -113,13 +113,13 @@ impl<F: Store> Edges<F> {
             for at in (0..self.in_file).step_by(MOST) {
                 read(file, at, (self.in_file - at).min(MOST as u64), &mut some);
                 for edge in &some {
-                    host.pause();
+                    host.check_interrupts();
                     each(host, *edge)?;
                 }
             }
         }
         for edge in &self.in_memory {
-            host.pause();
+            host.check_interrupts();
             each(host, *edge)?;
         }
         Ok(())
@@ -134,7 +134,7 @@ impl<F: Store> Edges<F> {
     ) -> Result<Self, TryReserveError> {
         if self.file.is_none() {
             for edge in &mut self.in_memory {
-                host.pause();
+                host.check_interrupts();
                 *edge = change(*edge);
             }
             return Ok(self);
@@ -160,13 +160,16 @@ pub mod tests {
 
     /// Files in memory.
     pub struct InMemory<'p> {
-        pub pause: &'p mut dyn FnMut(),
+        pub check_interrupts: &'p mut dyn FnMut(),
         pub files: usize,
     }
 
     impl<'p> InMemory<'p> {
-        pub fn new(pause: &'p mut dyn FnMut()) -> Self {
-            InMemory { pause, files: 0 }
+        pub fn new(check_interrupts: &'p mut dyn FnMut()) -> Self {
+            InMemory {
+                check_interrupts,
+                files: 0,
+            }
         }
     }
 
@@ -178,8 +181,8 @@ pub mod tests {
             Vec::new()
         }
 
-        fn pause(&mut self) {
-            (self.pause)();
+        fn check_interrupts(&mut self) {
+            (self.check_interrupts)();
         }
     }
 }

@@ -42,7 +42,7 @@ impl ClusterMethod {
     }
 }
 
-/// Steps between two calls of `pause`.
+/// Steps between two calls of `check_interrupts`.
 const STEPS: usize = 4096;
 
 /// Rows, and which of them are equal.
@@ -57,11 +57,14 @@ pub struct Classes {
 impl Classes {
     /// Creates them from the class of each row; classes must be numbered in the order of their
     /// first rows.
-    pub fn new(class_of: Vec<u32>, pause: &mut dyn FnMut()) -> Result<Self, TryReserveError> {
+    pub fn new(
+        class_of: Vec<u32>,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<Self, TryReserveError> {
         let (mut first, mut sizes) = (Vec::new(), Vec::<u32>::new());
         for (row, class) in (0u32..).zip(&class_of) {
             if row.is_multiple_of(STEPS as u32) {
-                pause();
+                check_interrupts();
             }
             if *class as usize == first.len() {
                 first.try_reserve(1)?;
@@ -136,7 +139,7 @@ fn components<H: StoreHost>(
     let mut sets = UnionFind::new();
     for class in 0..classes.count() {
         if class.is_multiple_of(STEPS) {
-            host.pause();
+            host.check_interrupts();
         }
         sets.add()?;
     }
@@ -157,7 +160,7 @@ fn representatives_of_rows(
     let mut representatives = filled(classes.rows(), 0)?;
     for (row, representative_of_row) in (0u32..).zip(&mut representatives) {
         if row.is_multiple_of(STEPS as u32) {
-            host.pause();
+            host.check_interrupts();
         }
         *representative_of_row = representative(classes.class_of(row));
     }
@@ -188,7 +191,7 @@ fn by_pairs<H: StoreHost>(
     // In place: a stable sort would allocate memory, and abort where there is none. No two classes
     // have the same key.
     order.sort_unstable_by(|a, b| {
-        host.pause();
+        host.check_interrupts();
         key(*a).cmp(&key(*b))
     });
     Ok(order)
@@ -226,13 +229,13 @@ fn stars<H: StoreHost>(
     let mut sorted = sorter.finish(host)?;
     let mut representatives = filled(classes.count(), NONE)?;
     for (rank, centre) in (0..).zip(order) {
-        host.pause();
+        host.check_interrupts();
         let is_centre = representatives[centre as usize] == NONE;
         if is_centre {
             representatives[centre as usize] = centre;
         }
         while let Some(e) = next_of(&mut sorted, rank) {
-            host.pause();
+            host.check_interrupts();
             let representative_of_other = &mut representatives[e.b as usize];
             if is_centre && *representative_of_other == NONE {
                 *representative_of_other = centre;
@@ -257,7 +260,7 @@ fn leaders<H: StoreHost>(
     let mut nearest: Vec<Option<(u32, u32)>> = filled(classes.count(), None)?;
     let mut representatives = filled(classes.rows(), 0u32)?;
     for row in 0..classes.rows() as u32 {
-        host.pause();
+        host.check_interrupts();
         let class = classes.class_of(row);
         let first = classes.first(class);
         let is_led_by_first = first < row && representatives[first as usize] == first;
@@ -270,7 +273,7 @@ fn leaders<H: StoreHost>(
         }
         // Classes come in the order of their first rows, as the pairs do.
         while let Some(e) = next_of(&mut near, class) {
-            host.pause();
+            host.check_interrupts();
             if representatives[row as usize] == row {
                 let nearest = &mut nearest[e.b as usize];
                 let this = (e.distance, first);

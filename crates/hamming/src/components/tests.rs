@@ -13,9 +13,9 @@ fn grouped(
     classes: &Classes,
     pairs: &[(u32, u32, u32)],
     memory: usize,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Vec<u32> {
-    let host = &mut InMemory::new(pause);
+    let host = &mut InMemory::new(check_interrupts);
     let mut edges = Edges::new(memory);
     for &(a, b, distance) in pairs {
         edges.add(Edge { a, b, distance }, host).unwrap();
@@ -55,7 +55,7 @@ fn leader_joins_the_nearest_and_unites_nothing() {
     assert_eq!(groups(ClusterMethod::Components, 4, &pairs), [0; 4]);
 }
 
-/// Every stage calls `pause` often enough, and a `pause` that unwinds ends the call at once.
+/// Every stage calls `check_interrupts` often enough, and one that unwinds ends the call at once.
 #[test]
 fn every_stage_pauses() {
     const ROWS: u32 = 20_000;
@@ -74,13 +74,13 @@ fn every_stage_pauses() {
         assert!(calls >= least, "{name}: {calls} pauses");
         for stop in (1..calls).step_by(1 + calls / 50) {
             let mut left = stop;
-            let mut pause = || {
+            let mut check_interrupts = || {
                 left -= 1;
                 if left == 0 {
                     std::panic::resume_unwind(Box::new(stop));
                 }
             };
-            let call = || grouped(method, &classes, &pairs, 1 << 20, &mut pause);
+            let call = || grouped(method, &classes, &pairs, 1 << 20, &mut check_interrupts);
             let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
             assert_eq!(unwound.unwrap_err().downcast_ref(), Some(&stop), "{name}");
         }

@@ -120,7 +120,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         let group = sides(&mut self.rows, self.counts);
         for (part, side) in parts.iter_mut().zip(group) {
             for some in side.chunks(CHUNK) {
-                host.pause();
+                host.check_interrupts();
                 some.iter().for_each(|row| part.add(*row));
             }
         }
@@ -207,15 +207,15 @@ impl<F: Store, const N: usize> Gathered<F, N> {
 
     /// Shows every row.
     #[inline]
-    pub fn for_each(&mut self, pause: &mut dyn FnMut(), mut each: impl FnMut(Row)) {
+    pub fn for_each(&mut self, check_interrupts: &mut dyn FnMut(), mut each: impl FnMut(Row)) {
         if let Some(parts) = &mut self.spilled {
             return parts.iter_mut().for_each(|part| {
                 part.flush();
-                part.for_each(pause, &mut each);
+                part.for_each(check_interrupts, &mut each);
             });
         }
         for some in self.rows.chunks(CHUNK) {
-            pause();
+            check_interrupts();
             some.iter().for_each(|row| each(*row));
         }
     }
@@ -273,8 +273,8 @@ impl<H: Host> Files<'_, H> {
     fn load(&mut self, parts: &mut [RowFile<H::File>]) {
         self.rows.clear();
         for part in parts {
-            let pause = &mut || self.finder.host.pause();
-            part.read(0, self.limit, &mut self.rows, pause);
+            let check_interrupts = &mut || self.finder.host.check_interrupts();
+            part.read(0, self.limit, &mut self.rows, check_interrupts);
         }
     }
 
@@ -306,7 +306,7 @@ impl<H: Host> Files<'_, H> {
             .map(|_| std::array::from_fn(|_| RowFile::new(host.file())))
             .collect();
         for (side, part) in parts.iter_mut().enumerate() {
-            part.for_each(&mut || host.pause(), |row| {
+            part.for_each(&mut || host.check_interrupts(), |row| {
                 groups[((row.fingerprint & bits) >> shift) as usize][side].add(row);
             });
         }
@@ -343,13 +343,13 @@ impl<H: Host> Files<'_, H> {
         part.read(0, 1, &mut self.rows, &mut || ());
         let (first, mut other) = (self.rows[0], None);
         let host = &mut *self.finder.host;
-        part.for_each(&mut || host.pause(), |row| {
+        part.for_each(&mut || host.check_interrupts(), |row| {
             if set(&row) != set(&first) {
                 other = Some(row);
             }
         });
         let Some(other) = other else {
-            return part.for_each(&mut || host.pause(), |row| into.add(row));
+            return part.for_each(&mut || host.check_interrupts(), |row| into.add(row));
         };
         let finder = &mut self.finder;
         part.for_each(&mut || (), |row| {
@@ -365,7 +365,9 @@ impl<H: Host> Files<'_, H> {
         let (mut rows, mut at, mut last) = (Vec::with_capacity(CHUNK), 0, None);
         while at < part.rows {
             rows.clear();
-            part.read(at, CHUNK, &mut rows, &mut || self.finder.host.pause());
+            part.read(at, CHUNK, &mut rows, &mut || {
+                self.finder.host.check_interrupts()
+            });
             at += rows.len() as u64;
             for row in &rows {
                 if let Some(last) = last.replace(*row) {
@@ -382,8 +384,8 @@ impl<H: Host> Files<'_, H> {
         let mut at = 0;
         while at < counts[0] {
             self.rows.clear();
-            let pause = &mut || self.finder.host.pause();
-            parts[0].read(at, self.limit, &mut self.rows, pause);
+            let check_interrupts = &mut || self.finder.host.check_interrupts();
+            parts[0].read(at, self.limit, &mut self.rows, check_interrupts);
             let outer = self.finder.begin_part();
             let some = self.rows.len() as u64;
             at += some;
@@ -395,8 +397,8 @@ impl<H: Host> Files<'_, H> {
             pairs += some as f64 * (counts[N - 1] - first) as f64;
             for next in (first..counts[N - 1]).step_by(TILE) {
                 others.clear();
-                let pause = &mut || self.finder.host.pause();
-                parts[N - 1].read(next, TILE, &mut others, pause);
+                let check_interrupts = &mut || self.finder.host.check_interrupts();
+                parts[N - 1].read(next, TILE, &mut others, check_interrupts);
                 for rows in self.rows.chunks(TILE) {
                     self.finder.tiles(rows, &others, false, 0);
                 }

@@ -76,7 +76,7 @@ pub trait Host {
         false
     }
     /// Called every few thousand rows or comparisons; may unwind.
-    fn pause(&mut self);
+    fn check_interrupts(&mut self);
     /// Called now and then with the share of the work that is done, 0 to 1.
     fn progress(&mut self, share: f64);
 }
@@ -84,7 +84,7 @@ pub trait Host {
 /// Groups of at most this many pairs are compared without being divided.
 const FEW_PAIRS: f64 = 512.0;
 /// The comparison of tiles pauses if one has more rows than this.
-const PAUSED_ABOVE: usize = 32;
+const CHECKED_ABOVE: usize = 32;
 /// The rows of a group, on one side or on two.
 pub type Sides<'r, const N: usize> = [&'r mut [Row]; N];
 
@@ -96,7 +96,7 @@ pub fn sides<const N: usize>(mut rows: &mut [Row], counts: [usize; N]) -> Sides<
 
 /// The same rows once more.
 #[inline]
-pub fn again<'r, const N: usize>(sides: &'r mut Sides<'_, N>) -> Sides<'r, N> {
+pub fn reborrow<'r, const N: usize>(sides: &'r mut Sides<'_, N>) -> Sides<'r, N> {
     sides.each_mut().map(|side| &mut **side)
 }
 
@@ -217,7 +217,7 @@ impl<'h, H: Host> Finder<'h, H> {
             Some(split) => {
                 let (mut group, branches) = (group, Branches { task, split });
                 for i in 0..branches.count() {
-                    self.branch(again(&mut group), &branches, i);
+                    self.branch(reborrow(&mut group), &branches, i);
                 }
             }
         }
@@ -238,7 +238,7 @@ impl<'h, H: Host> Finder<'h, H> {
         let first = group[0].first().map_or(0, |row| row.fingerprint);
         let mut varying = 0;
         for some in group.iter().flat_map(|side| side.chunks(STEPS)) {
-            self.host.pause();
+            self.host.check_interrupts();
             let differing = |bits, row: &Row| bits | (row.fingerprint ^ first);
             varying = some.iter().fold(varying, differing);
         }
@@ -273,7 +273,7 @@ impl<'h, H: Host> Finder<'h, H> {
     /// Reports that rows are connected, each with the next.
     fn chain(&mut self, rows: &[Row]) {
         for pair in rows.windows(2) {
-            self.host.pause();
+            self.host.check_interrupts();
             self.connect(pair[0], pair[1]);
         }
     }
@@ -291,7 +291,7 @@ impl<'h, H: Host> Finder<'h, H> {
     #[inline]
     pub fn distinct<'r>(&mut self, rows: &'r mut [Row]) -> &'r mut [Row] {
         rows.sort_unstable_by(|a, b| {
-            self.host.pause();
+            self.host.check_interrupts();
             (a.fingerprint, a.tag).cmp(&(b.fingerprint, b.tag))
         });
         if self.is_across {
@@ -301,7 +301,7 @@ impl<'h, H: Host> Finder<'h, H> {
         for i in 1..rows.len() {
             let last = rows[distinct - 1];
             if rows[i].fingerprint == last.fingerprint {
-                self.host.pause();
+                self.host.check_interrupts();
                 self.connect(last, rows[i]);
             } else {
                 rows.swap(distinct, i);
@@ -360,8 +360,8 @@ impl<'h, H: Host> Finder<'h, H> {
         };
         let of_row = |row: &Row| ((row.fingerprint & bits) >> shift) as usize;
         let all: usize = group.iter().map(|side| side.len()).sum();
-        let sizes =
-            (group.each_mut()).map(|side| sort_by_group(side, of_row, || self.host.pause()));
+        let sizes = (group.each_mut())
+            .map(|side| sort_by_group(side, of_row, || self.host.check_interrupts()));
         let count = |i| sizes.each_ref().map(|of_side| of_side[i]);
         for counts in (0..GROUPS).map(count) {
             let mut counted = counts.into_iter();
@@ -435,8 +435,8 @@ impl<'h, H: Host> Finder<'h, H> {
                 }
             }
             self.hits.clear();
-            if right.len() > PAUSED_ABOVE {
-                self.host.pause();
+            if right.len() > CHECKED_ABOVE {
+                self.host.check_interrupts();
             }
         }
     }

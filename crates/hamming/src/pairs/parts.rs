@@ -19,10 +19,10 @@ impl<'r> Side<'r> {
     fn new(
         hashes: &'r Hashes,
         rows: &'r mut [Row],
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<Self, Error> {
         rows.sort_unstable_by(|a, b| {
-            pause();
+            check_interrupts();
             let by_hash = hashes.get(a.fingerprint).cmp(hashes.get(b.fingerprint));
             by_hash.then(a.tag.cmp(&b.tag))
         });
@@ -94,7 +94,7 @@ impl<H: Host> Host for PartHost<'_, H> {
         let (left, right) = (left.rows_of(a), right.rows_of(b));
         let (steps_left, steps_right) = (self.step(left), self.step(right));
         for a in left.iter().step_by(steps_left) {
-            self.host.pause();
+            self.host.check_interrupts();
             right
                 .iter()
                 .step_by(steps_right)
@@ -103,8 +103,8 @@ impl<H: Host> Host for PartHost<'_, H> {
         }
     }
 
-    fn pause(&mut self) {
-        self.host.pause();
+    fn check_interrupts(&mut self) {
+        self.host.check_interrupts();
     }
 
     fn progress(&mut self, share: f64) {
@@ -131,7 +131,7 @@ impl<H: Host> PartHost<'_, H> {
         for number in 0..self.sides[0].count() as u64 {
             let rows = self.sides[0].rows_of(number);
             for (i, b) in rows.iter().enumerate() {
-                self.host.pause();
+                self.host.check_interrupts();
                 let others = match (self.is_distinct, self.is_across) {
                     (false, false) => &rows[..i],
                     (true, false) => &rows[..i.min(1)],
@@ -180,7 +180,7 @@ pub fn find_pairs<H: Host, const N: usize>(
     }
     let mut each = Vec::with_capacity(N);
     for (side, hashes) in rows.into_iter().zip(hashes) {
-        each.push(Side::new(hashes, side, &mut || host.pause())?);
+        each.push(Side::new(hashes, side, &mut || host.check_interrupts())?);
     }
     let count = expected as i32;
     let radius_of = |part| part_radius(radius as i32, part, count);

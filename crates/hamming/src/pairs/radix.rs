@@ -27,11 +27,11 @@ pub fn window(must: u64, bits: u32) -> (u64, u32) {
 pub fn sort_by_group<T: Copy>(
     rows: &mut [T],
     group: impl Fn(&T) -> usize,
-    mut pause: impl FnMut(),
+    mut check_interrupts: impl FnMut(),
 ) -> [usize; GROUPS] {
     let mut sizes = [0; GROUPS];
     for some in rows.chunks(STEPS) {
-        pause();
+        check_interrupts();
         for row in some {
             sizes[group(row)] += 1;
         }
@@ -51,7 +51,7 @@ pub fn sort_by_group<T: Copy>(
             let (start, end) = (places[g], ends[g]);
             left -= end - start;
             for from in (start..end).step_by(STEPS) {
-                pause();
+                check_interrupts();
                 for at in from..end.min(from + STEPS) {
                     let place = &mut places[group(&rows[at])];
                     rows.swap(at, *place);

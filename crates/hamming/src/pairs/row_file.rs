@@ -56,11 +56,17 @@ impl<F: Store> RowFile<F> {
 
     /// Appends at most `most` rows from row `at` on.
     #[inline]
-    pub fn read(&mut self, at: u64, most: usize, rows: &mut Vec<Row>, pause: &mut dyn FnMut()) {
+    pub fn read(
+        &mut self,
+        at: u64,
+        most: usize,
+        rows: &mut Vec<Row>,
+        check_interrupts: &mut dyn FnMut(),
+    ) {
         let mut bytes = [0; CHUNK * ROW];
         let end = self.rows.min(at + most as u64);
         for start in (at..end).step_by(CHUNK) {
-            pause();
+            check_interrupts();
             let count = (end - start).min(CHUNK as u64) as usize;
             let bytes = &mut bytes[..count * ROW];
             self.file.read(start * ROW as u64, bytes);
@@ -73,11 +79,11 @@ impl<F: Store> RowFile<F> {
 
     /// Shows every row.
     #[inline]
-    pub fn for_each(&mut self, pause: &mut dyn FnMut(), mut each: impl FnMut(Row)) {
+    pub fn for_each(&mut self, check_interrupts: &mut dyn FnMut(), mut each: impl FnMut(Row)) {
         let (mut rows, mut at) = (Vec::with_capacity(CHUNK), 0);
         while at < self.rows {
             rows.clear();
-            self.read(at, CHUNK, &mut rows, pause);
+            self.read(at, CHUNK, &mut rows, check_interrupts);
             at += rows.len() as u64;
             rows.iter().for_each(|row| each(*row));
         }

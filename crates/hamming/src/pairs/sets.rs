@@ -72,7 +72,7 @@ impl<H: Host> Finder<'_, H> {
 
     /// Connects a row with one of two equal ones, that of another set.
     pub(super) fn connect_equal(&mut self, row: Row, [first, other]: [Row; 2]) {
-        self.host.pause();
+        self.host.check_interrupts();
         let is_first_apart = set(&row) != set(&first);
         self.connect(if is_first_apart { first } else { other }, row);
     }
@@ -86,7 +86,7 @@ impl<H: Host> Finder<'_, H> {
         sets.reserve(rows.len())?;
         tags.try_reserve_exact(rows.len())?;
         for some in rows.chunks_mut(STEPS) {
-            self.host.pause();
+            self.host.check_interrupts();
             for row in some {
                 let number = u64::from(sets.add()?);
                 tags.push(std::mem::replace(
@@ -107,7 +107,7 @@ impl<H: Host> Finder<'_, H> {
         (self.differ, self.done) = (finder.differ, finder.done);
         let tags = host.tags;
         for some in rows.chunks_mut(STEPS) {
-            self.host.pause();
+            self.host.check_interrupts();
             for row in some {
                 row.tag = tags[row.tag as u32 as usize];
             }
@@ -153,8 +153,8 @@ impl<H: Host> Host for SetsHost<'_, H> {
         u64::from(set) << u32::BITS | tag & u64::from(u32::MAX)
     }
 
-    fn pause(&mut self) {
-        self.host.pause();
+    fn check_interrupts(&mut self) {
+        self.host.check_interrupts();
     }
 
     fn progress(&mut self, share: f64) {

@@ -105,7 +105,7 @@ impl<H: Host> Finder<'_, H> {
     /// Looks up the sets of all rows.
     fn renew<const N: usize>(&mut self, group: &mut Sides<N>) {
         for rows in group.iter_mut().flat_map(|side| side.chunks_mut(STEPS)) {
-            self.host.pause();
+            self.host.check_interrupts();
             for row in rows {
                 row.tag = self.host.renewed(row.tag);
             }
@@ -159,7 +159,7 @@ impl<H: Host> Finder<'_, H> {
         let mut front = 0;
         for i in 0..rows.len() {
             if i.is_multiple_of(STEPS) {
-                self.host.pause();
+                self.host.check_interrupts();
             }
             if common.has(&rows[i]) {
                 rows.swap(front, i);

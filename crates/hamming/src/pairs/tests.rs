@@ -49,7 +49,7 @@ impl Host for TestHost {
         self.across
     }
 
-    fn pause(&mut self) {
+    fn check_interrupts(&mut self) {
         self.pauses += 1;
     }
 

@@ -132,11 +132,11 @@ impl Drawing {
     }
 
     /// Ends the first reading.
-    pub fn finish(self, pause: &mut dyn FnMut()) -> Result<Sample, Error> {
+    pub fn finish(self, check_interrupts: &mut dyn FnMut()) -> Result<Sample, Error> {
         let (of, mut rows) = (self.read(), self.rows.items);
         // In place: a stable sort would allocate memory.
         rows.sort_unstable_by(|a, b| {
-            pause();
+            check_interrupts();
             a.key.cmp(&b.key)
         });
         if rows.windows(2).any(|two| two[0].key == two[1].key) {

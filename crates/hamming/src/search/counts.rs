@@ -4,7 +4,7 @@
 
 use super::cached::CachedIndex;
 use super::key_counts::Counts;
-use super::probe::{Even, Radii, WALK, choose, radii};
+use super::probe::{Even, Radii, WHOLE_KEY_SPACE, choose, radii};
 use super::reader::IndexReader;
 use super::scopes::Scopes;
 use crate::key::{Key, Space};
@@ -19,11 +19,11 @@ impl<S: PageStore> IndexReader<'_, S> {
     /// spread ones where nothing is known. Several scopes cannot be probed at once.
     pub(super) fn radii(&self, scopes: &Scopes, query: u64, k: u32) -> Radii {
         let Some(scope) = scopes.one() else {
-            return WALK;
+            return WHOLE_KEY_SPACE;
         };
         match self.counts(scope) {
             Counts::Keys(counts) => choose(query, k, &*counts),
-            Counts::Leaves(1) => WALK,
+            Counts::Leaves(1) => WHOLE_KEY_SPACE,
             Counts::Leaves(leaves) => choose(query, k, &Even { leaves }),
             Counts::Unknown => radii(k),
         }

@@ -13,7 +13,7 @@ use super::directory::ROWS_PER_LEAF;
 use super::key_counts::Counts;
 use super::leaf_walk::LeafWalk;
 use super::passes::{band_end, first_horizon, horizons, jump_end, most_for_a_ring};
-use super::probe::{Even, KeyCounts, Radii, WALK, shell_cost, visits_cost};
+use super::probe::{Even, KeyCounts, Radii, WHOLE_KEY_SPACE, shell_cost, visits_cost};
 use super::reader::IndexReader;
 use super::scopes::Scopes;
 use super::within::{FARTHEST, WithinSearch, block_distance, filter};
@@ -212,7 +212,7 @@ impl NearestSearch {
             return;
         };
         let radii = reader.radii(&self.scopes, self.query, end);
-        if radii == WALK {
+        if radii == WHOLE_KEY_SPACE {
             // Widening finds out where reading a whole key space becomes cheaper.
             return;
         }

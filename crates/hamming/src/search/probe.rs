@@ -15,7 +15,7 @@ use crate::page::leaf::LIKELY_COUNT;
 pub type Radii = [i32; BLOCKS];
 
 /// Reads one whole key space.
-pub const WALK: Radii = [16, -1, -1, -1];
+pub const WHOLE_KEY_SPACE: Radii = [16, -1, -1, -1];
 
 /// Beyond this radius four key spaces' neighbourhoods (697 keys each at k = 15, 2,517 at 19) cost
 /// more than reading one key space from end to end.
@@ -25,7 +25,7 @@ pub const MAX_PROBED_RADIUS: u32 = 15;
 #[inline]
 pub fn radii(k: u32) -> Radii {
     if k > MAX_PROBED_RADIUS {
-        return WALK;
+        return WHOLE_KEY_SPACE;
     }
     let pigeons = k as i32 + 1;
     std::array::from_fn(|b| {
@@ -126,12 +126,12 @@ fn for_each_mask(t: usize, mut each: impl FnMut(u16)) {
 #[inline]
 pub fn choose(query: u64, k: u32, counts: &impl KeyCounts) -> Radii {
     if k > MAX_PROBED_RADIUS {
-        return WALK;
+        return WHOLE_KEY_SPACE;
     }
     // Spending far more than the even share on one block never pays.
     let most = MAX_CHOSEN.min(k as usize / BLOCKS + 1);
     let mut shells = Shells::new(query, counts, most);
-    let mut best = (walk_cost(counts), WALK);
+    let mut best = (walk_cost(counts), WHOLE_KEY_SPACE);
     // The even choice first: it is seldom far from the best, and rules out most others.
     shells.weigh(radii(k), &mut best);
     if shells.least_uneven_cost(k) < best.0 {
@@ -337,7 +337,7 @@ mod tests {
         for k in 0..=64 {
             let r = radii(k);
             let sum: i32 = r.iter().map(|t| t + 1).sum();
-            assert!(sum > k as i32 || r == WALK, "{k}: {r:?}");
+            assert!(sum > k as i32 || r == WHOLE_KEY_SPACE, "{k}: {r:?}");
             assert!(r.iter().all(|t| *t >= -1));
         }
         assert_eq!(radii(3), [0; 4]);
@@ -402,7 +402,7 @@ mod tests {
         let avoided = choose(query, 3, &Hot(0x1234));
         assert_eq!(avoided[0], -1);
         assert_eq!(avoided.iter().map(|t| t + 1).sum::<i32>(), 4);
-        assert_eq!(choose(query, 30, &Hot(0)), WALK);
+        assert_eq!(choose(query, 30, &Hot(0)), WHOLE_KEY_SPACE);
     }
 
     #[test]
@@ -443,7 +443,7 @@ mod tests {
         fn absurd_counts_choose_exact_radii(query: u64, k in 0u32..=64, seed: u64) {
             let radii = choose(query, k, &Absurd(seed));
             let sum: i32 = radii.iter().map(|t| t + 1).sum();
-            prop_assert!(radii == WALK || sum == k as i32 + 1, "{radii:?}");
+            prop_assert!(radii == WHOLE_KEY_SPACE || sum == k as i32 + 1, "{radii:?}");
             prop_assert!(radii.iter().all(|t| *t >= -1));
         }
 
@@ -456,10 +456,10 @@ mod tests {
             fn check(query: u64, k: u32, counts: &impl KeyCounts) -> (u64, u64) {
                 let most = MAX_CHOSEN.min(k as usize / BLOCKS + 1);
                 let weighed = |radii: &Radii| match *radii {
-                    WALK => walk_cost(counts),
+                    WHOLE_KEY_SPACE => walk_cost(counts),
                     _ => Shells::new(query, counts, most).cost(radii),
                 };
-                let mut least = weighed(&WALK).min(weighed(&radii(k)));
+                let mut least = weighed(&WHOLE_KEY_SPACE).min(weighed(&radii(k)));
                 for_each_share(k, most, |radii| least = least.min(weighed(&radii)));
                 (weighed(&choose(query, k, counts)), least)
             }

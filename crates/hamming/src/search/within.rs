@@ -1,7 +1,7 @@
 //! The searches for everything within a radius, and for the rows without a fingerprint.
 
 use super::leaf_walk::LeafWalk;
-use super::probe::{Radii, WALK};
+use super::probe::{Radii, WHOLE_KEY_SPACE};
 use super::reader::IndexReader;
 use super::scopes::Scopes;
 use crate::key::{BLOCKS, Space};
@@ -81,7 +81,7 @@ impl WithinSearch {
     /// As [`WithinSearch::new`], reading one whole key space.
     pub fn walk(scopes: Scopes, query: u64, radius: u32) -> WithinSearch {
         let mut within = WithinSearch::new(scopes, query, radius);
-        within.set_radii(WALK);
+        within.set_radii(WHOLE_KEY_SPACE);
         within
     }
 

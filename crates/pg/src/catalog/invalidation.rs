@@ -9,10 +9,10 @@ use pgrx::prelude::*;
 
 /// Stays true until one of the watched tables or types, or any schema, operator or collation, was
 /// altered or may have been.
-pub struct Current(Rc<Cell<bool>>);
+pub struct Validity(Rc<Cell<bool>>);
 
-impl Current {
-    pub fn is_current(&self) -> bool {
+impl Validity {
+    pub fn is_valid(&self) -> bool {
         self.0.get()
     }
 
@@ -65,7 +65,7 @@ thread_local! {
 }
 
 /// Starts to watch some tables.
-pub fn watch(tables: &[pg_sys::Oid]) -> Current {
+pub fn watch(tables: &[pg_sys::Oid]) -> Validity {
     let current = Rc::new(Cell::new(true));
     WATCHED.with_borrow_mut(|watched| {
         let list = watched.get_or_insert_with(|| {
@@ -94,7 +94,7 @@ pub fn watch(tables: &[pg_sys::Oid]) -> Current {
             current: Rc::downgrade(&current),
         });
     });
-    Current(current)
+    Validity(current)
 }
 
 /// Called by the server when a relation has changed; an invalid OID means that any may have.

@@ -6,7 +6,7 @@ use pgrx::pg_sys::Oid;
 use std::ffi::CStr;
 
 use super::column_index::ColumnIndex;
-use super::hooks::{JoinScope, ScanScope};
+use super::hooks::{JoinTarget, ScanTarget};
 use super::nodes::NodeRef;
 use crate::catalog::lookup::base_type;
 
@@ -58,7 +58,7 @@ impl Drop for Variable {
     }
 }
 
-impl<'p> ScanScope<'p> {
+impl<'p> ScanTarget<'p> {
     /// The column and the other side of a restriction clause between `args`; None unless exactly
     /// one of them is a column of the relation. The index is one with this access method.
     pub fn column_and_other(
@@ -94,7 +94,7 @@ impl<'p> ScanScope<'p> {
     }
 }
 
-impl<'p> JoinScope<'p> {
+impl<'p> JoinTarget<'p> {
     /// The columns on both sides of a join clause between `args`.
     pub fn columns(self, args: [NodeRef<'p>; 2]) -> JoinedColumns {
         let mut left = Variable(pg_sys::VariableStatData::default());

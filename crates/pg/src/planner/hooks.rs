@@ -73,14 +73,14 @@ pub struct SelectivityRequest<'p> {
 /// Where a clause is estimated: on rows of one relation, or between two. Only this module makes
 /// scopes, of what the planner passed together.
 #[derive(Clone, Copy)]
-pub enum EstimateScope<'p> {
-    Scan(ScanScope<'p>),
-    Join(JoinScope<'p>),
+pub enum EstimateTarget<'p> {
+    Scan(ScanTarget<'p>),
+    Join(JoinTarget<'p>),
 }
 
 /// One relation, or several with the columns of all but one taken as fixed.
 #[derive(Clone, Copy)]
-pub struct ScanScope<'p> {
+pub struct ScanTarget<'p> {
     pub(super) planner: Planner<'p>,
     /// `varRelid`
     pub(super) relid: i32,
@@ -88,13 +88,13 @@ pub struct ScanScope<'p> {
 
 /// Two relations, or groups of relations.
 #[derive(Clone, Copy)]
-pub struct JoinScope<'p> {
+pub struct JoinTarget<'p> {
     pub(super) planner: Planner<'p>,
     pub(super) join: *mut pg_sys::SpecialJoinInfo,
     kind: pg_sys::JoinType::Type,
 }
 
-impl JoinScope<'_> {
+impl JoinTarget<'_> {
     /// Returns whether a row of the outer side is kept or dropped by its first match (IN, EXISTS,
     /// NOT EXISTS).
     pub fn is_semi_or_anti(self) -> bool {
@@ -203,16 +203,16 @@ impl<'p> SelectivityRequest<'p> {
         unsafe { NodeList::new(self.request.args) }
     }
 
-    pub fn scope(&self) -> EstimateScope<'p> {
+    pub fn scope(&self) -> EstimateTarget<'p> {
         let planner = self.planner();
         if self.request.is_join {
-            EstimateScope::Join(JoinScope {
+            EstimateTarget::Join(JoinTarget {
                 planner,
                 join: self.request.sjinfo,
                 kind: self.request.jointype,
             })
         } else {
-            EstimateScope::Scan(ScanScope {
+            EstimateTarget::Scan(ScanTarget {
                 planner,
                 relid: self.request.varRelid,
             })
@@ -231,21 +231,21 @@ pub fn no_answer() -> pg_sys::Datum {
 }
 
 /// Arguments of an operator's restriction estimator `(root, operator, args, varRelid)`.
-pub fn restriction_args<'p>(args: &'p Args) -> (Planner<'p>, NodeList<'p>, EstimateScope<'p>) {
+pub fn restriction_args<'p>(args: &'p Args) -> (Planner<'p>, NodeList<'p>, EstimateTarget<'p>) {
     let (planner, operands) = (planner_of(args), operands_of(args));
     let relid = args.get(3).unwrap_or(0);
-    let scope = EstimateScope::Scan(ScanScope { planner, relid });
+    let scope = EstimateTarget::Scan(ScanTarget { planner, relid });
     (planner, operands, scope)
 }
 
 /// Arguments of an operator's join estimator `(root, operator, args, jointype, sjinfo)`.
-pub fn join_args<'p>(args: &'p Args) -> (Planner<'p>, NodeList<'p>, EstimateScope<'p>) {
+pub fn join_args<'p>(args: &'p Args) -> (Planner<'p>, NodeList<'p>, EstimateTarget<'p>) {
     let (planner, operands) = (planner_of(args), operands_of(args));
     let kind = args
         .get::<i16>(3)
         .map_or(pg_sys::JoinType::JOIN_INNER, |kind| kind as u32);
     let join = node_of(args, 4, NodeTag::T_SpecialJoinInfo);
-    let scope = EstimateScope::Join(JoinScope {
+    let scope = EstimateTarget::Join(JoinTarget {
         planner,
         join,
         kind,

@@ -43,7 +43,7 @@ impl StoreHost for TempFiles {
     }
 
     #[inline]
-    fn pause(&mut self) {
+    fn check_interrupts(&mut self) {
         check_for_interrupts();
     }
 }

@@ -3,7 +3,7 @@
 //! and what is too long then is one hunk. So each call of the crate ends soon, and all together,
 //! whatever the texts: the limits are numbers of words, not a time.
 
-use super::PAUSE;
+use super::CHECKED_EVERY;
 use super::cutting::Words;
 use crate::error::{Error, check_memory};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
@@ -48,12 +48,12 @@ impl Hunk {
 }
 
 /// Finds the words that differ.
-pub fn align(a: &Words, b: &Words, pause: &mut dyn FnMut()) -> Result<Vec<Hunk>, Error> {
+pub fn align(a: &Words, b: &Words, check_interrupts: &mut dyn FnMut()) -> Result<Vec<Hunk>, Error> {
     let mut numbers = HashMap::new();
-    let in_a = number(a.iter(), a.len(), &mut numbers, pause)?;
-    let in_b = number(b.iter(), b.len(), &mut numbers, pause)?;
+    let in_a = number(a.iter(), a.len(), &mut numbers, check_interrupts)?;
+    let in_b = number(b.iter(), b.len(), &mut numbers, check_interrupts)?;
     drop(numbers);
-    let hunks = align_numbers(&in_a, &in_b, pause)?;
+    let hunks = align_numbers(&in_a, &in_b, check_interrupts)?;
     Ok(of_whole_characters(hunks, a, b))
 }
 
@@ -85,7 +85,7 @@ fn of_whole_characters(hunks: Vec<Hunk>, a: &Words, b: &Words) -> Vec<Hunk> {
 pub fn align_numbers(
     in_a: &[u32],
     in_b: &[u32],
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<Vec<Hunk>, Error> {
     let mut aligned = Alignment {
         a: in_a,
@@ -96,8 +96,8 @@ pub fn align_numbers(
     let (mut from_a, mut from_b) = (0, 0);
     if in_a.len() + in_b.len() > COMPARED {
         check_memory(MEMORY_OF_A_CALL)?;
-        for (at_a, at_b) in anchors(in_a, in_b, pause)? {
-            pause();
+        for (at_a, at_b) in anchors(in_a, in_b, check_interrupts)? {
+            check_interrupts();
             aligned.stretch(from_a..at_a, from_b..at_b)?;
             (from_a, from_b) = (at_a + 1, at_b + 1);
         }
@@ -111,14 +111,14 @@ fn number<'a>(
     words: impl Iterator<Item = &'a str>,
     count: usize,
     numbers: &mut HashMap<&'a str, u32>,
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<Vec<u32>, Error> {
     let full = |_| Error::OutOfMemory;
     let mut numbered = Vec::new();
     numbered.try_reserve_exact(count).map_err(full)?;
     for (n, word) in words.enumerate() {
-        if n.is_multiple_of(PAUSE) {
-            pause();
+        if n.is_multiple_of(CHECKED_EVERY) {
+            check_interrupts();
         }
         numbers.try_reserve(1).map_err(full)?;
         let next = numbers.len() as u32;
@@ -209,13 +209,17 @@ impl Place {
 
 /// Returns pairs of equal words of two texts, each behind the one before in both, as many as can be:
 /// each begins words in a row that stand once in each text.
-fn anchors(a: &[u32], b: &[u32], pause: &mut dyn FnMut()) -> Result<Vec<(usize, usize)>, Error> {
+fn anchors(
+    a: &[u32],
+    b: &[u32],
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Vec<(usize, usize)>, Error> {
     let full = |_| Error::OutOfMemory;
     let mut places: HashMap<[u32; ANCHOR], [Place; 2]> = HashMap::new();
     for (text, words) in [a, b].into_iter().enumerate() {
         for (at, row) in words.array_windows::<ANCHOR>().enumerate() {
-            if at.is_multiple_of(PAUSE) {
-                pause();
+            if at.is_multiple_of(CHECKED_EVERY) {
+                check_interrupts();
             }
             places.try_reserve(1).map_err(full)?;
             let place = places.entry(*row).or_insert([Place::Nowhere; 2]);
@@ -224,8 +228,8 @@ fn anchors(a: &[u32], b: &[u32], pause: &mut dyn FnMut()) -> Result<Vec<(usize, 
     }
     let mut common = Vec::new();
     for (at, row) in a.array_windows::<ANCHOR>().enumerate() {
-        if at.is_multiple_of(PAUSE) {
-            pause();
+        if at.is_multiple_of(CHECKED_EVERY) {
+            check_interrupts();
         }
         if let Some([Place::Once(_), Place::Once(at_b)]) = places.get(row) {
             common.try_reserve(1).map_err(full)?;
@@ -233,13 +237,13 @@ fn anchors(a: &[u32], b: &[u32], pause: &mut dyn FnMut()) -> Result<Vec<(usize, 
         }
     }
     drop(places);
-    longest_rising(&common, pause)
+    longest_rising(&common, check_interrupts)
 }
 
 /// The longest subsequence whose second numbers rise (Fredman 1975).
 fn longest_rising(
     pairs: &[(usize, usize)],
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<Vec<(usize, usize)>, Error> {
     const NONE: u32 = u32::MAX;
     let full = |_| Error::OutOfMemory;
@@ -249,8 +253,8 @@ fn longest_rising(
     let mut before = Vec::new();
     before.try_reserve_exact(pairs.len()).map_err(full)?;
     for (i, pair) in pairs.iter().enumerate() {
-        if i.is_multiple_of(PAUSE) {
-            pause();
+        if i.is_multiple_of(CHECKED_EVERY) {
+            check_interrupts();
         }
         let length = ends.partition_point(|&end| pairs[end as usize].1 < pair.1);
         before.push(length.checked_sub(1).map_or(NONE, |shorter| ends[shorter]));

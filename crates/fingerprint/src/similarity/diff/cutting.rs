@@ -1,7 +1,7 @@
 //! The words of a text's normal form with their places in the text, and the ends that two texts have
 //! in common. [`super`] cuts both texts with it. White space alone is in no word.
 
-use super::PAUSE;
+use super::CHECKED_EVERY;
 use crate::error::Error;
 use crate::text::pieces::PlacedForm;
 use std::ops::Range;
@@ -39,16 +39,16 @@ impl Words {
         part: Range<usize>,
         form: Form,
         most: usize,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<Option<Self>, Error> {
         let placed = match form {
-            Form::Normal => PlacedForm::normal(&text[part.clone()], pause)?,
+            Form::Normal => PlacedForm::normal(&text[part.clone()], check_interrupts)?,
             Form::AsWritten => PlacedForm::as_written(&text[part.clone()])?,
         };
         let mut places = Vec::new();
         for (n, word) in pieces(&placed.form).enumerate() {
-            if n.is_multiple_of(PAUSE) {
-                pause();
+            if n.is_multiple_of(CHECKED_EVERY) {
+                check_interrupts();
             }
             if word.is_empty() {
                 continue;
@@ -147,11 +147,15 @@ pub fn pieces(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// Returns how many bytes two texts have in common at the front and at the back, up to white space:
 /// all of the text in front when both are the same.
-pub fn common_ends<'a>(a: &'a str, b: &'a str, pause: &mut dyn FnMut()) -> (usize, usize) {
+pub fn common_ends<'a>(
+    a: &'a str,
+    b: &'a str,
+    check_interrupts: &mut dyn FnMut(),
+) -> (usize, usize) {
     let blocks = |a: &[u8], b: &[u8]| a.len().min(b.len()).div_ceil(BLOCK);
     let mut common = 0;
     for _ in 0..blocks(a.as_bytes(), b.as_bytes()) {
-        pause();
+        check_interrupts();
         let (a, b) = (
             block(&a.as_bytes()[common..]),
             block(&b.as_bytes()[common..]),
@@ -171,7 +175,7 @@ pub fn common_ends<'a>(a: &'a str, b: &'a str, pause: &mut dyn FnMut()) -> (usiz
     let (a, b) = (&a[front..], &b[front..]);
     let mut common = 0;
     for _ in 0..blocks(a.as_bytes(), b.as_bytes()) {
-        pause();
+        check_interrupts();
         let tail = |text: &'a str| last(&text.as_bytes()[..text.len() - common]);
         let (a, b) = (tail(a), tail(b));
         let equal = a.iter().rev().zip(b.iter().rev());
@@ -195,11 +199,11 @@ fn last(bytes: &[u8]) -> &[u8] {
 }
 
 /// Returns where the first `count` words of a text end.
-pub fn end_of_first(text: &str, count: usize, pause: &mut dyn FnMut()) -> usize {
+pub fn end_of_first(text: &str, count: usize, check_interrupts: &mut dyn FnMut()) -> usize {
     let (mut end, mut found) = (0, 0);
     for (n, word) in pieces(text).enumerate() {
-        if n.is_multiple_of(PAUSE) {
-            pause();
+        if n.is_multiple_of(CHECKED_EVERY) {
+            check_interrupts();
         }
         if found == count {
             break;
@@ -212,7 +216,11 @@ pub fn end_of_first(text: &str, count: usize, pause: &mut dyn FnMut()) -> usize 
 }
 
 /// Returns where the last `count` words of a text begin.
-pub fn start_of_last(text: &str, count: usize, pause: &mut dyn FnMut()) -> Result<usize, Error> {
+pub fn start_of_last(
+    text: &str,
+    count: usize,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<usize, Error> {
     if count == 0 {
         return Ok(text.len());
     }
@@ -223,7 +231,13 @@ pub fn start_of_last(text: &str, count: usize, pause: &mut dyn FnMut()) -> Resul
         let from = text[..text.floor_char_boundary(from)]
             .rfind(char::is_whitespace)
             .unwrap_or(0);
-        let words = Words::cut(text, from..text.len(), Form::AsWritten, usize::MAX, pause)?;
+        let words = Words::cut(
+            text,
+            from..text.len(),
+            Form::AsWritten,
+            usize::MAX,
+            check_interrupts,
+        )?;
         if let Some(words) = words
             && (from == 0 || words.len() >= count)
         {

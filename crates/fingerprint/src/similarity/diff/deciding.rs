@@ -24,7 +24,7 @@ pub fn mark_deciding(
     b: &str,
     changes: &mut [Change],
     judged: &[Difference],
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<bool, Error> {
     if !judged.iter().any(|difference| difference.decides) {
         return Ok(true);
@@ -36,12 +36,12 @@ pub fn mark_deciding(
         contents.push(Content::new(
             &a[change.a.clone()],
             &b[change.b.clone()],
-            pause,
+            check_interrupts,
         )?);
     }
     let (mut at, mut all) = (0, true);
     for difference in judged {
-        let sought = Content::new(&difference.in_a, &difference.in_b, pause)?;
+        let sought = Content::new(&difference.in_a, &difference.in_b, check_interrupts)?;
         if sought.words.iter().any(|words| words.len() > MOST_WORDS) {
             changes
                 .iter_mut()
@@ -84,9 +84,9 @@ struct Content {
 }
 
 impl Content {
-    fn new(in_a: &str, in_b: &str, pause: &mut dyn FnMut()) -> Result<Self, Error> {
-        let (words_of_a, letters_of_a) = words_and_letters(in_a, pause)?;
-        let (words_of_b, letters_of_b) = words_and_letters(in_b, pause)?;
+    fn new(in_a: &str, in_b: &str, check_interrupts: &mut dyn FnMut()) -> Result<Self, Error> {
+        let (words_of_a, letters_of_a) = words_and_letters(in_a, check_interrupts)?;
+        let (words_of_b, letters_of_b) = words_and_letters(in_b, check_interrupts)?;
         Ok(Self {
             words: [words_of_a, words_of_b],
             letters: [letters_of_a, letters_of_b],
@@ -123,15 +123,18 @@ impl Content {
     }
 }
 
-fn words_and_letters(text: &str, pause: &mut dyn FnMut()) -> Result<(Vec<u64>, String), Error> {
+fn words_and_letters(
+    text: &str,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<(Vec<u64>, String), Error> {
     let mut normal = String::new();
-    normal_form(text, Normalize::Fold, &mut normal, pause)?;
+    normal_form(text, Normalize::Fold, &mut normal, check_interrupts)?;
     let mut words = Vec::new();
     for word in pieces(&normal).filter(|word| !word.is_empty()) {
         words.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
         words.push(city64(normal[word].as_bytes()));
     }
-    pause();
+    check_interrupts();
     words.sort_unstable();
     let letters = normal.chars().filter(|c| c.is_alphanumeric());
     let letters: String = letters.take(MOST_LETTERS + 1).collect();

@@ -41,11 +41,11 @@ impl<'a> Marked<'a> {
         &mut self,
         a: &'a str,
         change: &Change,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<(), Error> {
         let in_front = self.b[self.at..change.b.start].trim_end();
         let gap = &self.b[self.at + in_front.len()..change.b.start];
-        let left_out = self.equal(in_front, true, pause)?;
+        let left_out = self.equal(in_front, true, check_interrupts)?;
         let gap_of_a = &a[change.gaps_of_a[0].clone()];
         let gap = match (change.a.is_empty(), change.b.is_empty()) {
             (false, true) => gap_of_a,
@@ -80,18 +80,18 @@ impl<'a> Marked<'a> {
         &mut self,
         words: &str,
         changes: bool,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<bool, Error> {
         if words.trim_start().len() == words.len() && !words.is_empty() {
             self.push(self.last.unwrap_or_default())?;
         }
         let alone = !changes && self.last.is_none();
         let head = match self.last.is_some() || alone {
-            true => end_of_first(words, self.context, pause),
+            true => end_of_first(words, self.context, check_interrupts),
             false => 0,
         };
         let tail = match changes || alone {
-            true => start_of_last(words, self.context, pause)?,
+            true => start_of_last(words, self.context, check_interrupts)?,
             false => words.len(),
         };
         if head >= tail || words[head..tail].trim().is_empty() {
@@ -123,9 +123,9 @@ impl<'a> Marked<'a> {
     }
 
     /// Writes the equal words behind the last change.
-    pub fn finish(mut self, pause: &mut dyn FnMut()) -> Result<String, Error> {
+    pub fn finish(mut self, check_interrupts: &mut dyn FnMut()) -> Result<String, Error> {
         let rest = &self.b[self.at..];
-        self.equal(rest, false, pause)?;
+        self.equal(rest, false, check_interrupts)?;
         Ok(self.text)
     }
 }

@@ -27,26 +27,26 @@ use std::ops::Range;
 const MOST_WORDS: usize = 1 << 22;
 
 /// Rounds of a loop between two pauses.
-const PAUSE: usize = 4096;
+const CHECKED_EVERY: usize = 4096;
 
 /// Longest answer, in bytes: what a value of the server may have.
 pub const MOST_BYTES: usize = 0x3fff_ffff - 4;
 
 /// Returns what differs between two texts, each stretch of equal words shortened to `context` words
-/// at both ends. `judged` is what [`crate::same::differences`] says of them. `pause` is called now
+/// at both ends. `judged` is what [`crate::same::differences`] says of them. `check_interrupts` is called now
 /// and then and may unwind.
 pub fn diff(
     a: &str,
     b: &str,
     context: usize,
     judged: &[Difference],
-    pause: &mut dyn FnMut(),
+    check_interrupts: &mut dyn FnMut(),
 ) -> Result<String, Error> {
-    let mut found = changes(a, b, Form::Normal, pause)?;
-    if !mark_deciding(a, b, &mut found, judged, pause)? {
+    let mut found = changes(a, b, Form::Normal, check_interrupts)?;
+    if !mark_deciding(a, b, &mut found, judged, check_interrupts)? {
         // The normal form does not have it: 10⁶ and 106.
-        found = changes(a, b, Form::AsWritten, pause)?;
-        if !mark_deciding(a, b, &mut found, judged, pause)?
+        found = changes(a, b, Form::AsWritten, check_interrupts)?;
+        if !mark_deciding(a, b, &mut found, judged, check_interrupts)?
             && !found.iter().any(|change| change.decides)
         {
             found.iter_mut().for_each(|change| change.decides = true);
@@ -54,9 +54,9 @@ pub fn diff(
     }
     let mut marked = Marked::new(b, context);
     for change in found {
-        marked.change(a, &change, pause)?;
+        marked.change(a, &change, check_interrupts)?;
     }
-    marked.finish(pause)
+    marked.finish(check_interrupts)
 }
 
 /// Bytes of each text that differ, from the first word to the last; empty behind the word in front
@@ -74,11 +74,16 @@ struct Change {
 }
 
 /// Returns the changes from one text to the other, in order.
-fn changes(a: &str, b: &str, form: Form, pause: &mut dyn FnMut()) -> Result<Vec<Change>, Error> {
-    let (front, back) = common_ends(a, b, pause);
+fn changes(
+    a: &str,
+    b: &str,
+    form: Form,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Vec<Change>, Error> {
+    let (front, back) = common_ends(a, b, check_interrupts);
     let (in_a, in_b) = (front..a.len() - back, front..b.len() - back);
-    let words_of_a = Words::cut(a, in_a.clone(), form, MOST_WORDS, pause)?;
-    let words_of_b = Words::cut(b, in_b.clone(), form, MOST_WORDS, pause)?;
+    let words_of_a = Words::cut(a, in_a.clone(), form, MOST_WORDS, check_interrupts)?;
+    let words_of_b = Words::cut(b, in_b.clone(), form, MOST_WORDS, check_interrupts)?;
     let (Some(words_of_a), Some(words_of_b)) = (words_of_a, words_of_b) else {
         let whole = [Words::one(a, in_a), Words::one(b, in_b)];
         let hunk = Hunk {
@@ -88,7 +93,7 @@ fn changes(a: &str, b: &str, form: Form, pause: &mut dyn FnMut()) -> Result<Vec<
         };
         return Ok(vec![hunk.in_bytes(&whole[0], &whole[1])]);
     };
-    let hunks = align(&words_of_a, &words_of_b, pause)?;
+    let hunks = align(&words_of_a, &words_of_b, check_interrupts)?;
     let mut changes = Vec::new();
     changes
         .try_reserve_exact(hunks.len())

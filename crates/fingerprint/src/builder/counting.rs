@@ -1,8 +1,8 @@
-//! From a column's text to its features, which are counted in a bag or fall into bins. [`Sketch`]
+//! From a column's text to its features, which are counted in a bag or fall into bins. [`FingerprintBuilder`]
 //! calls it for columns of natural text. A text that would lose all of its words to stop words and
 //! masks keeps them.
 
-use super::{Sketch, extend};
+use super::{FingerprintBuilder, extend};
 use crate::bag::WHOLE;
 use crate::counter::{ColumnFeatures, FeatureCounter, WordHashes};
 use crate::error::Error;
@@ -12,7 +12,7 @@ use crate::options::presets::Rules;
 use crate::text::normal;
 use crate::text::stop_words::StopWords;
 
-impl<const W: usize> Sketch<W> {
+impl<const W: usize> FingerprintBuilder<W> {
     /// Empties what the features of a column go to. `bytes` is the length of its text.
     pub(super) fn begin_column(&mut self, plan: &ColumnPlan, bytes: usize) {
         match self.draws_from_bins(plan) {
@@ -52,11 +52,11 @@ impl<const W: usize> Sketch<W> {
         plan: &ColumnPlan,
         rules: &Rules,
         text: &str,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<(), Error> {
         let features = rules.features;
         if features.words > 0.0 || features.pairs > 0.0 || features.ngrams > 0.0 {
-            let skipped = self.count_parts(plan, rules, text, pause)?;
+            let skipped = self.count_parts(plan, rules, text, check_interrupts)?;
             if self.features(plan).0.is_empty() {
                 let everything = Rules {
                     stop_words: StopWords::None,
@@ -66,20 +66,20 @@ impl<const W: usize> Sketch<W> {
                 // A text of nothing but stop words and masks counts with them, and one of nothing but
                 // symbols too.
                 if skipped {
-                    self.count_parts(plan, &everything, text, pause)?;
+                    self.count_parts(plan, &everything, text, check_interrupts)?;
                 } else {
                     let mut buffer = std::mem::take(&mut self.text);
                     let title = WordHashes::default();
                     let (add_to, key) = self.features(plan);
                     let counter = FeatureCounter::new(&everything, &title, add_to, key);
-                    let counted = counter.count_symbols(text, &mut buffer, pause);
+                    let counted = counter.count_symbols(text, &mut buffer, check_interrupts);
                     self.text = buffer;
                     counted?;
                 }
             }
         }
         if features.whole > 0.0 {
-            normal::normal_form(text, rules.normalize, &mut self.text, pause)?;
+            normal::normal_form(text, rules.normalize, &mut self.text, check_interrupts)?;
             self.key.truncate(plan.prefix.len());
             if !self.text.is_empty() {
                 self.key.push(WHOLE);
@@ -96,20 +96,23 @@ impl<const W: usize> Sketch<W> {
         plan: &ColumnPlan,
         rules: &Rules,
         text: &str,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<bool, Error> {
         let mut buffer = std::mem::take(&mut self.text);
         if self.draws_from_bins(plan)
             && let Some(shingling) = plan.shingling(rules, self.width)
         {
-            let skipped = shingling.add(text, &mut self.bins, &mut buffer, pause);
+            let skipped = shingling.add(text, &mut self.bins, &mut buffer, check_interrupts);
             self.text = buffer;
             return Ok(skipped);
         }
         let title = std::mem::take(&mut self.title);
         let (add_to, key) = self.features(plan);
-        let counted =
-            FeatureCounter::new(rules, &title, add_to, key).count(text, &mut buffer, pause);
+        let counted = FeatureCounter::new(rules, &title, add_to, key).count(
+            text,
+            &mut buffer,
+            check_interrupts,
+        );
         (self.text, self.title) = (buffer, title);
         counted
     }

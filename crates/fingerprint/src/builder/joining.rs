@@ -1,7 +1,7 @@
-//! From a column's features to the row: sums of a SimHash, or bits that the column owns. [`Sketch`]
+//! From a column's features to the row: sums of a SimHash, or bits that the column owns. [`FingerprintBuilder`]
 //! calls it after each column. A column without features changes nothing.
 
-use super::{Feature, Sketch};
+use super::{Feature, FingerprintBuilder};
 use crate::bag::Norm;
 use crate::error::Error;
 use crate::lexeme::Given;
@@ -10,13 +10,13 @@ use crate::options::plan::{ColumnPlan, MinwiseColumn};
 use crate::options::presets::Tf;
 use crate::simhash::{Sums, UNIT};
 
-impl<const W: usize> Sketch<W> {
+impl<const W: usize> FingerprintBuilder<W> {
     /// Weighs the counted features and adds them to the row.
     pub(super) fn join_counted(
         &mut self,
         plan: &ColumnPlan,
         tf: Tf,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<(), Error> {
         if self.features(plan).0.is_empty() {
             return Ok(());
@@ -35,12 +35,12 @@ impl<const W: usize> Sketch<W> {
                 self.weighted.extend(self.bag.weights(tf));
                 let bits = match column.is_set {
                     true => Some(one_permutation::bits(self.weighted.iter().map(|f| f.0))),
-                    false => races::bits(&self.weighted, pause),
+                    false => races::bits(&self.weighted, check_interrupts),
                 };
                 self.own(plan, column, bits, 1.0)
             }
         };
-        self.show(plan, tf, factor, pause)
+        self.show(plan, tf, factor, check_interrupts)
     }
 
     /// Adds the counted features to the sums of a SimHash. Returns the factor of their weights.
@@ -89,7 +89,7 @@ impl<const W: usize> Sketch<W> {
         plan: &ColumnPlan,
         tf: Tf,
         factor: f64,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<(), Error> {
         if let Some(shown) = &mut self.shown {
             let first = shown.len();
@@ -103,7 +103,7 @@ impl<const W: usize> Sketch<W> {
             }));
             // In place: a stable sort would want memory that may not be there.
             shown[first..].sort_unstable_by(|a, b| {
-                pause();
+                check_interrupts();
                 b.weight
                     .total_cmp(&a.weight)
                     .then_with(|| a.feature.cmp(&b.feature))
@@ -119,7 +119,7 @@ impl<const W: usize> Sketch<W> {
         plan: &ColumnPlan,
         tokens: impl Iterator<Item = Result<Given<'a>, Error>>,
         unit: f64,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<(), Error> {
         let mut sums = Sums::ZERO;
         let mut norm = Norm::default();
@@ -129,7 +129,7 @@ impl<const W: usize> Sketch<W> {
         for (i, token) in tokens.enumerate() {
             let Given { token, tf, weight } = token?;
             if i % 1024 == 0 {
-                pause();
+                check_interrupts();
             }
             if weight == 0.0 {
                 continue;
@@ -164,7 +164,7 @@ impl<const W: usize> Sketch<W> {
         }
         let factor = match &plan.minwise {
             Some(column) => {
-                let bits = races::bits(&self.weighted, pause);
+                let bits = races::bits(&self.weighted, check_interrupts);
                 self.own(plan, column, bits, unit)
             }
             None => {

@@ -70,11 +70,11 @@ pub struct ShownRow {
     pub columns: Vec<ShownColumn>,
 }
 
-/// Bytes of text that a sketch keeps room for.
+/// Bytes of text that a builder keeps room for.
 const KEPT_BYTES: usize = 1 << 20;
 
 /// Builds one fingerprint of `W` words after the other, reusing its memory.
-pub struct Sketch<const W: usize = 1> {
+pub struct FingerprintBuilder<const W: usize = 1> {
     width: Width,
     totals: Sums<W>,
     /// By how much a sum may differ from what it would be without rounding.
@@ -103,13 +103,13 @@ struct Begun<const W: usize> {
     owners: Owners<W>,
 }
 
-impl<const W: usize> Sketch<W> {
+impl<const W: usize> FingerprintBuilder<W> {
     /// `width` narrows a single word.
     pub fn new(width: Width) -> Self {
         Self::with(width, None)
     }
 
-    /// A sketch that remembers its features for [`Sketch::into_features`].
+    /// A builder that remembers its features for [`FingerprintBuilder::into_features`].
     pub fn showing(width: Width) -> Self {
         Self::with(width, Some(Vec::new()))
     }
@@ -164,21 +164,21 @@ impl<const W: usize> Sketch<W> {
         &mut self,
         plan: &ColumnPlan,
         text: &str,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<(), Error> {
         let Input::Words(rules) = &plan.input else {
             return Ok(());
         };
         let (words, buffer) = (&mut self.title, &mut self.text);
-        gather_words(rules, text, words, buffer, pause, &mut |_| {})
+        gather_words(rules, text, words, buffer, check_interrupts, &mut |_| {})
     }
 
-    /// Adds a column. `pause` is called now and then during long work and may unwind.
+    /// Adds a column. `check_interrupts` is called now and then during long work and may unwind.
     pub fn column(
         &mut self,
         plan: &ColumnPlan,
         content: Content<'_>,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<(), Error> {
         if let Some(shown) = &self.shown {
             self.begun.push(Begun {
@@ -188,7 +188,7 @@ impl<const W: usize> Sketch<W> {
                 owners: self.owners,
             });
         }
-        self.add_column(plan, content, pause)?;
+        self.add_column(plan, content, check_interrupts)?;
         self.forget_title();
         Ok(())
     }
@@ -197,7 +197,7 @@ impl<const W: usize> Sketch<W> {
         &mut self,
         plan: &ColumnPlan,
         content: Content<'_>,
-        pause: &mut dyn FnMut(),
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<(), Error> {
         self.key.clear();
         self.key.extend_from_slice(&plan.prefix);
@@ -206,7 +206,7 @@ impl<const W: usize> Sketch<W> {
             Content::Canonical(text) => (text, ContentKind::Value),
             Content::Lexemes(lexemes) => {
                 let given = lexemes.iter().map(|lexeme| Ok(lexeme.given()));
-                return self.join_given(plan, given, Lexeme::UNIT, pause);
+                return self.join_given(plan, given, Lexeme::UNIT, check_interrupts);
             }
         };
         self.begin_column(plan, text.len());
@@ -217,23 +217,28 @@ impl<const W: usize> Sketch<W> {
         };
         match (kind, &plan.input) {
             (ContentKind::Text, Input::Words(rules)) => {
-                let text = markup::strip(rules.markup, text, pause)?;
-                self.count_text(plan, rules, &text, pause)?;
-                self.join_counted(plan, rules.tf, pause)?;
+                let text = markup::strip(rules.markup, text, check_interrupts)?;
+                self.count_text(plan, rules, &text, check_interrupts)?;
+                self.join_counted(plan, rules.tf, check_interrupts)?;
             }
             (ContentKind::Value, Input::Words(rules)) => {
                 let literal = match natural {
                     ContentKind::Value => text,
                     ContentKind::Text => {
-                        let text = markup::strip(rules.markup, text, pause)?;
-                        normal::normal_form(&text, rules.normalize, &mut self.text, pause)?;
+                        let text = markup::strip(rules.markup, text, check_interrupts)?;
+                        normal::normal_form(
+                            &text,
+                            rules.normalize,
+                            &mut self.text,
+                            check_interrupts,
+                        )?;
                         &self.text
                     }
                 };
                 if !literal.is_empty() {
                     extend(&mut self.key, literal.as_bytes())?;
                     self.add_key(plan, plan.value_weight)?;
-                    self.join_counted(plan, rules.tf, pause)?;
+                    self.join_counted(plan, rules.tf, check_interrupts)?;
                 }
             }
             (ContentKind::Text, Input::WeightedTokens) => {
@@ -243,7 +248,7 @@ impl<const W: usize> Sketch<W> {
                     weight,
                 };
                 let tokens = weighted_tokens::parse(text).map(|token| token.map(given));
-                self.join_given(plan, tokens, 1.0, pause)?;
+                self.join_given(plan, tokens, 1.0, check_interrupts)?;
             }
             (ContentKind::Value, Input::WeightedTokens) => {
                 let token = (!text.is_empty()).then_some(Ok(Given {
@@ -251,13 +256,13 @@ impl<const W: usize> Sketch<W> {
                     tf: 1.0,
                     weight: 1.0,
                 }));
-                self.join_given(plan, token.into_iter(), 1.0, pause)?;
+                self.join_given(plan, token.into_iter(), 1.0, check_interrupts)?;
             }
         }
         Ok(())
     }
 
-    /// The fingerprint of what was added since [`Sketch::begin`]; None without any feature.
+    /// The fingerprint of what was added since [`FingerprintBuilder::begin`]; None without any feature.
     pub fn fingerprint(&self) -> Option<[u64; W]> {
         let Some(bits) = self.owners.bits() else {
             return self
@@ -322,14 +327,14 @@ fn a_long_row_leaves_little_behind() {
         crate::options::grammar::parse_text(r#"{"features": {"whole": 1}}"#, &mut || {}).unwrap();
     let preset = crate::options::presets::find(Some("words")).unwrap();
     let plan = crate::options::plan::text(preset, &options).unwrap();
-    let mut sketch = Sketch::<1>::new(Width::W64);
+    let mut builder = FingerprintBuilder::<1>::new(Width::W64);
     let text: String = (0..300_000).map(|n| format!("{n:x} ")).collect();
-    sketch.title(&plan, &text, &mut || {}).unwrap();
+    builder.title(&plan, &text, &mut || {}).unwrap();
     let content = Content::Text(&text);
-    sketch.column(&plan, content, &mut || {}).unwrap();
-    assert!(sketch.title.capacity() <= KEPT_CAPACITY);
-    sketch.begin();
-    assert!(sketch.text.capacity() + sketch.key.capacity() <= 2 * KEPT_BYTES);
+    builder.column(&plan, content, &mut || {}).unwrap();
+    assert!(builder.title.capacity() <= KEPT_CAPACITY);
+    builder.begin();
+    assert!(builder.text.capacity() + builder.key.capacity() <= 2 * KEPT_BYTES);
 }
 
 #[cfg(test)]
@@ -338,10 +343,10 @@ fn sorting_features_pauses() {
     let options = crate::options::grammar::parse_text("{}", &mut || {}).unwrap();
     let preset = crate::options::presets::find(Some("words")).unwrap();
     let plan = crate::options::plan::text(preset, &options).unwrap();
-    let mut sketch = Sketch::<1>::showing(Width::W64);
+    let mut builder = FingerprintBuilder::<1>::showing(Width::W64);
     let text: String = (0..10_000).map(|n| format!("{n:x} ")).collect();
     let mut pauses = 0;
     let content = Content::Text(&text);
-    sketch.column(&plan, content, &mut || pauses += 1).unwrap();
+    builder.column(&plan, content, &mut || pauses += 1).unwrap();
     assert!(pauses > 10_000, "{pauses} pauses");
 }

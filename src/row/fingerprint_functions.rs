@@ -10,12 +10,12 @@ use super::record::RowSite;
 use super::stored::checked_digest;
 use super::text::{ARRAY, TextSite, tokens_fingerprint};
 use crate::errors::or_raise;
+use simhash_fingerprint::builder::{Feature, FingerprintBuilder};
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::lexeme::of_lexemes;
 use simhash_fingerprint::options::grammar::{RowOptions, parse_row, parse_text};
 use simhash_fingerprint::options::plan::check_stored;
 use simhash_fingerprint::options::text_options::TextOptions;
-use simhash_fingerprint::sketch::{Feature, Sketch};
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::error_context::leave_out_statement;
 use simhash_pg::process::memory::MemoryContext;
@@ -99,8 +99,8 @@ pg_function! {
         leave_out_statement();
         let new = |memory| (memory, None);
         call_site::with(args, new, |(memory, checked): &mut (MemoryContext, Option<ParsedArguments<Parsed>>)| {
-            refresh(checked, args, 0, *memory, |json, pause| {
-                let (row, text) = (parse_row(json, pause), parse_text(json, pause));
+            refresh(checked, args, 0, *memory, |json, check_interrupts| {
+                let (row, text) = (parse_row(json, check_interrupts), parse_text(json, check_interrupts));
                 match (row, text) {
                     (Err(error), Err(_)) => Err(error),
                     (row, text) => Ok((row.ok(), text.ok())),
@@ -150,9 +150,9 @@ pg_function! {
     /// `simhash_features(record record, weights jsonb, preset text) -> SETOF (column_name text,
     /// feature text, tf float8, weight float8, hash bigint)`
     fn simhash_features, pg_finfo_simhash_features (args) {
-        show(args, pg_sys::RECORDOID, &|sketch, row| {
+        show(args, pg_sys::RECORDOID, &|builder, row| {
             let new = |memory| RowSite::new(memory, Width::W64);
-            call_site::with(args, new, |site| site.add_to(sketch, args, 1, row));
+            call_site::with(args, new, |site| site.add_to(builder, args, 1, row));
         })
     }
 }
@@ -160,21 +160,25 @@ pg_function! {
 pg_function! {
     /// `simhash_features(text text, options jsonb, preset text)`: the same, `column_name` is NULL
     fn simhash_text_features, pg_finfo_simhash_text_features (args) {
-        show(args, pg_sys::TEXTOID, &|sketch, text| {
+        show(args, pg_sys::TEXTOID, &|builder, text| {
             let new = |memory| TextSite::new(memory, Width::W64);
-            call_site::with(args, new, |site| site.add_to(sketch, args, 1, text));
+            call_site::with(args, new, |site| site.add_to(builder, args, 1, text));
         })
     }
 }
 
 /// Returns the features that `add` makes of argument 0, one per row of the result.
-fn show(args: &Args, argument: pg_sys::Oid, add: &dyn Fn(&mut Sketch, Value<'_>)) -> pg_sys::Datum {
+fn show(
+    args: &Args,
+    argument: pg_sys::Oid,
+    add: &dyn Fn(&mut FingerprintBuilder, Value<'_>),
+) -> pg_sys::Datum {
     let mut rows = RowsOut::begin(args);
     if let Some(value) = args.varlena(0, argument) {
-        let mut sketch = Sketch::showing(Width::W64);
-        add(&mut sketch, value);
+        let mut builder = FingerprintBuilder::showing(Width::W64);
+        add(&mut builder, value);
         let in_column = argument == pg_sys::RECORDOID;
-        for feature in sketch.into_features() {
+        for feature in builder.into_features() {
             rows.push(columns(&feature, in_column));
         }
     }
