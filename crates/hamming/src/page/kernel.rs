@@ -196,7 +196,7 @@ fn one_by_one(
     candidates.count = count.min(CAPACITY);
 }
 
-/// Tests 32 words at a time, by masks of those that are near, which `mask` makes of them, `low` and `budget`.
+/// Tests 32 words at a time, by masks of those that are near: `mask` makes them.
 #[cfg(any(test, target_arch = "x86_64"))]
 #[inline(always)]
 fn by_masks(
