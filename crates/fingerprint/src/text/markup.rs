@@ -19,7 +19,7 @@ pub enum Markup {
     Html,
 }
 
-/// Bytes between two pauses.
+/// Bytes between two checks for interrupts.
 const CHUNK: usize = 1 << 16;
 
 /// The text without its markup. `check_interrupts` is called often, and may unwind.

@@ -14,7 +14,7 @@ use super::folding;
 pub use super::folding::Normalize;
 use crate::error::Error;
 
-/// Bytes of raw text between two pauses.
+/// Bytes of raw text between two checks for interrupts.
 const CHUNK: usize = 1 << 16;
 
 /// Calls `chunk` for each chunk of the normal form of `text`, and `check_interrupts` before it. No word is cut

@@ -10,7 +10,7 @@ use crate::error::Error;
 /// Bytes of characters that are composed, at most: texts that mean something have few marks in a row.
 const COMPOSED: usize = 256;
 const JOINER: char = '\u{200d}';
-/// Pieces between two pauses.
+/// Pieces between two checks for interrupts.
 const CHECKED_EVERY: usize = 4096;
 
 /// Whether a character is composed with those in front of it, or shown as one with them, as the
