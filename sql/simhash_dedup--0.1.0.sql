@@ -1386,7 +1386,7 @@ CREATE FUNCTION simhash_index_stats(
 	index regclass,
 	OUT rows bigint, OUT null_rows bigint, OUT pages bigint, OUT leaves bigint,
 	OUT bytes_per_row float8, OUT leaf_fill float8, OUT height int, OUT format_version int,
-	OUT hottest_block int, OUT hottest_key int, OUT hottest_share float8, OUT candidates float8[]
+	OUT hottest_quarter int, OUT hottest_key int, OUT hottest_share float8, OUT candidates float8[]
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT ROWS 1 AS 'MODULE_PATHNAME', 'simhash_index_stats';
 COMMENT ON FUNCTION simhash_index_stats(regclass) IS
@@ -1405,7 +1405,7 @@ CREATE FUNCTION simhash_catalog.index_stats(
 	index regclass,
 	OUT rows bigint, OUT null_rows bigint, OUT pages bigint, OUT leaves bigint,
 	OUT bytes_per_row float8, OUT leaf_fill float8, OUT height int, OUT format_version int,
-	OUT hottest_block int, OUT hottest_key int, OUT hottest_share float8, OUT candidates float8[]
+	OUT hottest_quarter int, OUT hottest_key int, OUT hottest_share float8, OUT candidates float8[]
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT ROWS 1 AS 'MODULE_PATHNAME', 'simhash_index_stats';
 COMMENT ON FUNCTION simhash_catalog.index_stats(regclass) IS
@@ -1502,7 +1502,7 @@ CREATE FUNCTION simhash_index_stats_shards(
 	OUT node text, OUT port int, OUT shard bigint,
 	OUT rows bigint, OUT null_rows bigint, OUT pages bigint, OUT leaves bigint,
 	OUT bytes_per_row float8, OUT leaf_fill float8, OUT height int, OUT format_version int,
-	OUT hottest_block int, OUT hottest_key int, OUT hottest_share float8, OUT candidates float8[]
+	OUT hottest_quarter int, OUT hottest_key int, OUT hottest_share float8, OUT candidates float8[]
 ) RETURNS SETOF record
 LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
@@ -1520,7 +1520,7 @@ BEGIN
 		RETURN QUERY SELECT placement.node, placement.port, placement.shard, s.*
 		FROM jsonb_to_record(placement.answer::jsonb) AS s (
 			rows bigint, null_rows bigint, pages bigint, leaves bigint, bytes_per_row float8, leaf_fill float8, height int,
-			format_version int, hottest_block int, hottest_key int, hottest_share float8, candidates float8[]);
+			format_version int, hottest_quarter int, hottest_key int, hottest_share float8, candidates float8[]);
 	END LOOP;
 END $$;
 COMMENT ON FUNCTION simhash_index_stats_shards(regclass) IS

@@ -6,14 +6,14 @@
 //! ```text
 //!  row --(row)--> columns of text --(simhash_fingerprint)--> features -> 64 sums -> fingerprint (bigint)
 //!                                                                              |
-//!  INSERT / COPY / CREATE INDEX --(index)--> filed under four (block, key) <---+
+//!  INSERT / COPY / CREATE INDEX --(index)--> filed under four (quarter, key) <-+
 //!                                                                              |
 //!  WHERE fp <~> $1 <= 3 --(planner)--> fp <@ hamming_ball($1, 3) --(index)--> rows
 //!  pairs, clusters, flag: duplicates of a table, of a new row
 //! ```
 //!
 //! * `simhash_fingerprint`: from columns of text to fingerprints; pure Rust; knows no PostgreSQL.
-//! * `simhash_hamming`: Hamming space: blocks and radii, the pages of an index and the plan of a
+//! * `simhash_hamming`: Hamming space: quarters of fingerprints and radii, the pages of an index and the plan of a
 //!   search, pairs, components; pure Rust.
 //! * `simhash_records`: pairs of records that share rare features; pure Rust.
 //! * `simhash_trigger`: what triggers decide without a server; pure Rust.

@@ -14,7 +14,7 @@ INSERT INTO t SELECT 0, NULL FROM generate_series(1, 25);
 CREATE INDEX t_fp ON t USING simhash (fp);
 
 -- The leaves are between full, with 575 postings (capacity in crates/hamming/src/page/format.rs), and 70 % full.
-SELECT rows, null_rows, height, format_version, hottest_block, hottest_key,
+SELECT rows, null_rows, height, format_version, hottest_quarter, hottest_key,
 	round(hottest_share::numeric, 2) AS share, pages = pg_relation_size('t_fp') / 8192 AS pages,
 	leaves BETWEEN 4 * 20000 / 575 AND 4 * 20000 / 400 AS leaves,
 	round(bytes_per_row::numeric, 3) = round(pg_relation_size('t_fp') / 20025.0, 3) AS bytes,
@@ -40,7 +40,7 @@ CREATE TABLE empty (fp bigint);
 CREATE INDEX empty_fp ON empty USING simhash (fp);
 SELECT * FROM simhash_index_stats('empty_fp');
 INSERT INTO empty VALUES (NULL);
-SELECT rows, null_rows, hottest_block, bytes_per_row FROM simhash_index_stats('empty_fp');
+SELECT rows, null_rows, hottest_quarter, bytes_per_row FROM simhash_index_stats('empty_fp');
 
 -- One dead posting is removed as many are.
 DELETE FROM empty;

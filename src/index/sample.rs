@@ -5,7 +5,7 @@
 //! [`simhash_hamming::tree`], and nothing is remembered for the session.
 
 use simhash_base::indexed_row::NO_SCOPE;
-use simhash_hamming::key::{BLOCKS, KEY_BITS, Key, Space};
+use simhash_hamming::key::{KEY_BITS, Key, QUARTERS, Space};
 use simhash_hamming::nearby::{LeafSample, WIDEST};
 use simhash_hamming::page::kernel::Candidates;
 use simhash_hamming::page::meta::{META_BLOCK, Meta};
@@ -23,16 +23,16 @@ const MOST_PAGES: usize = 50;
 /// Returns the leaves around `query` in an index without scope columns, with the rows within
 /// `radius`: one descent in each key space. Rows with a fingerprint of `common`, which is sorted,
 /// are left out. Returns None if a page cannot be read, or is not what it should be.
-pub fn around(rel: Rel, query: u64, radius: u32, common: &[u64]) -> Option<[LeafSample; BLOCKS]> {
+pub fn around(rel: Rel, query: u64, radius: u32, common: &[u64]) -> Option<[LeafSample; QUARTERS]> {
     let meta = {
         let page = Pinned::read_if_sound(rel, META_BLOCK)?.share();
         Meta::read(&page).ok()?
     };
     let is_common = |fingerprint: u64| common.binary_search(&fingerprint).is_ok();
     let mut candidates = Box::new(Candidates::none());
-    let mut samples = [LeafSample::default(); BLOCKS];
+    let mut samples = [LeafSample::default(); QUARTERS];
     for (b, sample) in samples.iter_mut().enumerate() {
-        let space = Space::of_block(b);
+        let space = Space::of_quarter(b);
         let at = Key::at(NO_SCOPE, space.rotate(query));
         let (page, low) = descend(rel, &meta, space, at, LEAF)?;
         let high = special::high_key(&page);

@@ -8,7 +8,7 @@
 use pgrx::pg_sys;
 use simhash_hamming::page::meta::Meta;
 use simhash_hamming::search::cached::CachedIndex;
-use simhash_hamming::search::directory::{Directory, Recent};
+use simhash_hamming::search::directory::{Directory, RecentBuffers};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::settings::directory_cache_bytes;
 use std::cell::RefCell;
@@ -50,7 +50,7 @@ thread_local! {
 pub fn cached_index(
     rel: Rel,
     meta: &Meta,
-    read: impl FnOnce(Rc<Recent>) -> Directory,
+    read: impl FnOnce(Rc<RecentBuffers>) -> Directory,
 ) -> Option<Rc<CachedIndex>> {
     let limit = directory_cache_bytes();
     if limit == 0 {
@@ -65,7 +65,7 @@ pub fn cached_index(
         let blocks = rel.block_count();
         let recent = CACHE.with_borrow(|cache| cache.recent(rel.oid(), meta.stamp));
         let recent = recent.filter(|recent| recent.serves(blocks));
-        let recent = recent.unwrap_or_else(|| Rc::new(Recent::new(blocks, limit / 2)));
+        let recent = recent.unwrap_or_else(|| Rc::new(RecentBuffers::new(blocks, limit / 2)));
         let directory = read(recent);
         CACHE.with_borrow_mut(|cache| cache.enter(rel.oid(), meta.stamp, directory, limit))
     })
@@ -100,7 +100,7 @@ impl IndexCache {
     }
 
     /// Returns what is known of the buffers of a tree.
-    fn recent(&self, oid: pg_sys::Oid, stamp: u64) -> Option<Rc<Recent>> {
+    fn recent(&self, oid: pg_sys::Oid, stamp: u64) -> Option<Rc<RecentBuffers>> {
         let entry = self.indexes.get(&oid).filter(|entry| entry.stamp == stamp);
         let cached = entry.and_then(|entry| entry.cached.as_ref());
         cached.map(|cached| Rc::clone(&cached.directory.recent))

@@ -101,19 +101,19 @@ pg_function! {
         let mut finder = Finder::new(search, radius);
         match branch {
             None => finder.slice([&mut rows], Task::ALL),
-            Some((branches, block)) => finder.branch([&mut rows], &branches, block),
+            Some((branches, piece)) => finder.branch([&mut rows], &branches, piece),
         }
         args.null()
     }
 }
 
 /// Returns the pairs that meet at a key, as a branch of a division of all rows: those of rows that
-/// have the key, and differ in each of the blocks before its own. Raises an ERROR when a row has
+/// have the key, and differ in each of the pieces before its own. Raises an ERROR when a row has
 /// another key there.
 fn branch_of(rows: &[Row], radius: u32, met_at: i64) -> (Branches, usize) {
     let route = Route::for_radius(radius);
-    let place = route.and_then(|route| Some((route, route.block_of(met_at)?)));
-    let Some((route, block)) = place else {
+    let place = route.and_then(|route| Some((route, route.piece_of(met_at)?)));
+    let Some((route, piece)) = place else {
         Error::new(
             ERRCODE_INVALID_PARAMETER_VALUE,
             format!("{met_at} is not a key of radius {radius}"),
@@ -122,7 +122,7 @@ fn branch_of(rows: &[Row], radius: u32, met_at: i64) -> (Branches, usize) {
     };
     for row in rows {
         check_for_interrupts();
-        if route.key(row.fingerprint, block) != met_at {
+        if route.key(row.fingerprint, piece) != met_at {
             Error::new(
                 ERRCODE_INVALID_PARAMETER_VALUE,
                 format!(
@@ -134,5 +134,5 @@ fn branch_of(rows: &[Row], radius: u32, met_at: i64) -> (Branches, usize) {
             .raise();
         }
     }
-    (Branches::by(route.masks()), block as usize)
+    (Branches::by(route.masks()), piece as usize)
 }

@@ -6,7 +6,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::key::BLOCKS;
+use super::key::QUARTERS;
 use super::page::leaf;
 use super::search::probe::{WHOLE_KEY_SPACE, neighbours, radii};
 use std::ops::AddAssign;
@@ -68,7 +68,7 @@ impl SearchedRows {
         let (rows, fewest) = (rows.max(1.0), rows / FULL_LEAF);
         SearchedRows {
             rows,
-            leaves: (leaf_pages / BLOCKS as f64).max(fewest).max(1.0),
+            leaves: (leaf_pages / QUARTERS as f64).max(fewest).max(1.0),
         }
     }
 

@@ -14,7 +14,7 @@
 
 use super::ball::random_share;
 use super::cost::{Prices, SearchedRows, Work};
-use super::key::BLOCKS;
+use super::key::QUARTERS;
 use super::search::passes::{band_end, horizons, most_for_a_ring};
 use super::search::probe::{Even, shell_cost};
 
@@ -78,18 +78,18 @@ impl Nearest {
         let counts = Even {
             leaves: self.searched.leaves as u64,
         };
-        let cost = |ring: u32| shell_cost(&counts, 0, 0, ring as usize / BLOCKS);
+        let cost = |ring: u32| shell_cost(&counts, 0, 0, ring as usize / QUARTERS);
         let most = |ring| most_for_a_ring(&counts, ring, self.farthest);
         let widened = |ring: &u32| counts.leaves > 1 && cost(*ring) < most(*ring);
         (0..=horizon).take_while(widened).last()
     }
 
-    /// Probing all rings up to `ring`: each widens one block by one bit.
+    /// Probing all rings up to `ring`: each widens one quarter by one bit.
     fn probes(&self, ring: u32) -> Work {
         let searched = self.searched;
         let mut work = Work::default();
         for ring in 0..=ring {
-            let t = (ring as usize / BLOCKS) as i32;
+            let t = (ring as usize / QUARTERS) as i32;
             let leaves = searched.leaves_within(t) - searched.leaves_within(t - 1);
             work.random_pages += leaves.max(1.0);
             work.candidates += searched.rows_within(t) - searched.rows_within(t - 1);

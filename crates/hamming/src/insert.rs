@@ -1,11 +1,11 @@
-//! Inserting a row: four postings, one in each block's key space, logged as one record. The access
+//! Inserting a row: four postings, one in each quarter's key space, logged as one record. The access
 //! method calls it for each row. After a crash a row has all its postings or none.
 //!
 //! The four leaves are locked in the order of the spaces, each after a descent that takes one share
 //! lock at a time. If one has no room, all are unlocked, that leaf is split alone, and the insert
 //! starts again: no backend splits a page while it holds a leaf of another space.
 
-use crate::key::{BLOCKS, Key, Space};
+use crate::key::{Key, QUARTERS, Space};
 use crate::page::{leaf, special};
 use crate::search::reader::{IndexReader, IndexState};
 use crate::tree::locked::Locked;
@@ -20,7 +20,7 @@ pub fn insert<S: PageStore>(store: S, state: impl Fn() -> IndexState, row: Index
     let place = |space: Space| (space, space.key(row, tid));
     match row.fingerprint {
         Some(_) => {
-            let places: [_; BLOCKS] = std::array::from_fn(|b| place(Space::of_block(b)));
+            let places: [_; QUARTERS] = std::array::from_fn(|b| place(Space::of_quarter(b)));
             insert_at(store, state, places);
         }
         None => insert_at(store, state, [place(Space::NULL)]),

@@ -1,7 +1,7 @@
 //! What the index orders: rotated fingerprints, key spaces.
 //!
-//! A 64-bit fingerprint is cut into four blocks of 16 bits. Key space `b` holds every fingerprint
-//! rotated left by `16 * b` bits, so that block `b` comes first and is the 16-bit key, and the
+//! A 64-bit fingerprint is cut into four quarters of 16 bits. Key space `b` holds every fingerprint
+//! rotated left by `16 * b` bits, so that quarter `b` comes first and is the 16-bit key, and the
 //! remaining 48 bits order the postings below a key. A fifth space holds the rows without a
 //! fingerprint, as postings whose rotated fingerprint is 0. In every space the scope comes before
 //! the rotated fingerprint: the rows of one scope stand together.
@@ -13,12 +13,12 @@ use simhash_base::tid::Tid;
 use std::cmp::Ordering;
 use std::fmt;
 
-/// The number of 16-bit blocks of a fingerprint, and of key spaces that store it.
-pub const BLOCKS: usize = 4;
-/// Bits of a block, hence of a key.
+/// The number of 16-bit quarters of a fingerprint, and of key spaces that store it.
+pub const QUARTERS: usize = 4;
+/// Bits of a quarter, hence of a key.
 pub const KEY_BITS: u32 = 16;
-/// All key spaces: one for each block and one for NULL.
-pub const SPACES: usize = BLOCKS + 1;
+/// All key spaces: one for each quarter and one for NULL.
+pub const SPACES: usize = QUARTERS + 1;
 
 /// A position in a key space: the scope, the rotated fingerprint, and the row as tie-breaker, so
 /// that a page full of equal fingerprints can still be split.
@@ -26,7 +26,7 @@ pub const SPACES: usize = BLOCKS + 1;
 pub struct Key {
     /// A hash of the scope columns.
     pub scope: u32,
-    /// The fingerprint, rotated so that the space's block comes first.
+    /// The fingerprint, rotated so that the space's quarter comes first.
     pub rotated: u64,
     /// The row's address.
     pub tid: Tid,
@@ -124,7 +124,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// The first block of a rotated fingerprint.
+/// The first quarter of a rotated fingerprint.
 #[inline]
 pub fn block_key(rotated: u64) -> u16 {
     (rotated >> (64 - KEY_BITS)) as u16
@@ -136,19 +136,19 @@ pub struct Space(u8);
 
 impl Space {
     /// The space of rows whose fingerprint is NULL.
-    pub const NULL: Space = Space(BLOCKS as u8);
+    pub const NULL: Space = Space(QUARTERS as u8);
 
-    /// The key space of block `b`, 0 (most significant bits) to 3.
+    /// The key space of quarter `b`, 0 (most significant bits) to 3.
     #[inline]
-    pub fn of_block(b: usize) -> Space {
-        debug_assert!(b < BLOCKS);
+    pub fn of_quarter(b: usize) -> Space {
+        debug_assert!(b < QUARTERS);
         Space(b as u8)
     }
 
     /// The four spaces that file a fingerprint.
     #[inline]
-    pub fn blocks() -> impl Iterator<Item = Space> {
-        (0..BLOCKS as u8).map(Space)
+    pub fn quarters() -> impl Iterator<Item = Space> {
+        (0..QUARTERS as u8).map(Space)
     }
 
     /// Every space, in the order in which their pages may be locked.
@@ -172,16 +172,16 @@ impl Space {
         self.0 as usize
     }
 
-    /// Brings this space's block to the front.
+    /// Brings this space's quarter to the front.
     #[inline]
     pub fn rotate(self, fingerprint: u64) -> u64 {
-        fingerprint.rotate_left(KEY_BITS * (u32::from(self.0) % BLOCKS as u32))
+        fingerprint.rotate_left(KEY_BITS * (u32::from(self.0) % QUARTERS as u32))
     }
 
     /// Undoes [`Space::rotate`].
     #[inline]
     pub fn unrotate(self, rotated: u64) -> u64 {
-        rotated.rotate_right(KEY_BITS * (u32::from(self.0) % BLOCKS as u32))
+        rotated.rotate_right(KEY_BITS * (u32::from(self.0) % QUARTERS as u32))
     }
 
     /// The 16-bit key under which this space files a fingerprint.
@@ -259,8 +259,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rotation_brings_the_block_to_the_front(fp: u64, b in 0usize..BLOCKS) {
-            let space = Space::of_block(b);
+        fn rotation_brings_the_quarter_to_the_front(fp: u64, b in 0usize..QUARTERS) {
+            let space = Space::of_quarter(b);
             let rotated = space.rotate(fp);
             prop_assert_eq!(block_key(rotated), (fp >> (48 - 16 * b)) as u16);
             prop_assert_eq!(space.unrotate(rotated), fp);

@@ -1,4 +1,4 @@
-//! Fingerprints of 64 bits in Hamming space: blocks and radii, an index of pages with its searches,
+//! Fingerprints of 64 bits in Hamming space: their quarters and radii, an index of pages with its searches,
 //! inserts and removals, all pairs of a set, and components of pairs.
 //!
 //! The extension calls it with rows that it has read, and with the pages of an index behind

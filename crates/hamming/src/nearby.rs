@@ -10,7 +10,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::key::BLOCKS;
+use super::key::QUARTERS;
 
 /// The widest radius that is estimated. Beyond, the four chances add up to less than
 /// [`LEAST_CHANCE`] even if each leaf holds a whole key.
@@ -57,7 +57,7 @@ impl LeafSample {
 
 /// The rows within `radius` of the query around which the leaves lie.
 #[inline]
-pub fn estimate(leaves: &[LeafSample; BLOCKS], radius: u32) -> Nearby {
+pub fn estimate(leaves: &[LeafSample; QUARTERS], radius: u32) -> Nearby {
     let chance = |d| leaves.iter().map(|leaf| leaf.chance(d)).sum::<f64>();
     let at = |d: usize| match leaves.iter().map(|leaf| leaf.seen[d]).sum::<u32>() {
         0 => 0.0,
@@ -143,9 +143,9 @@ mod tests {
         assert!(4.0 * leaf.chance(DISTANCES - 1) >= LEAST_CHANCE);
     }
 
-    /// A leaf of key space `b` that ends where the first bits `prefix` of the query's block do.
+    /// A leaf of key space `b` that ends where the first bits `prefix` of the query's quarter do.
     fn leaf_of(b: usize, query: u64, prefix: u32, rows: &[u64]) -> LeafSample {
-        let query = Space::of_block(b).rotate(query);
+        let query = Space::of_quarter(b).rotate(query);
         let low = query >> (64 - prefix) << (64 - prefix);
         let end = low.checked_add(1 << (64 - prefix));
         let mut leaf = LeafSample {
@@ -154,7 +154,7 @@ mod tests {
             end,
             ..LeafSample::default()
         };
-        for row in rows.iter().map(|row| Space::of_block(b).rotate(*row)) {
+        for row in rows.iter().map(|row| Space::of_quarter(b).rotate(*row)) {
             if row >= low && end.is_none_or(|end| row < end) {
                 leaf.seen[(row ^ query).count_ones() as usize] += 1;
             }
@@ -231,7 +231,7 @@ mod tests {
         fn one_leaf_is_exact(query: u64, rows in prop::collection::vec(any::<u64>(), 0..50), k in 0u32..=16) {
             let near: Vec<u64> = rows.iter().map(|x| query ^ (x & x >> 5 & x >> 11 & x >> 21)).collect();
             let leaves = std::array::from_fn(|b| {
-                let mut leaf = LeafSample { query: Space::of_block(b).rotate(query), ..LeafSample::default() };
+                let mut leaf = LeafSample { query: Space::of_quarter(b).rotate(query), ..LeafSample::default() };
                 for row in near.iter().filter(|x| (*x ^ query).count_ones() <= WIDEST) {
                     leaf.seen[(row ^ query).count_ones() as usize] += 1;
                 }

@@ -1,8 +1,8 @@
 //! The keys of a fingerprint. Pure arithmetic.
 //!
-//! A radius of k cuts the 64 bits into k + 1 blocks, as even as can be, from the lowest bit up. Two
-//! fingerprints that differ in at most k bits are equal in at least one block, so they share a key.
-//! A key is a block's number and its bits. Keys stand in users' tables: this layout must not
+//! A radius of k cuts the 64 bits into k + 1 pieces, as even as can be, from the lowest bit up. Two
+//! fingerprints that differ in at most k bits are equal in at least one piece, so they share a key.
+//! A key is a piece's number and its bits. Keys stand in users' tables: this layout must not
 //! change.
 
 #![forbid(unsafe_code)]
@@ -10,65 +10,65 @@
 /// The division of fingerprints into keys for one radius.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    blocks: u32,
+    pieces: u32,
 }
 
 impl Route {
-    /// The largest radius: each bit is a block.
+    /// The largest radius: each bit is a piece.
     pub const MOST: u32 = u64::BITS - 1;
 
     /// The route for pairs within `radius` bits; None when it is larger than [`Route::MOST`].
     pub fn for_radius(radius: u32) -> Option<Self> {
-        (radius <= Self::MOST).then(|| Route { blocks: radius + 1 })
+        (radius <= Self::MOST).then(|| Route { pieces: radius + 1 })
     }
 
-    /// The bits of each block, one mask for each.
+    /// The bits of each piece, one mask for each.
     pub fn masks(self) -> Vec<u64> {
-        (0..self.blocks).map(|block| self.mask(block)).collect()
+        (0..self.pieces).map(|piece| self.mask(piece)).collect()
     }
 
     /// Every key of a fingerprint.
     pub fn keys(self, fingerprint: u64) -> Vec<i64> {
-        let key = |block| self.key(fingerprint, block);
-        (0..self.blocks).map(key).collect()
+        let key = |piece| self.key(fingerprint, piece);
+        (0..self.pieces).map(key).collect()
     }
 
-    /// The key that a fingerprint has by its block of this number.
-    pub fn key(self, fingerprint: u64, block: u32) -> i64 {
-        let bits = (fingerprint & self.mask(block)) >> self.first_bit(block);
-        // The only block of radius 0 has number 0, and all 64 bits.
-        let number = u64::from(block).checked_shl(self.width()).unwrap_or(0);
+    /// The key that a fingerprint has by its piece of this number.
+    pub fn key(self, fingerprint: u64, piece: u32) -> i64 {
+        let bits = (fingerprint & self.mask(piece)) >> self.first_bit(piece);
+        // The only piece of radius 0 has number 0, and all 64 bits.
+        let number = u64::from(piece).checked_shl(self.width()).unwrap_or(0);
         (number | bits) as i64
     }
 
     /// The first key that both have; None when they share none.
     pub fn meeting(self, a: u64, b: u64) -> Option<i64> {
-        let is_equal = |block: &u32| (a ^ b) & self.mask(*block) == 0;
-        let block = (0..self.blocks).find(is_equal)?;
-        Some(self.key(a, block))
+        let is_equal = |piece: &u32| (a ^ b) & self.mask(*piece) == 0;
+        let piece = (0..self.pieces).find(is_equal)?;
+        Some(self.key(a, piece))
     }
 
-    /// The number of a key's block; None when it is not a key of this radius.
-    pub fn block_of(self, key: i64) -> Option<u32> {
-        let block = (key as u64).checked_shr(self.width()).unwrap_or(0);
-        let block = u32::try_from(block).ok()?;
-        let bits = key as u64 ^ u64::from(block).checked_shl(self.width()).unwrap_or(0);
-        let is_key = block < self.blocks && bits <= self.mask(block) >> self.first_bit(block);
-        is_key.then_some(block)
+    /// The number of a key's piece; None when it is not a key of this radius.
+    pub fn piece_of(self, key: i64) -> Option<u32> {
+        let piece = (key as u64).checked_shr(self.width()).unwrap_or(0);
+        let piece = u32::try_from(piece).ok()?;
+        let bits = key as u64 ^ u64::from(piece).checked_shl(self.width()).unwrap_or(0);
+        let is_key = piece < self.pieces && bits <= self.mask(piece) >> self.first_bit(piece);
+        is_key.then_some(piece)
     }
 
-    fn first_bit(self, block: u32) -> u32 {
-        block * u64::BITS / self.blocks
+    fn first_bit(self, piece: u32) -> u32 {
+        piece * u64::BITS / self.pieces
     }
 
-    fn mask(self, block: u32) -> u64 {
-        let (first, end) = (self.first_bit(block), self.first_bit(block + 1));
+    fn mask(self, piece: u32) -> u64 {
+        let (first, end) = (self.first_bit(piece), self.first_bit(piece + 1));
         u64::MAX >> (u64::BITS - (end - first)) << first
     }
 
-    /// Bits of the widest block.
+    /// Bits of the widest piece.
     fn width(self) -> u32 {
-        u64::BITS.div_ceil(self.blocks)
+        u64::BITS.div_ceil(self.pieces)
     }
 }
 
@@ -121,22 +121,22 @@ mod tests {
         #[test]
         fn a_key_tells_its_block(a: u64, radius in 0u32..64) {
             let route = Route::for_radius(radius).unwrap();
-            for (block, key) in (0..).zip(route.keys(a)) {
-                prop_assert_eq!(route.block_of(key), Some(block));
-                prop_assert_eq!(route.key(a, block), key);
+            for (piece, key) in (0..).zip(route.keys(a)) {
+                prop_assert_eq!(route.piece_of(key), Some(piece));
+                prop_assert_eq!(route.key(a, piece), key);
             }
         }
 
         #[test]
         fn other_numbers_are_no_keys(key: i64, radius in 0u32..64) {
             let route = Route::for_radius(radius).unwrap();
-            let is_key = |block: u32| {
-                let bits = (key as u64) ^ u64::from(block).checked_shl(route.width()).unwrap_or(0);
-                let mask = route.mask(block);
+            let is_key = |piece: u32| {
+                let bits = (key as u64) ^ u64::from(piece).checked_shl(route.width()).unwrap_or(0);
+                let mask = route.mask(piece);
                 bits.checked_shl(mask.trailing_zeros()).is_some_and(|at| at & mask == at && at >> mask.trailing_zeros() == bits)
             };
-            let block = (0..=radius).find(|block| is_key(*block));
-            prop_assert_eq!(route.block_of(key), block);
+            let piece = (0..=radius).find(|piece| is_key(*piece));
+            prop_assert_eq!(route.piece_of(key), piece);
         }
     }
 }

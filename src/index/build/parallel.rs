@@ -15,7 +15,7 @@ use pgrx::{pg_guard, pg_sys};
 use simhash_base::runs::Runs;
 use simhash_hamming::build::load::{BuildOptions, Loaded, Loader};
 use simhash_hamming::build::sort::{Posting, SortScope, merge};
-use simhash_hamming::key::{BLOCKS, SPACES, Space};
+use simhash_hamming::key::{QUARTERS, SPACES, Space};
 use simhash_pg::am::build::{Build, set_phase, set_rows_total};
 use simhash_pg::am::parallel_build::{BuildLeader, BuildParticipant, run_build_worker};
 use simhash_pg::am::scan::random_u64;
@@ -143,7 +143,7 @@ fn lead(leader: &BuildLeader<SharedBuild>) {
 /// Returns whether the four large spaces take fewer rounds if the leader loads too. With three
 /// workers they take one instead of two.
 fn leader_loads(workers: usize) -> bool {
-    let rounds = |processes: usize| BLOCKS.div_ceil(processes);
+    let rounds = |processes: usize| QUARTERS.div_ceil(processes);
     rounds(workers + 1) < rounds(workers)
 }
 

@@ -46,7 +46,7 @@ pg_function! {
             Some(ResultValue::from(census.average_fill())),
             meta.levels.iter().max().map(|level| ResultValue::from(i32::from(*level) + 1)),
             Some(ResultValue::from(FORMAT_VERSION as i32)),
-            hottest.as_ref().map(|h| ResultValue::from(h.block as i32)),
+            hottest.as_ref().map(|h| ResultValue::from(h.quarter as i32)),
             hottest.as_ref().map(|h| ResultValue::from(i32::from(h.key))),
             hottest.as_ref().map(|h| ResultValue::from(h.share)),
             candidates.as_deref().map(ResultValue::Numbers),

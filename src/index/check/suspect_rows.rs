@@ -11,7 +11,7 @@ use crate::index::store::tree_of;
 use simhash_base::indexed_row::{IndexedRow, NO_SCOPE};
 use simhash_base::tid::Tid;
 use simhash_hamming::check::pages::Finding;
-use simhash_hamming::key::{BLOCKS, Key, SPACES, Space};
+use simhash_hamming::key::{Key, QUARTERS, SPACES, Space};
 use simhash_hamming::page::filter::Filter;
 use simhash_hamming::page::kernel::Candidates;
 use simhash_hamming::page::leaf_scan;
@@ -37,7 +37,7 @@ impl SuspectRows {
     /// `memory` is the number of bytes that they may use.
     pub fn new(memory: usize) -> SuspectRows {
         SuspectRows {
-            with_fingerprint: PostingSorter::new(Space::of_block(0), memory / 2),
+            with_fingerprint: PostingSorter::new(Space::of_quarter(0), memory / 2),
             without: PostingSorter::new(Space::NULL, memory / 4),
             memory: memory / 4,
         }
@@ -69,7 +69,7 @@ impl SuspectRows {
             checked: 0,
         };
         let sorters = [
-            (self.with_fingerprint, Space::of_block(0)),
+            (self.with_fingerprint, Space::of_quarter(0)),
             (self.without, Space::NULL),
         ];
         for (sorter, space) in sorters {
@@ -135,7 +135,11 @@ impl SecondCheck<'_> {
             found.map(|(number, _)| *number).collect()
         };
         let (missing, twice) = (numbers(&|count| count == 0), numbers(&|count| count > 1));
-        let all = if row.fingerprint.is_some() { BLOCKS } else { 1 };
+        let all = if row.fingerprint.is_some() {
+            QUARTERS
+        } else {
+            1
+        };
         if !missing.is_empty() {
             let (n, which) = (missing.len(), list(&missing));
             self.report(format!(

@@ -136,7 +136,7 @@ impl Verification<'_> {
     /// Returns the first key space with sound pages: the others, and the table, are compared with
     /// it. A key space files each row that has a fingerprint.
     fn base(&self) -> Option<Space> {
-        Space::blocks().find(|space| self.sound[space.index()])
+        Space::quarters().find(|space| self.sound[space.index()])
     }
 
     /// Checks the pages, and that each key space files what the others file.

@@ -266,7 +266,7 @@ mod tests {
         let mut pages: Vec<Page> = Vec::new();
         let mut loader = Loader::new(
             &mut pages,
-            Space::of_block(1),
+            Space::of_quarter(1),
             5,
             BuildOptions { fillfactor },
         );

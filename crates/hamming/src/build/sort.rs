@@ -231,8 +231,8 @@ mod tests {
             assert!(spare.is_sorted_by_key(Posting::key));
             pauses
         };
-        // Block 0 is one key, block 3 many.
-        let (hot, spread) = (pauses(Space::of_block(0)), pauses(Space::of_block(3)));
+        // Quarter 0 is one key, quarter 3 many.
+        let (hot, spread) = (pauses(Space::of_quarter(0)), pauses(Space::of_quarter(3)));
         assert!(
             hot > spread + 20,
             "{hot} pauses, {spread} without a hot key"
@@ -299,7 +299,7 @@ mod tests {
             run in 1usize..700, b in 0usize..4, memory in 0usize..200_000, few: bool,
             stores in 1usize..4,
         ) {
-            let space = Space::of_block(b);
+            let space = Space::of_quarter(b);
             merged_equals_sorted::<()>(&raw, (run, stores), space, memory, few)?;
             merged_equals_sorted::<u32>(&raw, (run, stores), space, memory, few)?;
         }

@@ -1,6 +1,6 @@
 //! Counts of what the leaves of an index hold: the numbers behind simhash_index_stats. Pure.
 
-use crate::key::{BLOCKS, KEY_BITS, Key, SPACES, Space};
+use crate::key::{KEY_BITS, Key, QUARTERS, SPACES, Space};
 use crate::page::{Page, leaf};
 use crate::search::probe::{KeyCounts, choose, for_each_key};
 
@@ -15,15 +15,15 @@ pub struct Census {
     postings: [u64; SPACES],
     /// Sum over the leaves of postings / capacity.
     fill: f64,
-    /// For each block, the rows under each 16-bit key.
-    rows: [Vec<u64>; BLOCKS],
+    /// For each quarter, the rows under each 16-bit key.
+    rows: [Vec<u64>; QUARTERS],
     sample: SystematicSample,
 }
 
 /// The 16-bit key with the most rows.
 #[derive(Debug, PartialEq)]
 pub struct Hottest {
-    pub block: usize,
+    pub quarter: usize,
     pub key: u16,
     /// Share of the rows that have a fingerprint.
     pub share: f64,
@@ -80,17 +80,17 @@ impl Census {
 
     /// Returns the 16-bit key with the most rows; None when no row has a fingerprint.
     pub fn hottest(&self) -> Option<Hottest> {
-        let keys = (0..BLOCKS).flat_map(|b| (0..=u16::MAX).map(move |key| (b, key)));
+        let keys = (0..QUARTERS).flat_map(|b| (0..=u16::MAX).map(move |key| (b, key)));
         // The first of equal counts.
-        let (block, key) = keys.max_by_key(|&(b, key)| {
+        let (quarter, key) = keys.max_by_key(|&(b, key)| {
             let first = std::cmp::Reverse((b, key));
             (self.rows(b, key), first)
         })?;
-        let rows = self.rows(block, key);
+        let rows = self.rows(quarter, key);
         (rows > 0).then(|| Hottest {
-            block,
+            quarter,
             key,
-            share: rows as f64 / self.postings[block] as f64,
+            share: rows as f64 / self.postings[quarter] as f64,
         })
     }
 
@@ -110,18 +110,18 @@ impl Census {
 /// Postings of the keys that a search within `k` of `query` visits.
 fn reached(query: u64, k: u32, counts: &impl KeyCounts, postings: &[u64; SPACES]) -> u64 {
     let radii = choose(query, k, counts);
-    let of_block = |(b, radius): (usize, &i32)| {
+    let of_quarter = |(b, radius): (usize, &i32)| {
         // A small index is read from end to end: adding the counts of 65,536 keys, for each
         // fingerprint of the sample and each radius, would take 0.2 s.
         if *radius == KEY_BITS as i32 {
             return postings[b];
         }
         let mut sum = 0;
-        let key = Space::of_block(b).key_of(query);
+        let key = Space::of_quarter(b).key_of(query);
         for_each_key(key, *radius, |near| sum += counts.rows(b, near));
         sum
     };
-    radii.iter().enumerate().map(of_block).sum()
+    radii.iter().enumerate().map(of_quarter).sum()
 }
 
 impl KeyCounts for Census {
@@ -181,7 +181,7 @@ mod tests {
 
     fn census(fingerprints: &[u64]) -> Census {
         let mut census = Census::default();
-        for space in Space::blocks() {
+        for space in Space::quarters() {
             let mut keys: Vec<Key> = (0u32..)
                 .zip(fingerprints)
                 .map(|(i, fp)| {
@@ -236,7 +236,7 @@ mod tests {
             .for_each(|fp| *fp = *fp & !0xFFFF_0000 | 0xABCD_0000);
         let census = census(&all);
         let hottest = census.hottest().unwrap();
-        assert_eq!((hottest.block, hottest.key), (2, 0xABCD));
+        assert_eq!((hottest.quarter, hottest.key), (2, 0xABCD));
         assert!((hottest.share - 0.3).abs() < 0.001, "{}", hottest.share);
         assert_eq!((census.fingerprints(), census.all_leaves()), (3000, 24));
         assert!(
@@ -257,9 +257,9 @@ mod tests {
                 .map(|query| {
                     let radii = choose(*query, k, &census);
                     let reached = |fp: u64| {
-                        (0..BLOCKS)
+                        (0..QUARTERS)
                             .filter(|&b| {
-                                let space = Space::of_block(b);
+                                let space = Space::of_quarter(b);
                                 let apart = (space.key_of(fp) ^ space.key_of(*query)).count_ones();
                                 apart as i32 <= radii[b]
                             })
@@ -307,7 +307,7 @@ mod tests {
             for k in 0..=30 {
                 asked.times.set(0);
                 reached(all[0], k, &asked, &census.postings);
-                let most = 2 * BLOCKS as u64 * neighbours(3);
+                let most = 2 * QUARTERS as u64 * neighbours(3);
                 assert!(asked.times.get() <= most, "{k}: {}", asked.times.get());
             }
         }

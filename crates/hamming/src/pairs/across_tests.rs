@@ -94,7 +94,7 @@ fn sets_of_every_kind() {
         check([left, right], what);
     }
     let skewed = near_copies(5000, 400, 5, 0xFFFF_0000_0000_FFFF, 2);
-    check([&rows(&skewed, |i| i / 100)], "two blocks constant");
+    check([&rows(&skewed, |i| i / 100)], "two pieces constant");
 }
 
 /// The pairs that do not count are not compared: there are 2e10 of them.

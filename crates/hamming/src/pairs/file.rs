@@ -262,7 +262,7 @@ impl<H: Host> Files<'_, H> {
         let Some(split) = choose(Size::from_counts(counts), task, self.finder.radius) else {
             return self.compare(parts);
         };
-        for i in 0..split.blocks.len() {
+        for i in 0..split.pieces.len() {
             let outer = self.finder.enter(&split, i);
             self.part(parts, split.branch(task, i));
             self.finder.leave(outer);

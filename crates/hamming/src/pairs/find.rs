@@ -1,15 +1,15 @@
 //! Every pair of fingerprints within a Hamming radius, each once. Pure; the server is behind
 //! [`Host`].
 //!
-//! A group of rows is divided by blocks of bits of which one must agree ([`super::split`]), in
+//! A group of rows is divided by pieces of bits of which one must agree ([`super::split`]), in
 //! place, until comparing all its pairs is cheaper than dividing it further. At each division a
-//! pair belongs to the first block in which it agrees: so it is reported once, and a group of rows
-//! that all agree in an earlier block is skipped. Groups are as large as the data makes them; a
+//! pair belongs to the first piece in which it agrees: so it is reported once, and a group of rows
+//! that all agree in an earlier piece is skipped. Groups are as large as the data makes them; a
 //! large one is divided again, so that a value that many rows share does not cost the square of
 //! their number. What remains is the square of rows that are all within the radius of each other,
 //! which is the size of the answer.
 //!
-//! Pairs that are not needed, because an earlier block has them or because their rows are connected
+//! Pairs that are not needed, because an earlier piece has them or because their rows are connected
 //! already, are left out before they are compared, where they are many ([`super::skip`]).
 //!
 //! A group has one side, whose rows are paired with each other, or two sides, and the rows of one
@@ -120,20 +120,20 @@ impl Branches {
         choose(size, task, radius).map(|split| Branches { task, split })
     }
 
-    /// The branches by these blocks of bits, of which every pair within the radius has one in
+    /// The branches by these pieces of bits, of which every pair within the radius has one in
     /// common.
     #[inline]
-    pub fn by(blocks: Vec<u64>) -> Self {
+    pub fn by(pieces: Vec<u64>) -> Self {
         Branches {
             task: Task::ALL,
-            split: Split::by(blocks),
+            split: Split::by(pieces),
         }
     }
 
     /// Returns how many branches there are.
     #[inline]
     pub fn count(&self) -> usize {
-        self.split.blocks.len()
+        self.split.pieces.len()
     }
 }
 
@@ -316,8 +316,8 @@ impl<'h, H: Host> Finder<'h, H> {
     #[inline]
     pub fn enter(&mut self, split: &Split, i: usize) -> (usize, f64) {
         let outer = (self.differ.len(), self.share);
-        self.differ.extend(&split.blocks[..i]);
-        self.share /= split.blocks.len() as f64;
+        self.differ.extend(&split.pieces[..i]);
+        self.share /= split.pieces.len() as f64;
         outer
     }
 

@@ -59,7 +59,7 @@ fn rows_are_separated_up_to_a_depth() {
     let fingerprints: Vec<u64> = (0..1000).collect();
     let mut host = TestHost::default();
     let mut finder = Finder::new(&mut host, 3);
-    // All agree in a block that comes before.
+    // All agree in a piece that comes before.
     finder.differ = vec![0xFFFF << 48];
     for (separations, is_left) in [(0, false), (DEEPEST - 1, false), (DEEPEST, true)] {
         finder.separations = separations;

@@ -1,8 +1,8 @@
-//! Pairs that need not be compared: those that agree in an earlier block, which its branch has
+//! Pairs that need not be compared: those that agree in an earlier piece, which its branch has
 //! reported, and, where rows have sets, those whose rows are in one set.
 //!
 //! Where values are skewed, many rows of a group have something in common: one value in an earlier
-//! block, or the set. They are put to the front, and only the others are compared, with each other
+//! piece, or the set. They are put to the front, and only the others are compared, with each other
 //! and with those in front.
 
 #![forbid(unsafe_code)]
@@ -114,10 +114,10 @@ impl<H: Host> Finder<'_, H> {
 
     /// Returns what many rows have in common whose pairs with each other are redundant.
     fn common<const N: usize>(&self, sample: &[Vec<Row>; N]) -> Option<CommonBits> {
-        let block = |mask: &u64| (*mask, 0);
+        let piece = |mask: &u64| (*mask, 0);
         let set = self.has_sets().then_some((0, !0 << u32::BITS));
         let (mut best, mut most) = (None, WORTH);
-        for (fingerprint, tag) in self.differ.iter().map(block).chain(set) {
+        for (fingerprint, tag) in self.differ.iter().map(piece).chain(set) {
             let common = CommonBits {
                 fingerprint,
                 tag,

@@ -1,10 +1,10 @@
 //! How a group of fingerprints is divided: the pigeonholes of [`super::find`]. Pure arithmetic.
 //!
-//! If two fingerprints differ in at most b of some bits, which are cut into b + r blocks, they
-//! agree in at least r blocks. Let i be the first block that agrees, counting from 0: the pair
-//! differs in each of the blocks before it, at least once each, so it differs in at most b - i of
+//! If two fingerprints differ in at most b of some bits, which are cut into b + r pieces, they
+//! agree in at least r pieces. Let i be the first piece that agrees, counting from 0: the pair
+//! differs in each of the pieces before it, at least once each, so it differs in at most b - i of
 //! the bits behind it. That is the same question again, over fewer bits and with a smaller b; r
-//! such steps take one pair through C(b + r, r) possible groups, each with r blocks in common.
+//! such steps take one pair through C(b + r, r) possible groups, each with r pieces in common.
 
 #![forbid(unsafe_code)]
 
@@ -17,7 +17,7 @@ pub struct Task {
     pub open: u64,
     /// Blocks of `open` that do not overlap, in each of which a pair differs.
     pub zone: u64,
-    /// Number of these blocks.
+    /// Number of these pieces.
     pub zone_blocks: u32,
 }
 
@@ -41,36 +41,36 @@ impl Task {
     }
 }
 
-/// Divides a group into branches: branch i is for the pairs whose first block in common is block i.
+/// Divides a group into branches: branch i is for the pairs whose first piece in common is piece i.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// The bits of each block.
-    pub blocks: Vec<u64>,
-    /// Whether the branches keep the task's zone, which the blocks leave out.
+    /// The bits of each piece.
+    pub pieces: Vec<u64>,
+    /// Whether the branches keep the task's zone, which the pieces leave out.
     keeps_zone: bool,
 }
 
 impl Split {
-    /// Creates a split by these blocks, which must not overlap.
+    /// Creates a split by these pieces, which must not overlap.
     #[inline]
-    pub fn by(blocks: Vec<u64>) -> Self {
+    pub fn by(pieces: Vec<u64>) -> Self {
         Split {
-            blocks,
+            pieces,
             keeps_zone: false,
         }
     }
 
-    /// The task of branch `i` of `task`. Its pairs differ in each of the blocks before `i`.
+    /// The task of branch `i` of `task`. Its pairs differ in each of the pieces before `i`.
     #[inline]
     pub fn branch(&self, task: Task, i: usize) -> Task {
-        let before = self.blocks[..i].iter().fold(0, |mask, block| mask | block);
+        let before = self.pieces[..i].iter().fold(0, |mask, piece| mask | piece);
         let (zone, zone_blocks) = match self.keeps_zone {
             true => (task.zone, task.zone_blocks),
             false => (0, 0),
         };
         Task {
-            must: self.blocks[i],
-            open: task.open & !self.blocks[i],
+            must: self.pieces[i],
+            open: task.open & !self.pieces[i],
             zone: zone | before,
             zone_blocks: zone_blocks + i as u32,
         }
@@ -118,17 +118,17 @@ pub fn choose(group: Size, task: Task, radius: u32) -> Option<Split> {
     let of_fresh = cheapest(group, fresh.count_ones(), left);
     let of_all = cheapest(group, task.open.count_ones(), radius);
     let keeps_zone = of_fresh.0 <= of_all.0;
-    let (over, budget, (cost, blocks)) = match keeps_zone {
+    let (over, budget, (cost, pieces)) = match keeps_zone {
         true => (fresh, left, of_fresh),
         false => (task.open, radius, of_all),
     };
     (cost < everything).then(|| Split {
-        blocks: cut(over, blocks, budget as usize + 1),
+        pieces: cut(over, pieces, budget as usize + 1),
         keeps_zone,
     })
 }
 
-/// The cost of dividing by `bits` bits of which `budget` may differ, and into how many blocks to
+/// The cost of dividing by `bits` bits of which `budget` may differ, and into how many pieces to
 /// cut.
 fn cheapest(group: Size, bits: u32, budget: u32) -> (f64, u32) {
     let mut best = (f64::INFINITY, 0);
@@ -147,17 +147,17 @@ fn cheapest(group: Size, bits: u32, budget: u32) -> (f64, u32) {
     best
 }
 
-/// The first `count` of `blocks` blocks of even width, from the highest bit of `over` down.
-fn cut(mut over: u64, blocks: u32, count: usize) -> Vec<u64> {
+/// The first `count` of `pieces` pieces of even width, from the highest bit of `over` down.
+fn cut(mut over: u64, pieces: u32, count: usize) -> Vec<u64> {
     let bits = over.count_ones();
-    let (width, wider) = (bits / blocks, bits % blocks);
-    let block = |i| {
+    let (width, wider) = (bits / pieces, bits % pieces);
+    let piece = |i| {
         let rest = (0..width + u32::from(i < wider)).fold(over, |rest, _| rest & !highest(rest));
-        let block = over & !rest;
+        let piece = over & !rest;
         over = rest;
-        block
+        piece
     };
-    (0..blocks).map(block).take(count).collect()
+    (0..pieces).map(piece).take(count).collect()
 }
 
 /// The highest bit of a mask; 0 of 0.
@@ -174,9 +174,9 @@ mod tests {
     #[test]
     fn blocks_cover_the_bits_once() {
         for over in [u64::MAX, 0x00FF_F0F0_1234_5678, 0xFFF] {
-            for blocks in 1..=over.count_ones().min(12) {
-                let cut = cut(over, blocks, blocks as usize);
-                assert_eq!(cut.len(), blocks as usize);
+            for pieces in 1..=over.count_ones().min(12) {
+                let cut = cut(over, pieces, pieces as usize);
+                assert_eq!(cut.len(), pieces as usize);
                 assert_eq!(cut.iter().fold(0, |all, b| all | b), over);
                 let widths: Vec<u32> = cut.iter().map(|b| b.count_ones()).collect();
                 assert_eq!(widths.iter().sum::<u32>(), over.count_ones());
@@ -189,9 +189,9 @@ mod tests {
     fn ten_million_rows_within_three_are_filed_under_four_keys() {
         let keys: Vec<u64> = (0..4).map(|b| 0xFFFF << (48 - 16 * b)).collect();
         let one = choose(Size::from_counts([10_000_000]), Task::ALL, 3);
-        assert_eq!(one.unwrap().blocks, keys);
+        assert_eq!(one.unwrap().pieces, keys);
         let two = choose(Size::from_counts([5_000_000, 5_000_000]), Task::ALL, 3);
-        assert_eq!(two.unwrap().blocks, keys);
+        assert_eq!(two.unwrap().pieces, keys);
     }
 
     #[test]

@@ -241,15 +241,15 @@ fn sets_of_every_kind() {
     check(&near_copies(4000, 3, 12, u64::MAX, 2), "three balls");
     check(
         &near_copies(4000, 4000, 4, 0xFFFF_0000_0000_FFFF, 3),
-        "two blocks constant",
+        "two pieces constant",
     );
     check(
         &near_copies(3000, 500, 5, 0xFFFF_FFFF_FFFF, 4),
-        "one block constant",
+        "one piece constant",
     );
     check(
         &near_copies(3000, 500, 5, !0xFFFF, 5),
-        "the last block constant",
+        "the last piece constant",
     );
     let mut masses = vec![5; 900];
     masses.extend(vec![!5; 900]);
@@ -298,8 +298,8 @@ fn two_sides_of_every_kind() {
         "three balls",
     );
     let skewed = near_copies(1500, 400, 6, 0xFFFF_0000_0000_FFFF, 3);
-    check_across(&skewed, &copies(3), "two blocks constant on one side");
-    check_across(&skewed, &skewed[..900], "two blocks constant");
+    check_across(&skewed, &copies(3), "two pieces constant on one side");
+    check_across(&skewed, &skewed[..900], "two pieces constant");
     let mut masses = near_copies(700, 200, 6, u64::MAX, 6);
     let others = [&masses[..], &[5; 40], &[!5; 600]].concat();
     masses.extend([5; 500]);
@@ -528,7 +528,7 @@ fn components_of_masses_of_equal_rows() {
 
 #[test]
 fn a_hot_key_is_divided_again() {
-    // All rows agree in block 0, and in block 1 take four values. Comparing each with each would be
+    // All rows agree in piece 0, and in piece 1 take four values. Comparing each with each would be
     // 2e10 comparisons; this test would not end soon.
     let fingerprints: Vec<u64> = (0..200_000).map(|i| mixed(i) & 0x3_FFFF_FFFF).collect();
     let found = in_memory(&fingerprints, 3);

@@ -6,11 +6,11 @@
 //! made it stale. The keys of a scope are counted once searches have visited enough leaves for it
 //! to pay, so a session with a few queries never counts.
 
-use super::directory::{Directory, Parent, Parents, Recent};
+use super::directory::{Directory, LeafParent, LeafParents, RecentBuffers};
 use super::downlinks::Downlinks;
 use super::key_counts::{KeyCounter, ScopeCounts};
 use crate::Error;
-use crate::key::{BLOCKS, Key, Space};
+use crate::key::{Key, QUARTERS, Space};
 use crate::page::Page;
 use crate::page::meta::Meta;
 use crate::tree::Tree;
@@ -85,14 +85,14 @@ impl CachedIndex {
 
     /// Keeps a copy of the downlinks of a page that the directory has, where memory is to spare: it is
     /// not worth what is known of another index.
-    pub(super) fn keep_copy<S: PageStore>(&self, store: S, parent: &Parent, page: &Page) {
+    pub(super) fn keep_copy<S: PageStore>(&self, store: S, parent: &LeafParent, page: &Page) {
         let size = parent
             .keep_copy(|| Downlinks::of(page).filter(|copy| store.has_spare_memory(copy.size())));
         self.copied.set(self.copied.get() + size);
     }
 
     /// Forgets the copy of the downlinks of a page.
-    pub(super) fn forget_copy(&self, parent: &Parent) {
+    pub(super) fn forget_copy(&self, parent: &LeafParent) {
         self.copied.set(self.copied.get() - parent.forget_copy());
     }
 
@@ -137,7 +137,7 @@ impl CachedIndex {
         scope: u32,
         leaves: u64,
     ) -> Option<Rc<ScopeCounts>> {
-        let price = LEAST_VISITS + leaves * BLOCKS as u64 / COUNTED_PER_VISIT;
+        let price = LEAST_VISITS + leaves * QUARTERS as u64 / COUNTED_PER_VISIT;
         if leaves < WORTH_COUNTING || self.visits.get() < price {
             return None;
         }
@@ -152,13 +152,13 @@ impl CachedIndex {
 }
 
 /// Reads the pages two levels above the leaves, or the root. `recent` is what is known of buffers.
-pub fn read_directory<S: PageStore>(store: S, meta: &Meta, recent: Rc<Recent>) -> Directory {
+pub fn read_directory<S: PageStore>(store: S, meta: &Meta, recent: Rc<RecentBuffers>) -> Directory {
     let parents = Space::ALL.map(|space| {
-        let mut pages: Vec<Parent> = Vec::new();
+        let mut pages: Vec<LeafParent> = Vec::new();
         Tree::new(store, meta, space)
-            .parents_of_leaves(|low, block| pages.push(Parent::new(low, block)));
+            .parents_of_leaves(|low, block| pages.push(LeafParent::new(low, block)));
         check_order(store, meta, space, pages.is_sorted_by_key(|page| page.low));
-        Parents::new(pages)
+        LeafParents::new(pages)
     });
     Directory::new(parents, recent)
 }
@@ -166,7 +166,7 @@ pub fn read_directory<S: PageStore>(store: S, meta: &Meta, recent: Rc<Recent>) -
 fn count_keys<S: PageStore>(store: S, meta: &Meta, scope: u32) -> ScopeCounts {
     let (first, last) = (Key::at(scope, 0), Key::at(scope, u64::MAX));
     ScopeCounts::new(std::array::from_fn(|b| {
-        let space = Space::of_block(b);
+        let space = Space::of_quarter(b);
         let (mut counter, mut before, mut is_sorted) = (KeyCounter::default(), None, true);
         Tree::new(store, meta, space).each_leaf_between(first, last, |low| {
             is_sorted &= before.is_none_or(|before| before <= low);

@@ -56,7 +56,7 @@ impl<S: PageStore> IndexReader<'_, S> {
         if let Some(counts) = cached.counted(scope) {
             return Counts::Keys(counts);
         }
-        let parents = cached.directory.parents(Space::of_block(0));
+        let parents = cached.directory.parents(Space::of_quarter(0));
         let leaves = match parents.leaves() {
             Some(leaves) if !self.state.scoped => leaves,
             _ => self.count_leaves(scope),
@@ -69,7 +69,7 @@ impl<S: PageStore> IndexReader<'_, S> {
     /// its first and its last position lead to, and about as many as there are below the pages
     /// between.
     fn count_leaves(&self, scope: u32) -> u64 {
-        let space = Space::of_block(0);
+        let space = Space::of_quarter(0);
         let (first, last) = (Key::at(scope, 0), Key::at(scope, u64::MAX));
         let links = |at: Key| {
             let page = self.parent(space, at);

@@ -32,7 +32,7 @@ enum Copied {
 
 /// A page right above the leaves.
 #[derive(Debug)]
-pub struct Parent {
+pub struct LeafParent {
     /// Where it begins.
     pub low: Key,
     /// The page.
@@ -42,11 +42,11 @@ pub struct Parent {
     copy: RefCell<Copied>,
 }
 
-impl Parent {
+impl LeafParent {
     /// A page that begins at `low`.
     #[inline]
-    pub fn new(low: Key, block: u32) -> Parent {
-        Parent {
+    pub fn new(low: Key, block: u32) -> LeafParent {
+        LeafParent {
             low,
             block,
             links: Cell::new(0),
@@ -64,7 +64,7 @@ impl Parent {
     }
 
     /// Keeps a copy of its downlinks, if this is the first time that it is asked since
-    /// [`Parent::forget_copy`]; `make` returns None if there can be none. Returns the bytes that it
+    /// [`LeafParent::forget_copy`]; `make` returns None if there can be none. Returns the bytes that it
     /// takes.
     pub fn keep_copy(&self, make: impl FnOnce() -> Option<Downlinks>) -> usize {
         let mut kept = self.copy.borrow_mut();
@@ -105,13 +105,13 @@ impl Parent {
 /// The pages right above the leaves of one key space, from left to right. None where the root is a
 /// leaf.
 #[derive(Default)]
-pub struct Parents(Vec<Parent>);
+pub struct LeafParents(Vec<LeafParent>);
 
-impl Parents {
+impl LeafParents {
     /// Takes pages that ascend, the first of which begins at [`Key::MIN`].
     #[inline]
-    pub fn new(pages: Vec<Parent>) -> Parents {
-        Parents(pages)
+    pub fn new(pages: Vec<LeafParent>) -> LeafParents {
+        LeafParents(pages)
     }
 
     /// Those that begin at or before `key`.
@@ -122,7 +122,7 @@ impl Parents {
     /// The page above the leaf that holds `key`, as far as known, and where it ends; None for the
     /// last one.
     #[inline]
-    pub fn find(&self, key: Key) -> Option<(&Parent, Option<Key>)> {
+    pub fn find(&self, key: Key) -> Option<(&LeafParent, Option<Key>)> {
         let next = self.count_to(key);
         let found = self.0.get(next.saturating_sub(1))?;
         Some((found, self.0.get(next).map(|next| next.low)))
@@ -145,21 +145,21 @@ impl Parents {
 
 /// For each page of an index the buffer in which it was seen last, 0 when in none. If there are
 /// more pages than places, several share a place.
-pub struct Recent(Vec<Cell<i32>>);
+pub struct RecentBuffers(Vec<Cell<i32>>);
 
 /// Places: those of the pages of an index over 100 million rows, 3 MB.
 const MOST_PLACES: usize = 3 << 18;
 
-impl Recent {
+impl RecentBuffers {
     /// Creates the places for an index of `blocks` blocks, within `limit` bytes.
     #[inline]
-    pub fn new(blocks: u32, limit: usize) -> Recent {
+    pub fn new(blocks: u32, limit: usize) -> RecentBuffers {
         // The allocator takes large blocks of zeros from the system, which provides the memory
         // when it is touched.
         let places = (blocks as usize)
             .min(MOST_PLACES)
             .min(limit / size_of::<i32>());
-        Recent(vec![Cell::new(0); places.max(1)])
+        RecentBuffers(vec![Cell::new(0); places.max(1)])
     }
 
     /// Returns whether it has as many places as a new one for `blocks` blocks would have, or half
@@ -182,21 +182,21 @@ impl Recent {
 
 /// Where the pages of an index are.
 pub struct Directory {
-    parents: [Parents; SPACES],
+    parents: [LeafParents; SPACES],
     /// The buffers in which blocks were seen last.
-    pub recent: Rc<Recent>,
+    pub recent: Rc<RecentBuffers>,
 }
 
 impl Directory {
     /// Joins the two.
     #[inline]
-    pub fn new(parents: [Parents; SPACES], recent: Rc<Recent>) -> Directory {
+    pub fn new(parents: [LeafParents; SPACES], recent: Rc<RecentBuffers>) -> Directory {
         Directory { parents, recent }
     }
 
     /// The pages right above the leaves of a key space.
     #[inline]
-    pub fn parents(&self, space: Space) -> &Parents {
+    pub fn parents(&self, space: Space) -> &LeafParents {
         &self.parents[space.index()]
     }
 
@@ -209,7 +209,7 @@ impl Directory {
     /// Bytes that it takes, without the copies of downlinks.
     #[inline]
     pub fn size(&self) -> usize {
-        size_of::<Parent>() * self.pages() + size_of_val(&self.recent.0[..])
+        size_of::<LeafParent>() * self.pages() + size_of_val(&self.recent.0[..])
     }
 }
 
@@ -233,8 +233,8 @@ mod tests {
             let mut lows: Vec<Key> = raw.iter().map(key).chain([Key::MIN]).collect();
             lows.sort();
             lows.dedup();
-            let page = |(i, low): (usize, &Key)| Parent::new(*low, i as u32);
-            let parents = Parents::new(lows.iter().enumerate().map(page).collect());
+            let page = |(i, low): (usize, &Key)| LeafParent::new(*low, i as u32);
+            let parents = LeafParents::new(lows.iter().enumerate().map(page).collect());
             for probe in probes.iter().chain(&raw).map(key) {
                 let (found, end) = parents.find(probe).expect("the first page begins at Key::MIN");
                 prop_assert!(found.low <= probe && end.is_none_or(|end| end > probe));
@@ -245,11 +245,11 @@ mod tests {
 
     #[test]
     fn pages_without_a_place_of_their_own_share_one() {
-        let recent = Recent::new(10, 16);
+        let recent = RecentBuffers::new(10, 16);
         (0..10).for_each(|block| recent.cell(block).set(block as i32));
         let kept: Vec<i32> = (0..10).map(|block| recent.cell(block).get()).collect();
         assert_eq!(kept, [8, 9, 6, 7, 8, 9, 6, 7, 8, 9]);
         assert!(recent.serves(8) && !recent.serves(9));
-        assert!(Parents::default().find(Key::MIN).is_none());
+        assert!(LeafParents::default().find(Key::MIN).is_none());
     }
 }

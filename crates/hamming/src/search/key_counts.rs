@@ -4,7 +4,7 @@
 
 use super::directory::ROWS_PER_LEAF;
 use super::probe::KeyCounts;
-use crate::key::BLOCKS;
+use crate::key::QUARTERS;
 use std::rc::Rc;
 
 const KEYS: usize = 1 << 16;
@@ -14,7 +14,7 @@ const BELOW_KEY: u32 = 48;
 /// What is known of a scope before a search.
 #[derive(Clone)]
 pub enum Counts {
-    /// Rows by block and key.
+    /// Rows by quarter and key.
     Keys(Rc<ScopeCounts>),
     /// Leaves of one key space, about.
     Leaves(u64),
@@ -23,15 +23,15 @@ pub enum Counts {
 }
 
 /// The counts of a scope in the four key spaces.
-pub struct ScopeCounts([SpaceCounts; BLOCKS]);
+pub struct ScopeCounts([SpaceCounts; QUARTERS]);
 
 impl ScopeCounts {
     /// Bytes that it takes.
-    pub const SIZE: usize = BLOCKS * size_of::<[u8; KEYS]>();
+    pub const SIZE: usize = QUARTERS * size_of::<[u8; KEYS]>();
 
     /// Joins the counts of the four key spaces.
     #[inline]
-    pub fn new(spaces: [SpaceCounts; BLOCKS]) -> ScopeCounts {
+    pub fn new(spaces: [SpaceCounts; QUARTERS]) -> ScopeCounts {
         ScopeCounts(spaces)
     }
 }

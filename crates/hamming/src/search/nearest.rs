@@ -1,7 +1,7 @@
 //! The nearest first: ring by ring, all rows at distance 0, then at 1, and so on.
 //!
 //! Ring `r` is complete once radii with `sum(t_i + 1) = r + 1` have been read (see `probe`), so
-//! each further ring widens one block by one bit. Rows that are met ahead of their ring wait in
+//! each further ring widens one quarter by one bit. Rows that are met ahead of their ring wait in
 //! bins, up to a horizon; beyond the horizon the search starts again with a farther one, and reads
 //! the rings that are expected to be almost empty at once. Where widening would cost more than reading
 //! one key space, that is read instead, for some rings at a time.
@@ -16,13 +16,13 @@ use super::passes::{band_end, first_horizon, horizons, jump_end, most_for_a_ring
 use super::probe::{Even, KeyCounts, Radii, WHOLE_KEY_SPACE, shell_cost, visits_cost};
 use super::reader::IndexReader;
 use super::scopes::Scopes;
-use super::within::{FARTHEST, WithinSearch, block_distance, filter};
-use crate::key::{BLOCKS, Key, Space};
+use super::within::{FARTHEST, WithinSearch, filter, quarter_distance};
+use crate::key::{Key, QUARTERS, Space};
 use crate::tree::store::PageStore;
 use simhash_base::tid::Tid;
 
-const NOTHING_READ: Radii = [-1; BLOCKS];
-/// The widest radius of one block: 697 keys.
+const NOTHING_READ: Radii = [-1; QUARTERS];
+/// The widest radius of one quarter: 697 keys.
 const WIDEST: i32 = 3;
 
 /// A search for the nearest.
@@ -216,7 +216,7 @@ impl NearestSearch {
             // Widening finds out where reading a whole key space becomes cheaper.
             return;
         }
-        for b in (0..BLOCKS).filter(|b| radii[*b] >= 0) {
+        for b in (0..QUARTERS).filter(|b| radii[*b] >= 0) {
             self.widen(b, radii[b], reader, keep);
         }
     }
@@ -225,7 +225,7 @@ impl NearestSearch {
         self.radii.iter().map(|t| (t + 1) as u32).sum()
     }
 
-    /// Returns the block that is cheapest to widen by one bit; None when reading a whole key space
+    /// Returns the quarter that is cheapest to widen by one bit; None when reading a whole key space
     /// is cheaper.
     fn cheapest<S: PageStore>(&self, reader: &IndexReader<'_, S>) -> Option<usize> {
         match reader.counts(self.scopes.one()?) {
@@ -240,7 +240,7 @@ impl NearestSearch {
         let most = most_for_a_ring(counts, self.rings_complete(), self.farthest);
         let shell = |b: usize| (self.radii[b] + 1) as usize;
         let cost = |b: usize| {
-            let key = Space::of_block(b).key_of(self.query);
+            let key = Space::of_quarter(b).key_of(self.query);
             shell_cost(counts, b, key, shell(b))
         };
         // Rows are counted only where the visits alone do not cost too much.
@@ -251,12 +251,12 @@ impl NearestSearch {
         (cost < most).then_some(b)
     }
 
-    /// Returns the blocks that can be widened.
+    /// Returns the quarters that can be widened.
     fn widenable(&self) -> impl Iterator<Item = usize> {
-        (0..BLOCKS).filter(|b| self.radii[*b] < WIDEST)
+        (0..QUARTERS).filter(|b| self.radii[*b] < WIDEST)
     }
 
-    /// Widens block `b` to `radius`. Each bit more completes one more ring.
+    /// Widens quarter `b` to `radius`. Each bit more completes one more ring.
     fn widen<S: PageStore>(
         &mut self,
         b: usize,
@@ -268,7 +268,7 @@ impl NearestSearch {
             return;
         };
         let (query, radii, start, due) = (self.query, self.radii, self.start, self.ring);
-        let space = Space::of_block(b);
+        let space = Space::of_quarter(b);
         let filter = filter((&self.scopes, query), b, horizon, radii[b], radius);
         let mut walk = LeafWalk::new(self.scopes, filter);
         let bins = &mut self.bins;
@@ -276,7 +276,7 @@ impl NearestSearch {
             let fingerprint = space.unrotate(key.rotated);
             let differing = fingerprint ^ query;
             let is_read_already =
-                (0..BLOCKS).any(|j| j != b && block_distance(differing, j) <= radii[j]);
+                (0..QUARTERS).any(|j| j != b && quarter_distance(differing, j) <= radii[j]);
             if !is_read_already && keep(fingerprint) {
                 bins.add::<S>(distance, key.tid, start, due);
             }

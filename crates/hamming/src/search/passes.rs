@@ -15,7 +15,7 @@ const LIKELY_ROWS: f64 = 32.0;
 /// than the second visits of leaves that going ring by ring costs.
 const FEW_ROWS: f64 = 4.0;
 /// Least number of rings that reading a whole key space completes at once, and that widening a
-/// block completes one by one.
+/// quarter completes one by one.
 const RINGS_OF_A_WALK: u32 = 4;
 
 /// Horizons of the probing passes through `rows` rows, of which none farther than `farthest` is
@@ -52,7 +52,7 @@ pub fn first_horizon(farthest: u32) -> u32 {
     }
 }
 
-/// The most that completing ring `ring` by widening a block may cost: reading a whole key space
+/// The most that completing ring `ring` by widening a quarter may cost: reading a whole key space
 /// instead completes some more of those up to `farthest`.
 #[inline]
 pub fn most_for_a_ring(counts: &impl KeyCounts, ring: u32, farthest: u32) -> u64 {

@@ -1,18 +1,18 @@
-//! Which positions of a key space a search must visit: radii of the four blocks, and the next
+//! Which positions of a key space a search must visit: radii of the four quarters, and the next
 //! position that can hold a match. Pure arithmetic.
 //!
-//! Why it is exact (general pigeonhole): give block `i` a radius `t_i >= -1` so that the sum of
+//! Why it is exact (general pigeonhole): give quarter `i` a radius `t_i >= -1` so that the sum of
 //! `t_i + 1` is `k + 1`. If a fingerprint differed from the query by more than `t_i` bits in every
-//! block, it would differ by at least `sum(t_i + 1) = k + 1` bits in all. So every fingerprint
-//! within `k` lies within `t_i` of the query in some block `i`, and is found in that key space.
+//! quarter, it would differ by at least `sum(t_i + 1) = k + 1` bits in all. So every fingerprint
+//! within `k` lies within `t_i` of the query in some quarter `i`, and is found in that key space.
 //! (Norouzi, Punjani and Fleet, multi-index hashing; Qin et al., general pigeonhole.)
 
 use super::next_key;
-use crate::key::{BLOCKS, KEY_BITS, Space};
+use crate::key::{KEY_BITS, QUARTERS, Space};
 use crate::page::leaf::LIKELY_COUNT;
 
-/// Radius of each block; -1 leaves the block's key space unread.
-pub type Radii = [i32; BLOCKS];
+/// Radius of each quarter; -1 leaves the quarter's key space unread.
+pub type Radii = [i32; QUARTERS];
 
 /// Reads one whole key space.
 pub const WHOLE_KEY_SPACE: Radii = [16, -1, -1, -1];
@@ -29,7 +29,7 @@ pub fn radii(k: u32) -> Radii {
     }
     let pigeons = k as i32 + 1;
     std::array::from_fn(|b| {
-        pigeons / BLOCKS as i32 + i32::from((b as i32) < pigeons % BLOCKS as i32) - 1
+        pigeons / QUARTERS as i32 + i32::from((b as i32) < pigeons % QUARTERS as i32) - 1
     })
 }
 
@@ -42,9 +42,9 @@ const TEST: u64 = 7;
 
 /// Estimates about a key space, possibly stale.
 pub trait KeyCounts {
-    /// Leaves of the key space of block `b`.
+    /// Leaves of the key space of quarter `b`.
     fn leaves(&self, b: usize) -> u64;
-    /// Rows whose block `b` is `key`.
+    /// Rows whose quarter `b` is `key`.
     fn rows(&self, b: usize, key: u16) -> u64;
 }
 
@@ -70,7 +70,7 @@ pub fn walk_cost(counts: &impl KeyCounts) -> u64 {
     counts.leaves(0) * (VISIT + TEST * u64::from(LIKELY_COUNT))
 }
 
-/// Returns the cost of visiting, in block `b`, the leaves of the keys that are exactly `t` bits
+/// Returns the cost of visiting, in quarter `b`, the leaves of the keys that are exactly `t` bits
 /// away.
 #[inline]
 pub fn visits_cost(counts: &impl KeyCounts, b: usize, t: usize) -> u64 {
@@ -88,7 +88,7 @@ const SHELLS: [u64; KEY_BITS as usize + 1] = {
     shells
 };
 
-/// Returns the cost of reading, in block `b`, the keys exactly `t` bits away from the query's.
+/// Returns the cost of reading, in quarter `b`, the keys exactly `t` bits away from the query's.
 #[inline]
 pub fn shell_cost(counts: &impl KeyCounts, b: usize, key: u16, t: usize) -> u64 {
     let mut rows = 0;
@@ -121,15 +121,15 @@ fn for_each_mask(t: usize, mut each: impl FnMut(u16)) {
 }
 
 /// The cheapest radii that find everything within `k` of `query`, as far as the counts tell. A
-/// block whose key is hot gets a small radius or none, and rarer blocks a larger one; reading one
+/// quarter whose key is hot gets a small radius or none, and rarer quarters a larger one; reading one
 /// whole key space is one of the choices.
 #[inline]
 pub fn choose(query: u64, k: u32, counts: &impl KeyCounts) -> Radii {
     if k > MAX_PROBED_RADIUS {
         return WHOLE_KEY_SPACE;
     }
-    // Spending far more than the even share on one block never pays.
-    let most = MAX_CHOSEN.min(k as usize / BLOCKS + 1);
+    // Spending far more than the even share on one quarter never pays.
+    let most = MAX_CHOSEN.min(k as usize / QUARTERS + 1);
     let mut shells = Shells::new(query, counts, most);
     let mut best = (walk_cost(counts), WHOLE_KEY_SPACE);
     // The even choice first: it is seldom far from the best, and rules out most others.
@@ -160,15 +160,15 @@ fn for_each_share(k: u32, most: usize, mut each: impl FnMut(Radii)) {
 struct Shells<'c, C> {
     query: u64,
     counts: &'c C,
-    known: [[Option<u64>; MAX_CHOSEN + 1]; BLOCKS],
-    /// For each block and radius + 1, what the shells up to it cost at least: those that are not
+    known: [[Option<u64>; MAX_CHOSEN + 1]; QUARTERS],
+    /// For each quarter and radius + 1, what the shells up to it cost at least: those that are not
     /// known as if no row had one of their keys.
-    least: [[u64; MAX_CHOSEN + 2]; BLOCKS],
+    least: [[u64; MAX_CHOSEN + 2]; QUARTERS],
 }
 
 impl<'c, C: KeyCounts> Shells<'c, C> {
     fn new(query: u64, counts: &'c C, most: usize) -> Self {
-        let mut least = [[0; MAX_CHOSEN + 2]; BLOCKS];
+        let mut least = [[0; MAX_CHOSEN + 2]; QUARTERS];
         for (b, least) in least.iter_mut().enumerate() {
             for t in 0..=most {
                 least[t + 1] = least[t] + visits_cost(counts, b, t);
@@ -177,7 +177,7 @@ impl<'c, C: KeyCounts> Shells<'c, C> {
         Self {
             query,
             counts,
-            known: [[None; MAX_CHOSEN + 1]; BLOCKS],
+            known: [[None; MAX_CHOSEN + 1]; QUARTERS],
             least,
         }
     }
@@ -193,16 +193,19 @@ impl<'c, C: KeyCounts> Shells<'c, C> {
         }
     }
 
-    /// Returns what every choice but the even one costs at least: the visits of a block that goes
-    /// farther than the even share; 0 where the blocks cannot share `k` evenly. Within 3 bits, the
+    /// Returns what every choice but the even one costs at least: the visits of a quarter that goes
+    /// farther than the even share; 0 where the quarters cannot share `k` evenly. Within 3 bits, the
     /// radius of most searches, this rules out all others without weighing each of them.
     fn least_uneven_cost(&self, k: u32) -> u64 {
         let pigeons = k as usize + 1;
-        let farther = pigeons / BLOCKS + 1;
-        let least = |of_block: &[u64; MAX_CHOSEN + 2]| of_block.get(farther).copied();
-        match (self.least.iter().filter_map(least).min(), pigeons % BLOCKS) {
+        let farther = pigeons / QUARTERS + 1;
+        let least = |of_quarter: &[u64; MAX_CHOSEN + 2]| of_quarter.get(farther).copied();
+        match (
+            self.least.iter().filter_map(least).min(),
+            pigeons % QUARTERS,
+        ) {
             (Some(cost), 0) => cost,
-            // No block may go farther.
+            // No quarter may go farther.
             (None, 0) => u64::MAX,
             _ => 0,
         }
@@ -211,7 +214,7 @@ impl<'c, C: KeyCounts> Shells<'c, C> {
     fn cost(&mut self, radii: &Radii) -> u64 {
         let mut sum = 0;
         for (b, radius) in radii.iter().enumerate() {
-            let key = Space::of_block(b).key_of(self.query);
+            let key = Space::of_quarter(b).key_of(self.query);
             for t in 0..=*radius {
                 sum += self.shell(b, key, t as usize);
             }
@@ -233,9 +236,9 @@ impl<'c, C: KeyCounts> Shells<'c, C> {
     }
 
     fn least_cost(&self, radii: &Radii) -> u64 {
-        let of_block =
+        let of_quarter =
             |(least, radius): (&[u64; MAX_CHOSEN + 2], &i32)| least[(radius + 1) as usize];
-        std::iter::zip(&self.least, radii).map(of_block).sum()
+        std::iter::zip(&self.least, radii).map(of_quarter).sum()
     }
 }
 
@@ -365,7 +368,7 @@ mod tests {
         }
     }
 
-    /// Evenly spread rows, and one hot key in block 0.
+    /// Evenly spread rows, and one hot key in quarter 0.
     struct Hot(u64);
 
     impl KeyCounts for Hot {
@@ -452,9 +455,9 @@ mod tests {
         fn the_chosen_radii_cost_least(
             query: u64, k in 0u32..=MAX_PROBED_RADIUS, leaves in 1u64..200_000, hot: u64, often: bool,
         ) {
-            let hot = if often { u64::from(Space::of_block(0).key_of(query)) } else { hot };
+            let hot = if often { u64::from(Space::of_quarter(0).key_of(query)) } else { hot };
             fn check(query: u64, k: u32, counts: &impl KeyCounts) -> (u64, u64) {
-                let most = MAX_CHOSEN.min(k as usize / BLOCKS + 1);
+                let most = MAX_CHOSEN.min(k as usize / QUARTERS + 1);
                 let weighed = |radii: &Radii| match *radii {
                     WHOLE_KEY_SPACE => walk_cost(counts),
                     _ => Shells::new(query, counts, most).cost(radii),

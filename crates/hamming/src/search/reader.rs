@@ -4,7 +4,7 @@
 //! it, and the tree moves right from there.
 
 use super::cached::CachedIndex;
-use super::directory::Parent;
+use super::directory::LeafParent;
 use super::downlinks::Child;
 use super::key_counts::Counts;
 use crate::key::{Key, Space};
@@ -122,7 +122,7 @@ impl<'s, S: PageStore> IndexReader<'s, S> {
         &self,
         space: Space,
         key: Key,
-    ) -> Option<(&'s Parent, Option<Key>)> {
+    ) -> Option<(&'s LeafParent, Option<Key>)> {
         self.cached()?.directory.parents(space).find(key)
     }
 
@@ -137,7 +137,7 @@ impl<'s, S: PageStore> IndexReader<'s, S> {
         &self,
         space: Space,
         key: Key,
-        parent: Option<&Parent>,
+        parent: Option<&LeafParent>,
     ) -> Option<Locked<S::Shared>> {
         let start = parent.map(|parent| self.pin(parent.block));
         let (page, moves_right) = self.tree(space).parent_of_leaf(start, key)?;
@@ -174,7 +174,7 @@ impl<'s, S: PageStore> IndexReader<'s, S> {
     ) -> bool {
         let parent = self.cached_parent(space, from).map(|(parent, _)| parent);
         let mut next = Some(from);
-        let copy = parent.and_then(Parent::copy);
+        let copy = parent.and_then(LeafParent::copy);
         // It may be stale: `downlinks` says why it leads to the right leaf or left of it.
         if let Some(copy) = copy.filter(|copy| copy.holds(from)) {
             while let Some(key) = next.filter(|key| copy.holds(*key)) {

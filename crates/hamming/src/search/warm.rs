@@ -1,7 +1,7 @@
 //! Asking for pages ahead of reading them: from the file, and into the processor's cache. Searches
 //! and inserts call it before they visit pages. It changes how long they wait, and no answer.
 
-use super::directory::Parent;
+use super::directory::LeafParent;
 use super::read_ahead::ReadAhead;
 use super::reader::{IndexReader, PlannedLeaf};
 use crate::key::{Key, Space};
@@ -68,7 +68,7 @@ impl<S: PageStore> IndexReader<'_, S> {
 
     /// Starts fetching what a search reads of a page above the leaves, `share` (0 to 1) of the way
     /// into it.
-    pub(crate) fn warm_links(&self, parent: &Parent, share: f32) {
+    pub(crate) fn warm_links(&self, parent: &LeafParent, share: f32) {
         let bytes = internal::likely_bytes(share, parent.links());
         S::warm(self.recent(parent.block), bytes);
     }

@@ -4,7 +4,7 @@ use super::leaf_walk::LeafWalk;
 use super::probe::{Radii, WHOLE_KEY_SPACE};
 use super::reader::IndexReader;
 use super::scopes::Scopes;
-use crate::key::{BLOCKS, Space};
+use crate::key::{QUARTERS, Space};
 use crate::page::filter::Filter;
 use crate::tree::locked::Locked;
 use crate::tree::store::PageStore;
@@ -21,8 +21,8 @@ pub struct Match {
     pub distance: u32,
 }
 
-/// Returns the filter of block `b`'s key space for fingerprints within `radius` of the query whose
-/// block `b` is more than `beyond` and at most `within` bits away.
+/// Returns the filter of quarter `b`'s key space for fingerprints within `radius` of the query whose
+/// quarter `b` is more than `beyond` and at most `within` bits away.
 pub fn filter(
     (scopes, query): (&Scopes, u64),
     b: usize,
@@ -34,25 +34,25 @@ pub fn filter(
     Filter {
         first_scope: *scopes.start(),
         last_scope: *scopes.end(),
-        query: Space::of_block(b).rotate(query),
+        query: Space::of_quarter(b).rotate(query),
         radius,
         beyond,
         within,
     }
 }
 
-/// Returns the distance between the blocks `b` of two fingerprints that differ in these bits.
-pub fn block_distance(differing: u64, b: usize) -> i32 {
+/// Returns the distance between the quarters `b` of two fingerprints that differ in these bits.
+pub fn quarter_distance(differing: u64, b: usize) -> i32 {
     (differing << (16 * b) >> 48).count_ones() as i32
 }
 
-/// Returns whether block `b` is the first one whose radius the differing bits keep to. So each
+/// Returns whether quarter `b` is the first one whose radius the differing bits keep to. So each
 /// match is reported once, from one key space, without remembering what was reported.
 fn found_first(differing: u64, radii: &Radii, b: usize) -> bool {
-    (0..b).all(|j| block_distance(differing, j) > radii[j])
+    (0..b).all(|j| quarter_distance(differing, j) > radii[j])
 }
 
-/// A search for everything within a radius. The radii of the blocks are fixed for the whole search:
+/// A search for everything within a radius. The radii of the quarters are fixed for the whole search:
 /// the rule that reports a match once depends on them.
 pub struct WithinSearch {
     scopes: Scopes,
@@ -60,7 +60,7 @@ pub struct WithinSearch {
     radius: u32,
     /// Chosen at the first step.
     radii: Option<Radii>,
-    /// The walks that are left for each block, first block last; made at the first step.
+    /// The walks that are left for each quarter, first quarter last; made at the first step.
     walks: Vec<(usize, LeafWalk)>,
     /// Number of leaves visited.
     visited: usize,
@@ -87,7 +87,7 @@ impl WithinSearch {
 
     fn set_radii(&mut self, radii: Radii) {
         self.radii = Some(radii);
-        let read = (0..BLOCKS).rev().filter(|b| radii[*b] >= 0);
+        let read = (0..QUARTERS).rev().filter(|b| radii[*b] >= 0);
         let walk = |b| {
             let filter = filter((&self.scopes, self.query), b, self.radius, -1, radii[b]);
             LeafWalk::new(self.scopes, filter)
@@ -98,14 +98,14 @@ impl WithinSearch {
     fn start<S: PageStore>(&mut self, reader: &IndexReader<'_, S>) -> Radii {
         let radii = reader.radii(&self.scopes, self.query, self.radius);
         self.set_radii(radii);
-        // What all blocks read first is fetched at the same time.
+        // What all quarters read first is fetched at the same time.
         let above = reader.window(0).min(1);
         for (b, walk) in self.walks.iter_mut().rev() {
-            walk.read_parents_ahead(reader, Space::of_block(*b), above);
-            walk.warm_parent(reader, Space::of_block(*b));
+            walk.read_parents_ahead(reader, Space::of_quarter(*b), above);
+            walk.warm_parent(reader, Space::of_quarter(*b));
         }
         for (b, walk) in self.walks.iter_mut().rev() {
-            walk.look_ahead(reader, Space::of_block(*b), false, 0);
+            walk.look_ahead(reader, Space::of_quarter(*b), false, 0);
         }
         radii
     }
@@ -114,7 +114,7 @@ impl WithinSearch {
     fn look_ahead<S: PageStore>(&mut self, reader: &IndexReader<'_, S>) {
         let mut room = reader.window(self.visited);
         for (i, (b, walk)) in self.walks.iter_mut().rev().enumerate() {
-            room = walk.look_ahead(reader, Space::of_block(*b), i == 0, room);
+            room = walk.look_ahead(reader, Space::of_quarter(*b), i == 0, room);
             if room == 0 {
                 return;
             }
@@ -130,7 +130,7 @@ impl WithinSearch {
         let radii = self.radii.unwrap_or_else(|| self.start(reader));
         self.look_ahead(reader);
         while let Some((b, walk)) = self.walks.last_mut() {
-            let (b, query, space) = (*b, self.query, Space::of_block(*b));
+            let (b, query, space) = (*b, self.query, Space::of_quarter(*b));
             let leaf = walk.step(reader, space, |key, distance| {
                 let fingerprint = space.unrotate(key.rotated);
                 if found_first(fingerprint ^ query, &radii, b) {

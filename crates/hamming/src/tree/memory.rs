@@ -12,7 +12,7 @@ use crate::key::{Key, SPACES, Space};
 use crate::page::meta::{META_BLOCK, Meta};
 use crate::page::{PAGE_SIZE, Page};
 use crate::search::cached::{CachedIndex, read_directory};
-use crate::search::directory::Recent;
+use crate::search::directory::RecentBuffers;
 use crate::search::reader::IndexState;
 use simhash_base::indexed_row::IndexedRow;
 use simhash_base::tid::Tid;
@@ -123,7 +123,10 @@ impl Memory {
 
     /// Remembers where the pages are now, as a session does.
     pub fn remember(&self) {
-        let recent = Rc::new(Recent::new(self.pages.borrow().len() as u32, 1 << 20));
+        let recent = Rc::new(RecentBuffers::new(
+            self.pages.borrow().len() as u32,
+            1 << 20,
+        ));
         let directory = read_directory(self, &super::read_meta(self), recent);
         *self.cached.borrow_mut() = Some(Rc::new(CachedIndex::new(directory, None)));
     }
