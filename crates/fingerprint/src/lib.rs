@@ -9,6 +9,29 @@
 //! describe beside it. [`scalar`] writes scalar values as text that no setting alters. What
 //! must not live here: anything that needs a server, a file or a clock; a fingerprint depends on
 //! its arguments alone.
+//!
+//! ```
+//! use simhash_fingerprint::Error;
+//! use simhash_fingerprint::builder::{Content, FingerprintBuilder};
+//! use simhash_fingerprint::hash::Width;
+//! use simhash_fingerprint::options::{grammar::parse_text, plan, presets};
+//!
+//! let options = parse_text("{}", &mut || {})?;
+//! let plan = plan::text(presets::find(Some("shingles"))?, &options)?;
+//! let mut builder = FingerprintBuilder::<1>::new(Width::W64);
+//! let mut fingerprint = |text| {
+//!     builder.begin();
+//!     builder.column(&plan, Content::Text(text), &mut || {})?;
+//!     // None for a text without a feature.
+//!     Ok::<u64, Error>(builder.fingerprint().map_or(0, |[bits]| bits))
+//! };
+//! let lamp = "The street lamp in front of number 12 has been dark for two weeks, please have it repaired before winter.";
+//! let distance = (fingerprint(lamp)? ^ fingerprint(&lamp.to_uppercase())?).count_ones();
+//! assert_eq!(distance, 0);
+//! let distance = (fingerprint(lamp)? ^ fingerprint("Bus 7 no longer stops at the market.")?).count_ones();
+//! assert!(distance > 16);
+//! # Ok::<(), Error>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -4,6 +4,37 @@
 //! The extension calls it with rows that it has read, and with the pages of an index behind
 //! [`tree::store::PageStore`]. Nothing here reads a file, a clock or a server: the same bytes give the
 //! same answer.
+//!
+//! All pairs of three fingerprints within 3 bits:
+//!
+//! ```
+//! use simhash_hamming::pairs::file::Gathered;
+//! use simhash_hamming::pairs::find::{Host, Row};
+//!
+//! #[derive(Default)]
+//! struct Found(Vec<(u64, u64, u32)>);
+//!
+//! impl Host for Found {
+//!     // What memory does not hold goes here.
+//!     type File = Vec<u8>;
+//!     fn file(&mut self) -> Vec<u8> {
+//!         Vec::new()
+//!     }
+//!     fn pair(&mut self, a: u64, b: u64, distance: u32) {
+//!         self.0.push((a.min(b), a.max(b), distance));
+//!     }
+//!     fn check_interrupts(&mut self) {}
+//!     fn progress(&mut self, _share: f64) {}
+//! }
+//!
+//! let (mut found, mut rows) = (Found::default(), Gathered::<Vec<u8>, 1>::new(1 << 20));
+//! for (tag, fingerprint) in (0..).zip([0xFF00, 0xFF07, 0x1234_5678_9ABC_DEF0]) {
+//!     rows.add(0, Row { fingerprint, tag }, &mut found)?;
+//! }
+//! rows.find_pairs(&mut found, 3);
+//! assert_eq!(found.0, [(0, 1, 3)]);
+//! # Ok::<(), std::collections::TryReserveError>(())
+//! ```
 
 #![forbid(unsafe_code)]
 
