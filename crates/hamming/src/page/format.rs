@@ -28,6 +28,16 @@ const KEY_SPAN: u32 = 1 << 5;
 const SCOPE_SPAN: u32 = 1 << 21;
 pub(super) const KEY_SHIFT: u32 = u64::BITS - KEY_BITS;
 
+// What stands on disk: other numbers are another FORMAT_VERSION.
+const _: () = {
+    assert!(
+        Format::new(false, false).capacity() == 671 && Format::new(false, true).capacity() == 575
+    );
+    assert!(
+        Format::new(true, false).capacity() == 503 && Format::new(true, true).capacity() == 447
+    );
+};
+
 /// The form in which a leaf holds its postings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {

@@ -22,6 +22,7 @@ use std::ops::Range;
 const DOWNLINK: usize = 24;
 /// Downlinks that fit a page.
 pub const CAPACITY: usize = ROOM / DOWNLINK;
+const _: () = assert!(CAPACITY == 335);
 
 /// A downlink: `child` holds the positions from `key` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

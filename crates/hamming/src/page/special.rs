@@ -46,6 +46,12 @@ const STAMP: usize = SPECIAL_START + 104;
 pub(super) const SLOT_SHIFT: usize = SPECIAL_START + 108;
 const ID: usize = SPECIAL_START + 110;
 
+// What stands on disk: other places are another FORMAT_VERSION.
+const _: () = {
+    assert!(PAGE_SIZE == 8192 && SPECIAL == 112 && HEADER == 24);
+    assert!(STAMP == SLOTS + size_of::<[u16; 32]>() && ID + 2 == PAGE_SIZE);
+};
+
 /// The page has a high key (all but the rightmost of a level).
 const HAS_HIGH: u16 = 1;
 /// Postings carry in full what a narrow leaf's carry as a difference.
