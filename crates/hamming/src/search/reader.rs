@@ -162,10 +162,9 @@ impl<'s, S: PageStore> IndexReader<'s, S> {
         }
     }
 
-    /// Calls `each` with `from`, the leaf that holds it and the page above that; then with the
-    /// positions that `each` returns, which ascend, as long as this page leads to them. Reads no
-    /// leaf, and no page where the session has a copy of its downlinks, unless it `needs_page`. Returns
-    /// false if the root is a leaf.
+    /// Calls `each` with `from` and the leaf that holds it; then with the positions that `each` returns,
+    /// which ascend, as long as the page above that leaf leads to them. Reads no leaf, and no page where
+    /// the session has a copy of its downlinks. Returns false if the root is a leaf.
     pub(super) fn plan(
         &self,
         space: Space,
