@@ -1359,17 +1359,21 @@ COMMENT ON FUNCTION simhash_drop_records(regclass) IS
 
 -- ---------------------------------------------------------------- progress
 -- Functions that take long write what they do in front of the text of their query. Anybody may write such a text: what it
--- holds is shown, and must not make the view fail.
+-- holds is shown, and must not make this fail. No view: it would have privileges, which a dump names.
 
-CREATE VIEW simhash_progress AS
-SELECT a.pid, a.datname, a.usename, m.parts[1] AS function, m.parts[2] AS doing,
-	m.parts[3]::bigint AS done, m.parts[4]::bigint AS total, clock_timestamp() - a.query_start AS running
-FROM pg_stat_activity AS a
-	CROSS JOIN regexp_match(a.query, '^/\* (simhash_\w+): ([^:*]+)(?:: (\d{1,18})(?: of (\d{1,18}))?)? \*/') AS m (parts)
-WHERE a.state = 'active' AND m.parts IS NOT NULL;
-COMMENT ON VIEW simhash_progress IS
-	'what functions of simhash_dedup that take long do now, and how much of it is done';
-GRANT SELECT ON simhash_progress TO PUBLIC;
+CREATE FUNCTION simhash_progress(
+	OUT pid int, OUT datname name, OUT usename name, OUT function text, OUT doing text, OUT done bigint, OUT total bigint,
+	OUT running interval
+) RETURNS SETOF record
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED ROWS 10 SET search_path = pg_catalog, pg_temp AS $$
+	SELECT a.pid, a.datname, a.usename, m.parts[1], m.parts[2], m.parts[3]::bigint, m.parts[4]::bigint,
+		clock_timestamp() - a.query_start
+	FROM pg_stat_activity AS a
+		CROSS JOIN regexp_match(a.query, '^/\* (simhash_\w+): ([^:*]+)(?:: (\d{1,18})(?: of (\d{1,18}))?)? \*/') AS m (parts)
+	WHERE a.state = 'active' AND m.parts IS NOT NULL
+$$;
+COMMENT ON FUNCTION simhash_progress() IS
+	'what calls of functions that take long do now, and how much of it is done';
 
 -- ---------------------------------------------------------------- checking an index
 

@@ -308,7 +308,7 @@ my $liar = $node->background_psql('postgres');
 $liar->query_until(qr/started/, "\\echo started\n/* simhash_pairs: lying: " . '9' x 30 . " */ SELECT pg_sleep(600);\n");
 ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '%lying%' AND pid <> pg_backend_pid()"),
 	'a text with a number that is too large');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM simhash_progress'), '0', 'is no progress');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM simhash_progress()'), '0', 'is no progress');
 $node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%lying%' AND pid <> pg_backend_pid()");
 eval { $liar->quit };
 
@@ -324,9 +324,9 @@ for my $end ('pg_cancel_backend(leader_pid)', 'pg_terminate_backend(pid)', 'pg_t
 	my $caller = $node->background_psql('postgres', on_error_stop => 0);
 	$caller->query_until(qr/started/, "SET work_mem = '64MB';\n\\echo started\n$slow;\n");
 	ok($node->poll_query_until('postgres', "SELECT ($workers) = 1"), "a worker helps: $end");
-	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM simhash_progress
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM simhash_progress()
 		WHERE doing = 'comparing fingerprints' AND done BETWEEN 0 AND total AND running > '0'"), 'and progress is shown');
-	is($node->safe_psql('postgres', 'SELECT datname, function, total FROM simhash_progress'), 'postgres|simhash_pairs|100', 'of one call');
+	is($node->safe_psql('postgres', 'SELECT datname, function, total FROM simhash_progress()'), 'postgres|simhash_pairs|100', 'of one call');
 	$node->safe_psql('postgres', "SELECT $end FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND query LIKE '%''helped''%'");
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity
 		WHERE query LIKE '%''helped''%' AND state = 'active' AND pid <> pg_backend_pid()"), 'leader and worker end');
@@ -345,7 +345,7 @@ for my $setting ('max_parallel_workers_per_gather = 2', 'max_parallel_workers_pe
 	push @helped, $caller->query_safe("$settings SELECT count(*), sum(a::numeric * b * (distance + 1)) FROM simhash_pairs('many', 'id', 'fp', 5)");
 	next if $setting =~ /= 2/;
 	$caller->query_until(qr/started/, "\\echo started\n$slow;\n");
-	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM simhash_progress WHERE doing = 'comparing fingerprints'"),
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM simhash_progress() WHERE doing = 'comparing fingerprints'"),
 		"$setting: the search has begun");
 	is($node->safe_psql('postgres', $workers), '0', "$setting: without a worker");
 	$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '/* simhash_pairs: %'");

@@ -104,8 +104,8 @@ SQL
 $holder->query_safe("SELECT pg_advisory_lock($gate)");
 start_statement($verifier, "SELECT fault FROM simhash_index_verify('p_fp', true)");
 ok(waits_for($node, $pid, 'advisory'), 'a verification stops in the table');
-is(answer("SELECT function, doing, done FROM simhash_progress WHERE pid = $pid"), 'simhash_index_verify|reading rows of the table|1024',
-	'simhash_progress shows how far it is');
+is(answer("SELECT function, doing, done FROM simhash_progress() WHERE pid = $pid"), 'simhash_index_verify|reading rows of the table|1024',
+	'simhash_progress() shows how far it is');
 $holder->query_safe("SELECT pg_advisory_unlock($gate)");
 is(finish_statement($verifier), '', 'it ends');
 

@@ -26,7 +26,8 @@
 //!     Ok::<u64, Error>(builder.fingerprint().map_or(0, |[bits]| bits))
 //! };
 //! let lamp = "The street lamp in front of number 12 has been dark for two weeks, please have it repaired before winter.";
-//! let distance = (fingerprint(lamp)? ^ fingerprint(&lamp.to_uppercase())?).count_ones();
+//! let upper = lamp.to_uppercase();
+//! let distance = (fingerprint(lamp)? ^ fingerprint(&upper)?).count_ones();
 //! assert_eq!(distance, 0);
 //! let distance = (fingerprint(lamp)? ^ fingerprint("Bus 7 no longer stops at the market.")?).count_ones();
 //! assert!(distance > 16);

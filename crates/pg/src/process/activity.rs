@@ -1,5 +1,5 @@
 //! What `pg_stat_activity` shows of a long call: what it does and how much of it is done, in a comment before the query. The
-//! SQL functions that take long call it; the view `simhash_progress` takes the comment apart.
+//! SQL functions that take long call it; `simhash_progress()` takes the comment apart.
 
 use std::ffi::{CStr, CString};
 use std::time::{Duration, Instant};
