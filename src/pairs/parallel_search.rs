@@ -4,7 +4,7 @@
 //! that it has read, or both read a share of each table and exchange the rows
 //! ([`super::parallel_scan`]). Each branch of the first division finds its pairs without the others
 //! ([`simhash_hamming::pairs::find`]). Both processes take the next branch until none is left; the
-//! worker sends its pairs to the leader, which takes them whenever it pauses, and when it has
+//! worker sends its pairs to the leader, which takes them whenever it checks for interrupts, and when it has
 //! nothing left to do. What it brings: all pairs of 10 million rows within 3 bits in 0.81 s instead
 //! of 1.40 (23 November 2026, docs/duplicates.md).
 

@@ -29,7 +29,7 @@
 //! let upper = lamp.to_uppercase();
 //! let distance = (fingerprint(lamp)? ^ fingerprint(&upper)?).count_ones();
 //! assert_eq!(distance, 0);
-//! let distance = (fingerprint(lamp)? ^ fingerprint("Bus 7 no longer stops at the market.")?).count_ones();
+//! let distance = (fingerprint(lamp)? ^ fingerprint("Bus 7 is late again.")?).count_ones();
 //! assert!(distance > 16);
 //! # Ok::<(), Error>(())
 //! ```
