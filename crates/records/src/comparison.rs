@@ -32,32 +32,9 @@ pub fn compare<H: StoreHost>(
             each(copies, pair, 1.0);
         }
     }
-    let (mut last, mut a, mut b) = (None, Vector::default(), Vector::default());
-    // A row that is much longer than the others is the second one of many candidates.
-    let mut longest: (Option<u32>, Vector) = (None, Vector::default());
-    for candidate in candidates {
-        // Two rows may share several rare features.
-        if last == Some(candidate) {
-            continue;
-        }
-        host.check_interrupts();
-        if last.is_none_or(|last: Candidate| last.a != candidate.a) {
-            vectors.read(candidate.a, &mut a)?;
-        }
-        if longest.0 != Some(candidate.b) {
-            vectors.read(candidate.b, &mut b)?;
-            if b.components.len() > LONG.max(longest.1.components.len()) {
-                longest = (Some(candidate.b), std::mem::take(&mut b));
-            }
-        }
-        let b = match longest.0 == Some(candidate.b) {
-            true => &longest.1,
-            false => &b,
-        };
-        last = Some(candidate);
-        each(copies, candidate, Pair { a: &a, b, aligned }.similarity());
-    }
-    Ok(())
+    vectors.for_each_pair(candidates, host, |pair, a, b| {
+        each(copies, pair, Pair { a, b, aligned }.similarity());
+    })
 }
 
 impl<H: StoreHost> Found<H> {
@@ -73,9 +50,6 @@ impl<H: StoreHost> Found<H> {
         })
     }
 }
-
-/// Components of a row that is long.
-const LONG: usize = 4096;
 
 #[cfg(test)]
 mod tests {
@@ -279,7 +253,7 @@ mod tests {
 
     #[test]
     fn one_long_row_among_short_ones() {
-        let long = 2 * LONG as u64;
+        let long = 8192;
         let short = |i: u64| vec![(i * 3..i * 3 + 5).collect()];
         let mut rows: Vec<Row> = (0..200).map(short).collect();
         rows.insert(70, vec![(0..long).collect()]);

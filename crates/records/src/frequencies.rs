@@ -5,7 +5,8 @@
 
 use crate::copies::{Candidate, Copies, CopiesBuilder};
 use crate::evidence::Evidence;
-use crate::vectors::{Rating, Vector, Vectors, VectorsWriter};
+use crate::vector_blocks::{ByBlock, VectorBlocks};
+use crate::vectors::{Rating, VectorsWriter};
 use simhash_base::bytes::{get_u32, get_u64};
 use simhash_base::external_sort::{Sorted, Sorter};
 use simhash_base::runs::{Item, Order};
@@ -50,17 +51,6 @@ impl Order<RowFeature> for ByHash {
     }
 }
 
-/// By the first row, then by the second.
-pub struct ByRows;
-
-impl Order<Candidate> for ByRows {
-    type Key = Candidate;
-
-    fn key(&self, candidate: &Candidate) -> Candidate {
-        *candidate
-    }
-}
-
 /// The features of all rows, while they are read.
 pub struct Rows<H: StoreHost> {
     features: Sorter<H::File, RowFeature, ByHash>,
@@ -69,13 +59,15 @@ pub struct Rows<H: StoreHost> {
     copies: CopiesBuilder,
     /// The scope of each record.
     scopes: Vec<u64>,
+    /// Features of all records.
+    count: u64,
     memory: usize,
 }
 
 /// What is known when all rows are read.
 pub struct Found<H: StoreHost> {
-    pub vectors: Vectors<H::File>,
-    pub candidates: Sorted<H::File, Candidate, ByRows>,
+    pub vectors: VectorBlocks<H::File>,
+    pub candidates: Sorted<H::File, Candidate, ByBlock>,
     pub copies: Copies,
     /// How much each column counts, if the rows were to say it.
     pub weights: Vec<f64>,
@@ -89,6 +81,7 @@ impl<H: StoreHost> Rows<H> {
             present: Vec::new(),
             copies: CopiesBuilder::default(),
             scopes: Vec::new(),
+            count: 0,
             memory,
         }
     }
@@ -112,6 +105,7 @@ impl<H: StoreHost> Rows<H> {
         if is_new {
             self.scopes.try_reserve(1)?;
             self.scopes.push(scope);
+            self.count += self.present.len() as u64;
             for &(hash, column) in &self.present {
                 self.features.add(RowFeature { hash, row, column }, host)?;
             }
@@ -141,10 +135,14 @@ impl<H: StoreHost> Rows<H> {
             scopes: self.scopes,
         };
         let is_sampled = |pair: &Candidate| sample[pair.a as usize] || sample[pair.b as usize];
-        let mut sampled = Sorter::new(self.memory / 4, ByRows);
+        let records = filter.copies.records();
+        let mut vectors = VectorsWriter::new(records, self.count, self.memory / 2);
+        let by_block = || ByBlock {
+            rows: vectors.block_rows,
+        };
+        let mut sampled = Sorter::new(self.memory / 4, by_block());
+        let mut candidates = Sorter::new(self.memory / 2, by_block());
         let mut features = self.features.finish(host)?;
-        let mut candidates = Sorter::new(self.memory / 2, ByRows);
-        let mut vectors = VectorsWriter::new(filter.copies.records(), self.memory / 2);
         // The rows of a feature, as long as it is rare.
         let mut few: Vec<u32> = Vec::new();
         let most = rare.max(RARE_OF_SAMPLE);
@@ -185,7 +183,10 @@ impl<H: StoreHost> Rows<H> {
         }
         drop(features);
         let mut vectors = vectors.finish(rating, host)?;
-        let weights = evidence(&mut vectors, sampled.finish(host)?, host)?.weights();
+        // What it counts does not depend on the order of the pairs.
+        let mut evidence = Evidence::default();
+        vectors.for_each_pair(sampled.finish(host)?, host, |_, a, b| evidence.add(a, b))?;
+        let weights = evidence.weights();
         vectors.weigh(&weights);
         Ok(Found {
             vectors,
@@ -200,26 +201,6 @@ impl<H: StoreHost> Rows<H> {
 const SAMPLE: u32 = 5000;
 /// What `rare` is for those pairs, so that columns count the same whatever it is for others.
 const RARE_OF_SAMPLE: usize = 30;
-
-/// Returns what pairs, in their order, say about columns.
-fn evidence<H: StoreHost>(
-    vectors: &mut Vectors<H::File>,
-    mut pairs: Sorted<H::File, Candidate, ByRows>,
-    host: &mut H,
-) -> Result<Evidence, TryReserveError> {
-    let (mut evidence, mut a, mut b) = (Evidence::default(), Vector::default(), Vector::default());
-    while let Some(pair) = pairs.next() {
-        // Two rows may share several rare features.
-        if pairs.next_key() == Some(pair) {
-            continue;
-        }
-        host.check_interrupts();
-        vectors.read(pair.a, &mut a)?;
-        vectors.read(pair.b, &mut b)?;
-        evidence.add(&a, &b);
-    }
-    Ok(evidence)
-}
 
 /// Returns the hash of a row's features, each with its column, and of its scope: equal rows have the same. A row without
 /// features has none.

@@ -4,7 +4,7 @@
 
 use crate::copies::Candidate;
 use crate::pair::Pair;
-use crate::vectors::{Rating, Vector, VectorsWriter};
+use crate::vectors::{Rating, VectorsWriter};
 use simhash_base::store::StoreHost;
 use std::collections::TryReserveError;
 
@@ -41,8 +41,7 @@ impl KnownRecords {
         mut each: impl FnMut(Candidate, f64),
     ) -> Result<(), TryReserveError> {
         self.entries.sort_unstable();
-        let memory = size_of_val(self.entries.as_slice());
-        let writer = VectorsWriter::new(self.records, memory);
+        let writer = VectorsWriter::new(self.records, self.entries.len() as u64, usize::MAX);
         let mut writer = writer.with_frequencies_of(count);
         for of_feature in self.entries.chunk_by(|a, b| a.0 == b.0) {
             let frequency = frequency(of_feature[0].0);
@@ -60,19 +59,10 @@ impl KnownRecords {
             writer.end_feature(frequency)?;
         }
         let mut vectors = writer.finish(rating, host)?;
-        let (mut last, mut a, mut b) = (None, Vector::default(), Vector::default());
-        for &pair in pairs {
-            host.check_interrupts();
-            if last != Some(pair.a) {
-                vectors.read(pair.a, &mut a)?;
-                last = Some(pair.a);
-            }
-            vectors.read(pair.b, &mut b)?;
-            let (a, b) = (&a, &b);
+        vectors.for_each_pair(pairs.iter().copied(), host, |pair, a, b| {
             let aligned = true;
             each(pair, Pair { a, b, aligned }.similarity());
-        }
-        Ok(())
+        })
     }
 }
 

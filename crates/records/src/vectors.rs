@@ -1,15 +1,16 @@
 //! The vector of each row, which is a record: which features it has, and how much each counts. [`super::frequencies`]
-//! writes features one after the other, [`super::comparison`] reads vectors row by row. What memory
+//! writes features one after the other, [`super::vector_blocks`] has the vectors row by row. What memory
 //! does not hold is in a store.
 //!
 //! A feature that df of N rows have weighs ln((N + 1 + [`MORE_ROWS`]) / df) to the power of `rarity` (Spärck Jones
 //! 1972 has the power 1, and no more rows). A column's part of the vector is made shorter, the longer it
 //! is, so that a long description does not drown a name, nor a rare word all other columns.
 
+use crate::vector_blocks::{VectorBlocks, block_rows};
 use simhash_base::bytes::get_u32;
 use simhash_base::external_sort::Sorter;
 use simhash_base::runs::{Item, Order};
-use simhash_base::store::{Store, StoreHost};
+use simhash_base::store::StoreHost;
 use std::collections::TryReserveError;
 
 /// How much a column may count at most, as a multiple of the mean of the others.
@@ -70,9 +71,6 @@ pub struct Component {
     pub weight: f32,
 }
 
-/// Bytes of a component in a store.
-const COMPONENT: usize = 12;
-
 /// How much features count.
 #[derive(Clone, Copy)]
 pub struct Rating<'a> {
@@ -99,7 +97,7 @@ impl Vector {
     }
 
     /// Finds what each column adds: a feature of several columns is one dimension, of all their weight.
-    fn add_up(&mut self) {
+    pub fn add_up(&mut self) {
         self.squares.clear();
         for of_feature in self.components.chunk_by(|a, b| a.feature == b.feature) {
             let whole = weight_of(of_feature);
@@ -131,17 +129,20 @@ pub struct VectorsWriter<H: StoreHost> {
     rows: u32,
     /// Rows of which frequencies are: more than `rows` if these are some of them.
     of_rows: u32,
+    /// Rows of a block of vectors.
+    pub block_rows: u32,
     memory: usize,
 }
 
 impl<H: StoreHost> VectorsWriter<H> {
-    /// Vectors of this many rows, in `memory` bytes.
-    pub fn new(rows: u32, memory: usize) -> Self {
+    /// Vectors of this many rows, which have this many features, in `memory` bytes.
+    pub fn new(rows: u32, features: u64, memory: usize) -> Self {
         VectorsWriter {
             entries: Sorter::new(memory, ByRow),
             frequencies: Vec::new(),
             rows,
             of_rows: rows,
+            block_rows: block_rows(rows, features, memory),
             memory,
         }
     }
@@ -193,22 +194,9 @@ impl<H: StoreHost> VectorsWriter<H> {
         self,
         rating: Rating<'_>,
         host: &mut H,
-    ) -> Result<Vectors<H::File>, TryReserveError> {
-        let mut vectors = Vectors {
-            ends: Vec::new(),
-            count: 0,
-            columns: Vec::new(),
-            in_memory: Vec::new(),
-            limit: self.memory / size_of::<Component>(),
-            file: None,
-        };
-        vectors.ends.try_reserve_exact(self.rows as usize)?;
-        let weights = Weights {
-            frequencies: self.frequencies,
-            rows: self.of_rows,
-            rating,
-        };
-        let mut unwritten = Vec::new();
+    ) -> Result<VectorBlocks<H::File>, TryReserveError> {
+        let mut vectors = VectorBlocks::new(self.block_rows, self.memory);
+        let weights = Weights::new(self.frequencies, self.of_rows, rating)?;
         let mut entries = self.entries.finish(host)?.peekable();
         let (mut of_row, mut parts) = (Vec::new(), Vec::new());
         for row in 0..self.rows {
@@ -231,30 +219,43 @@ impl<H: StoreHost> VectorsWriter<H> {
                     column,
                     weight: (weight * parts[column as usize]) as f32,
                 };
-                vectors.push(component, &mut unwritten, host)?;
+                vectors.push(component, host)?;
             }
-            vectors.ends.push(vectors.count);
+            vectors.end_row()?;
         }
-        vectors.flush(&mut unwritten, host);
+        vectors.end(host);
         Ok(vectors)
     }
 }
 
 /// How much features weigh.
 struct Weights<'a> {
-    frequencies: Vec<u32>,
-    rows: u32,
-    rating: Rating<'a>,
+    /// The weight of each feature that several rows have.
+    shared: Vec<f64>,
+    /// That of a feature of one row.
+    single: f64,
+    columns: Option<&'a [f64]>,
 }
 
-impl Weights<'_> {
+impl<'a> Weights<'a> {
+    fn new(frequencies: Vec<u32>, rows: u32, rating: Rating<'a>) -> Result<Self, TryReserveError> {
+        let rows = f64::from(rows) + 1.0 + MORE_ROWS;
+        let weight = |frequency: u32| (rows / f64::from(frequency)).ln().powf(rating.rarity);
+        let mut shared = Vec::new();
+        shared.try_reserve_exact(frequencies.len())?;
+        shared.extend(frequencies.into_iter().map(weight));
+        Ok(Weights {
+            shared,
+            single: weight(1),
+            columns: rating.columns,
+        })
+    }
+
     fn of_feature(&self, feature: u32) -> f64 {
-        let frequency = match feature {
-            SINGLE => 1,
-            shared => self.frequencies[shared as usize],
-        };
-        let rows = f64::from(self.rows) + 1.0 + MORE_ROWS;
-        (rows / f64::from(frequency)).ln().powf(self.rating.rarity)
+        match feature {
+            SINGLE => self.single,
+            shared => self.shared[shared as usize],
+        }
     }
 
     /// Sets `scales` to what the weights of each column of a row are multiplied by.
@@ -279,112 +280,9 @@ impl Weights<'_> {
                 true => MOST_OF_COLUMN * (all - own) / f64::from(count - 1),
                 false => own,
             };
-            let given = (self.rating.columns).and_then(|columns| columns.get(column));
+            let given = self.columns.and_then(|columns| columns.get(column));
             let weight = given.copied().unwrap_or(1.0);
             *square = weight * (own.min(most) / *square).sqrt();
         }
-    }
-}
-
-/// Bytes that are written at a time.
-const CHUNK: usize = 1 << 16;
-
-/// The vectors of all rows.
-pub struct Vectors<F> {
-    /// Where each row's components end, counted over all rows.
-    ends: Vec<u64>,
-    /// Number of components of all rows.
-    count: u64,
-    /// By which components are multiplied when they are read, 1 where there is none.
-    columns: Vec<f32>,
-    /// The first components.
-    in_memory: Vec<Component>,
-    /// Components that memory holds.
-    limit: usize,
-    /// The other ones.
-    file: Option<F>,
-}
-
-impl<F: Store> Vectors<F> {
-    fn push(
-        &mut self,
-        component: Component,
-        unwritten: &mut Vec<u8>,
-        host: &mut impl StoreHost<File = F>,
-    ) -> Result<(), TryReserveError> {
-        self.count += 1;
-        if self.in_memory.len() < self.limit {
-            self.in_memory.try_reserve(1)?;
-            self.in_memory.push(component);
-            return Ok(());
-        }
-        unwritten.extend(component.feature.to_ne_bytes());
-        unwritten.extend(component.column.to_ne_bytes());
-        unwritten.extend(component.weight.to_bits().to_ne_bytes());
-        if unwritten.len() >= CHUNK {
-            self.flush(unwritten, host);
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self, unwritten: &mut Vec<u8>, host: &mut impl StoreHost<File = F>) {
-        if !unwritten.is_empty() {
-            self.file
-                .get_or_insert_with(|| host.file())
-                .write(unwritten);
-            unwritten.clear();
-        }
-    }
-
-    /// Sets `vector` to that of a row.
-    pub fn read(&mut self, row: u32, vector: &mut Vector) -> Result<(), TryReserveError> {
-        self.read_components(row, &mut vector.components)?;
-        for component in &mut vector.components {
-            if let Some(weight) = self.columns.get(component.column as usize) {
-                component.weight *= weight;
-            }
-        }
-        vector.add_up();
-        Ok(())
-    }
-
-    /// Multiplies what columns weigh from now on.
-    pub fn weigh(&mut self, columns: &[f64]) {
-        self.columns = columns.iter().map(|weight| *weight as f32).collect();
-    }
-
-    fn read_components(
-        &mut self,
-        row: u32,
-        vector: &mut Vec<Component>,
-    ) -> Result<(), TryReserveError> {
-        let row = row as usize;
-        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
-        let end = self.ends[row];
-        vector.clear();
-        vector.try_reserve((end - start) as usize)?;
-        let in_memory = self.in_memory.len() as u64;
-        let split = in_memory.clamp(start, end);
-        if start < split {
-            vector.extend_from_slice(&self.in_memory[start as usize..split as usize]);
-        }
-        let Some(file) = &mut self.file else {
-            return Ok(());
-        };
-        let mut at = split.saturating_sub(in_memory) * COMPONENT as u64;
-        let mut left = (end - split) as usize * COMPONENT;
-        let mut bytes = [0; 128 * COMPONENT];
-        while left > 0 {
-            let bytes = &mut bytes[..left.min(128 * COMPONENT)];
-            file.read(at, bytes);
-            vector.extend(bytes.chunks_exact(COMPONENT).map(|bytes| Component {
-                feature: get_u32(bytes, 0),
-                column: get_u32(bytes, 4),
-                weight: f32::from_bits(get_u32(bytes, 8)),
-            }));
-            at += bytes.len() as u64;
-            left -= bytes.len();
-        }
-        Ok(())
     }
 }
