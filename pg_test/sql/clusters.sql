@@ -26,7 +26,8 @@ FROM simhash_clusters('t', 'id', 'fp', 4, 'components', 'body', 0.0);
 -- Keys by reference.
 CREATE VIEW named AS SELECT 'row ' || id AS name, fp, body FROM t;
 SELECT cluster_id, key, size, representative, distance FROM simhash_clusters_keyed(NULL::text, 'named', 'name', 'fp', 2);
-SELECT cluster_id, key, representative, round(jaccard::numeric, 3) AS jaccard FROM simhash_clusters_keyed(NULL::text, 'named', 'name', 'fp', 4, text => 'body');
+SELECT cluster_id, key, representative, round(jaccard::numeric, 3) AS jaccard
+FROM simhash_clusters_keyed(NULL::text, 'named', 'name', 'fp', 4, text => 'body');
 -- A row without a text between two that are alike, wherever its key stands.
 CREATE TABLE gaps (id int PRIMARY KEY, fp bigint, body text);
 INSERT INTO gaps VALUES (18, 229, 'road bus'), (19, 177, 'road bus'), (36, 132, NULL);
@@ -40,7 +41,8 @@ CREATE FUNCTION turned(fp bigint, seed bigint, n int) RETURNS bigint LANGUAGE sq
 $$;
 CREATE TABLE many (id int PRIMARY KEY, fp bigint, body text);
 INSERT INTO many SELECT i, turned(hashint8extended(i / 7, 1), i, i % 6), (SELECT string_agg(w, ' ') FROM (
-	SELECT md5((i / 7 * 100 + CASE WHEN abs(hashint8extended(i * 31 + j, 5)) % 40 < i % 7 THEN i * 1000 ELSE 0 END + j)::text) AS w FROM generate_series(1, 12) j) x)
+	SELECT md5((i / 7 * 100 + CASE WHEN abs(hashint8extended(i * 31 + j, 5)) % 40 < i % 7 THEN i * 1000 ELSE 0 END + j)::text) AS w
+	FROM generate_series(1, 12) j) x)
 FROM generate_series(1, 2000) i;
 -- Without statistics PostgreSQL 19 plans a hash table of 64 GB for the recursive query.
 ANALYZE many;
@@ -100,8 +102,10 @@ RESET work_mem;
 -- these keys, by a method for which the order matters.
 CREATE TYPE pair AS (half int, name text);
 CREATE DOMAIN number AS int CHECK (value > 0);
-CREATE TABLE keys AS SELECT id, fp, body, ROW(id % 3, id)::pair AS pair, id::number AS number, md5(id::text)::uuid AS uuid, id * 1.5 AS fraction,
-	('x' || id) COLLATE "C" AS name, date '2020-01-01' + id AS day, ARRAY[id % 5, id] AS list, int4range(id % 9, id + 9) AS range FROM many WHERE id <= 700;
+CREATE TABLE keys AS SELECT id, fp, body, ROW(id % 3, id)::pair AS pair, id::number AS number,
+	md5(id::text)::uuid AS uuid, id * 1.5 AS fraction,
+	('x' || id) COLLATE "C" AS name, date '2020-01-01' + id AS day, ARRAY[id % 5, id] AS list, int4range(id % 9, id + 9) AS range
+	FROM many WHERE id <= 700;
 CREATE FUNCTION unlike(key text, type text, texts text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	faults bigint;
@@ -113,12 +117,14 @@ BEGIN
 		wanted AS (SELECT k.id, r.id, size, distance, jaccard
 			FROM simhash_clusters(''clusters_test.ordered'', ''place'', ''fp'', 4, ''leader'', %3$s) c
 			JOIN clusters_test.ordered k ON k.place = c.key JOIN clusters_test.ordered r ON r.place = c.representative)
-		SELECT count(*) FROM ((TABLE found EXCEPT ALL TABLE wanted) UNION ALL (TABLE wanted EXCEPT ALL TABLE found)) x', key, type, texts) INTO faults;
+		SELECT count(*) FROM ((TABLE found EXCEPT ALL TABLE wanted) UNION ALL (TABLE wanted EXCEPT ALL TABLE found)) x', key,
+			type, texts) INTO faults;
 	DROP TABLE clusters_test.ordered;
 	RETURN faults;
 END $$;
 SELECT key, unlike(key, type, 'NULL') AS unlike, CASE WHEN key <> 'list' THEN unlike(key, type, $$'body', 0.5$$) END AS with_texts
-FROM (VALUES ('pair', 'clusters_test.pair'), ('number', 'clusters_test.number'), ('uuid', 'uuid'), ('fraction', 'numeric'), ('name', 'text'),
+FROM (VALUES ('pair', 'clusters_test.pair'), ('number', 'clusters_test.number'), ('uuid', 'uuid'),
+	('fraction', 'numeric'), ('name', 'text'),
 	('day', 'date'), ('list', 'int[]'), ('range', 'int4range')) k (key, type);
 -- Keys that are not unique are refused, where rows have near-duplicates.
 CREATE TABLE twice (id int, fp bigint, body text);

@@ -9,7 +9,8 @@ CREATE TABLE many (id int PRIMARY KEY, fp bigint);
 CREATE TABLE live_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 
 -- A trigger of another kind.
-CREATE TRIGGER wrong BEFORE INSERT ON many FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_arguments.live_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+CREATE TRIGGER wrong BEFORE INSERT ON many
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_arguments.live_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
 INSERT INTO many VALUES (-1, 1);
 DROP TRIGGER wrong ON many;
 
@@ -22,7 +23,8 @@ CREATE FUNCTION try(VARIADIC arguments text[]) RETURNS text LANGUAGE plpgsql AS 
 DECLARE
 	message text; detail text; hint text; state text;
 BEGIN
-	EXECUTE 'CREATE OR REPLACE TRIGGER wrong AFTER INSERT ON kept_arguments.wrong FOR EACH ROW EXECUTE FUNCTION public.simhash_maintain_clusters('
+	EXECUTE 'CREATE OR REPLACE TRIGGER wrong AFTER INSERT ON kept_arguments.wrong
+		FOR EACH ROW EXECUTE FUNCTION public.simhash_maintain_clusters('
 		|| (SELECT string_agg(quote_literal(a), ', ') FROM unnest(arguments) a) || ')';
 	INSERT INTO kept_arguments.wrong VALUES (1, 0, 'x', '{1}', '1');
 	DELETE FROM kept_arguments.wrong;
