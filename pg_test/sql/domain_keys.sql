@@ -46,6 +46,7 @@ INSERT INTO question VALUES
 	(12, '(1,1) (3,1)', 'SELECT * FROM by_row'), (13, '(1,1) (3,1)', 'SELECT * FROM by_note'),
 	(14, '(1,) (2,) (3,1)', 'SELECT id, copy FROM flagged'),
 	(15, '(1,3)', 'SELECT a.id, b.id FROM scoped a JOIN scoped b ON a.owner = b.owner AND a.fp <~> b.fp <= 1 AND a.id < b.id');
+-- Makes the tables anew with keys of this type and asks each question. Returns which answers are wrong.
 CREATE FUNCTION asked(key_type text, base text) RETURNS text LANGUAGE plpgsql SET client_min_messages = error AS $$
 DECLARE
 	keys text[] := CASE base WHEN 'uuid' THEN (SELECT array_agg(md5(k::text)::uuid::text ORDER BY md5(k::text)) FROM generate_series(1, 3) k)

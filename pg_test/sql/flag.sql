@@ -496,6 +496,7 @@ INSERT INTO unordered VALUES ('1', 1);
 CREATE OR REPLACE TRIGGER flag BEFORE INSERT ON unordered
 FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'key=x', 'flag=b');
 INSERT INTO unordered VALUES ('1', 1), ('2', 1) RETURNING *;
+-- The column of the texts; weights and preset of a fingerprint that the trigger makes, and what they may not name; other modes.
 SELECT try('fingerprint=fp', 'flag=b', 'text=small');
 SELECT try('fingerprint=fp', 'flag=b', 'text=gen');
 SELECT try('fingerprint=fp', 'flag=b', 'text=other', 'min_jaccard=1.1');
@@ -519,6 +520,7 @@ SELECT try('fingerprint=fp', 'flag=b', 'weights={"other": 1}', 'preset=plain', '
 SELECT try('fingerprint=genfp', 'mode=skip');
 \t off
 \pset format aligned
+-- Triggers at another time, of a whole statement, of another event or of a view; a call outside of a trigger.
 DROP TRIGGER flag ON e;
 CREATE TRIGGER late AFTER INSERT ON e FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=b');
 INSERT INTO e (id) VALUES (2);

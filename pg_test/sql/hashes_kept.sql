@@ -62,6 +62,7 @@ BEGIN
 	END LOOP;
 END $$;
 
+-- The clusters are right without an index, with one of one part, and with one of each part.
 CREATE TABLE picture (id int PRIMARY KEY, tenant int, pdq bigint[]);
 INSERT INTO picture SELECT k, k % 3, hash_of(k) FROM generate_series(1, 40) AS k;
 SELECT simhash_keep_clusters('picture', 'id', 'pdq', 20);
