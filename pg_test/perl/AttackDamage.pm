@@ -23,21 +23,38 @@ sub inner_page { my ($pages) = @_; return one_of(grep({ (level_and_space($pages-
 my %damages = (
 	'a byte' => sub { my ($pages) = @_; flip_byte($pages, int(rand @$pages), 8 + int(rand($page_size - 8))) },
 	'a byte of what a page says of itself' => sub { my ($pages) = @_;
-		chance(0.2) ? flip_byte($pages, 0, $header + int(rand 80)) : flip_byte($pages, some_page($pages), $at{special} + int(rand($page_size - $at{special}))) },
+		chance(0.2) ? flip_byte($pages, 0, $header + int(rand 80))
+			: flip_byte($pages, some_page($pages), $at{special} + int(rand($page_size - $at{special}))) },
 	'a byte in every page' => sub { my ($pages) = @_; flip_byte($pages, $_, $header + int(rand($page_size - $header))) for 1 .. $#$pages },
-	'random bytes in a page' => sub { my ($pages) = @_; substr($pages->[ some_page($pages) ], $header) = join '', map { chr int rand 256 } 1 .. $page_size - $header },
+	'random bytes in a page' => sub {
+		my ($pages) = @_;
+		substr($pages->[ some_page($pages) ], $header) = join '', map { chr int rand 256 } 1 .. $page_size - $header;
+	},
 	'a page of zeros' => sub { my ($pages) = @_; $pages->[ int(rand @$pages) ] = "\0" x $page_size },
 	'two pages swapped' => sub { my ($pages) = @_; my ($a, $b) = map { some_page($pages) } 1 .. 2; @$pages[ $a, $b ] = @$pages[ $b, $a ] },
 	'the end cut off' => sub { my ($pages) = @_; splice @$pages, 1 + int(rand(@$pages - 1)) },
 	'the old file' => sub { my ($pages, $old) = @_; @$pages = @$old },
 	'an old page' => sub { my ($pages, $old) = @_; my $at = some_page($old); $pages->[$at] = $old->[$at] },
-	'every second page an old one' => sub { my ($pages, $old) = @_; my $odd = int(rand 2); $pages->[$_] = $old->[$_] for grep { $_ % 2 == $odd } 1 .. $#$old },
-	'half of a page old' => sub { my ($pages, $old) = @_; my $at = some_page($old); substr($pages->[$at], 0, 4096) = substr($old->[$at], 0, 4096) },
+	'every second page an old one' => sub { my ($pages, $old) = @_; my $odd = int(rand 2); $pages->[$_] =
+		$old->[$_] for grep { $_ % 2 == $odd } 1 .. $#$old },
+	'half of a page old' => sub {
+		my ($pages, $old) = @_;
+		my $at = some_page($old);
+		substr($pages->[$at], 0, 4096) = substr($old->[$at], 0, 4096);
+	},
 	'a byte of an inner page' => sub { my ($pages) = @_; flip_byte($pages, inner_page($pages), $header + int(rand($page_size - $header))) },
-	'two inner pages swapped' => sub { my ($pages) = @_; my ($a, $b) = map { inner_page($pages) } 1 .. 2; @$pages[ $a, $b ] = @$pages[ $b, $a ] },
+	'two inner pages swapped' => sub {
+		my ($pages) = @_;
+		my ($a, $b) = map { inner_page($pages) } 1 .. 2;
+		@$pages[ $a, $b ] = @$pages[ $b, $a ];
+	},
 	'an old inner page' => sub { my ($pages, $old) = @_; my $at = inner_page($old); $pages->[$at] = $old->[$at] },
 	"another index's file" => sub { my ($pages, $old, $other) = @_; @$pages = @$other },
-	"another index's page" => sub { my ($pages, $old, $other) = @_; my $at = some_page($pages); $pages->[$at] = $other->[$at] // $other->[1] });
+	"another index's page" => sub {
+		my ($pages, $old, $other) = @_;
+		my $at = some_page($pages);
+		$pages->[$at] = $other->[$at] // $other->[1];
+	});
 our @damage_kinds = sort keys %damages;
 
 # What questions need in a database (attack.sql), try() of SimhashPages, and what each form of verification finds in an index.
@@ -49,10 +66,12 @@ sub add_attack
 	$node->safe_psql('postgres', <<'SQL');
 CREATE TABLE verified (index text, heap boolean, fault text, row tid);
 CREATE FUNCTION verify(index text, heap boolean) RETURNS void LANGUAGE sql AS
-	$$ INSERT INTO verified SELECT index, heap, fault, substring(fault, '^row (\([0-9]+,[0-9]+\)) ')::tid FROM simhash_index_verify(index::regclass, heap) $$;
+	$$ INSERT INTO verified SELECT index, heap, fault, substring(fault, '^row (\([0-9]+,[0-9]+\)) ')::tid
+		FROM simhash_index_verify(index::regclass, heap) $$;
 -- Of one index: what each form of verification has found, whether all of that is of rows without a fingerprint, and how many rows
 -- of wrong answers it does not name. A fault of a page may be the reason for any.
-CREATE FUNCTION found_in(index text, tab text, OUT quick boolean, OUT heap boolean, OUT of_null boolean, OUT unnamed bigint) LANGUAGE sql AS $$
+CREATE FUNCTION found_in(index text, tab text, OUT quick boolean, OUT heap boolean, OUT of_null boolean,
+	OUT unnamed bigint) LANGUAGE sql AS $$
 	WITH found AS MATERIALIZED (SELECT * FROM verified v WHERE v.index = found_in.index)
 	SELECT count(*) FILTER (WHERE NOT f.heap) > 0, count(*) FILTER (WHERE f.heap) > 0,
 		coalesce(bool_and(fault ~ 'key spaces?:? 4$' OR fault ~ 'key space 4 '), false),
@@ -64,7 +83,8 @@ SQL
 	return;
 }
 
-sub path_of { my ($node, $index) = @_; return $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('$index')"); }
+sub path_of { my ($node, $index) = @_; return $node->data_dir . '/'
+	. $node->safe_psql('postgres', "SELECT pg_relation_filepath('$index')"); }
 
 # Copies of a table, one for each kind of damage, each with one of its indexes and rows of its own; their files are what
 # changes have made of an earlier state. options: rows, more (storage parameters of the index).
@@ -82,10 +102,13 @@ sub damage_copies
 		my $copy = $copies[$i]{t};
 		my $first = 100_000 * $i;
 		$make .= "DROP TABLE IF EXISTS $copy->{name};\n" . join '', table_sql($copy);
-		$make .= rows_of($copy, $first + 1, $first + $rows) . ";\n" . 'REINDEX INDEX ' . index_name($copy, 0) . ";\n" . rows_of($copy, $first + $rows + 1, $first + int(1.3 * $rows)) . ";\n";
-		$change .= "DELETE FROM $copy->{name} WHERE id % 5 = 1;\nVACUUM (INDEX_CLEANUP ON) $copy->{name};\n" . rows_of($copy, $first + 2 * $rows, $first + int(2.3 * $rows)) . ";\n"
+		$make .= rows_of($copy, $first + 1, $first + $rows) . ";\n" . 'REINDEX INDEX ' . index_name($copy, 0) . ";\n"
+			. rows_of($copy, $first + $rows + 1, $first + int(1.3 * $rows)) . ";\n";
+		$change .= "DELETE FROM $copy->{name} WHERE id % 5 = 1;\nVACUUM (INDEX_CLEANUP ON) $copy->{name};\n"
+			. rows_of($copy, $first + 2 * $rows, $first + int(2.3 * $rows)) . ";\n"
 		  # Never a HOT update, after which the index would know the row by another address than its ctid.
-		  . "UPDATE $copy->{name} SET $copy->{store} = new.value FROM (SELECT id AS of, " . $copy->{value}->($copy->{kind}, "id + 12345") . " AS value FROM $copy->{name}) AS new"
+		  . "UPDATE $copy->{name} SET $copy->{store} = new.value FROM (SELECT id AS of, " . $copy->{value}->($copy->{kind}, "id + 12345")
+		  . " AS value FROM $copy->{name}) AS new"
 		  . " WHERE id = new.of AND id % 9 = 2 AND $copy->{store} IS DISTINCT FROM new.value;\n";
 	}
 	$node->safe_psql('postgres', "${make}CHECKPOINT;");
@@ -148,9 +171,11 @@ sub look_at_damaged
 		my @ends = map { s/^error //r } @failed, map { @{ $end{$_} // ['no end'] } } qw(quick heap stats wrote);
 		my @odd = grep { !/^$fair_end/ } @ends;
 		$result{faults} .= "$what: the session ended: $err\n" if $status == 2;
-		$result{faults} .= "$what: $_\n" for @odd, grep({ !/^00000/ } @{ $end{reindexed} // ['no end'] }), map { "after REINDEX: $_" } @{ $end{mended} // [] };
+		$result{faults} .= "$what: $_\n" for @odd, grep({ !/^00000/ } @{ $end{reindexed} // ['no end'] }),
+			map { "after REINDEX: $_" } @{ $end{mended} // [] };
 		# A verification that ends with an error of its own reports too.
-		my ($quick, $heap, $of_null, $unnamed) = split /\|/, $node->safe_psql('postgres', "SELECT * FROM found_in('" . index_name($copy->{t}, 0) . "', '$name')"), -1;
+		my ($quick, $heap, $of_null, $unnamed) = split /\|/, $node->safe_psql('postgres', "SELECT * FROM found_in('" . index_name($copy->{t}, 0)
+			. "', '$name')"), -1;
 		my %reports = (quick => $end{quick}[0] ne 'ok' || $quick eq 't', heap => $end{heap}[0] ne 'ok' || $heap eq 't');
 		$result{faults} .= "$what: verification does not name $unnamed rows of wrong answers\n" if $unnamed && $end{heap}[0] eq 'ok';
 		$result{damages}++;
@@ -160,7 +185,8 @@ sub look_at_damaged
 		$result{misleading}++;
 		$result{$_} += $reports{$_} ? 1 : 0 for qw(quick heap);
 		# Rows without a fingerprint are filed once: nothing in the index can tell that one is missing.
-		$result{past_quick}{ $kind =~ /file/ ? $kind : $of_null eq 't' ? 'rows without a fingerprint' : "$kind of ($copy->{t}{indexes}[0]{columns}): $wrong[0]" }++ unless $reports{quick};
+		$result{past_quick}{ $kind =~ /file/ ? $kind : $of_null eq 't' ? 'rows without a fingerprint'
+			: "$kind of ($copy->{t}{indexes}[0]{columns}): $wrong[0]" }++ unless $reports{quick};
 		$result{faults} .= "$what: verification with the table finds no fault, and $wrong[0]\n" unless $reports{heap};
 	}
 	return \%result;

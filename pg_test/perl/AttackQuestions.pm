@@ -15,7 +15,8 @@ my @radii = (-1 .. 12, 3, 3, 8, 8, 15, 16, 20, 25, 30, 64);
 sub bits { my ($fp, $q) = @_; return "bit_count(($fp # $q)::bit(64))"; }
 
 # A row's value, drawn by its id.
-sub value_of { my ($t, $value) = @_; return "(SELECT $value FROM $t->{name} ORDER BY hashint8extended(id, " . int(rand 1000) . ') LIMIT 1)'; }
+sub value_of { my ($t, $value) = @_; return "(SELECT $value FROM $t->{name} ORDER BY hashint8extended(id, "
+	. int(rand 1000) . ') LIMIT 1)'; }
 
 # Beside a row's fingerprint, or anywhere.
 sub centre
@@ -31,7 +32,8 @@ sub centre
 my @within = (
 	[ 'FP <~> $1 <= $2', 'BITS <= $2' ], [ 'FP <~> $1 <= $2', 'BITS <= $2' ], [ 'FP <~> $1 <= $2', 'BITS <= $2' ],
 	[ '$1 <~> FP < $2', 'BITS < $2' ], [ '$2 >= FP <~> $1', 'BITS <= $2' ], [ 'FP <~> $1 BETWEEN 1 AND $2', 'BITS BETWEEN 1 AND $2' ],
-	[ 'FP <@ hamming_ball($1, greatest($2, 0))', 'BITS <= greatest($2, 0)' ], [ 'FP <~> $1 = $2', 'BITS = $2' ], [ 'NOT (FP <~> $1 > $2)', 'BITS <= $2' ],
+	[ 'FP <@ hamming_ball($1, greatest($2, 0))', 'BITS <= greatest($2, 0)' ], [ 'FP <~> $1 = $2', 'BITS = $2' ],
+	[ 'NOT (FP <~> $1 > $2)', 'BITS <= $2' ],
 	[ 'FP ~= $1', 'BITS <= 3' ], [ 'FP = $1', 'BITS = 0' ],
 	[ 'FP ~= ANY (ARRAY[$1, NULL, $1 # 4097, $1])', '(BITS <= 3 OR OTHER <= 3)', 4097 ],
 	[ '(FP <~> $1 <= $2 OR FP <~> ($1 # 255) <= 4)', '(BITS <= $2 OR OTHER <= 4)', 255 ],
@@ -68,7 +70,8 @@ sub condition_on_scopes
 		if ($kind < 0.35)
 		{
 			push @conditions, "$e = ANY (\$" . ($n + @args) . ')';
-			push @args, "(ARRAY(SELECT $inside FROM $t->{name} ORDER BY hashint8extended(id, $salt) LIMIT " . one_of(1, 4, 4, 40) . ")::${type}[] || ARRAY[NULL]::${type}[])";
+			push @args, "(ARRAY(SELECT $inside FROM $t->{name} ORDER BY hashint8extended(id, $salt) LIMIT " . one_of(1, 4, 4, 40)
+				. ")::${type}[] || ARRAY[NULL]::${type}[])";
 			push @types, "${type}[]";
 			next;
 		}
@@ -90,7 +93,8 @@ sub by_radius
 	my ($scopes, $args, $types) = condition_on_scopes($t, '', 3);
 	my $more = chance(0.15) ? ' AND id % 2 = 0' : '';
 	my $select = "SELECT id FROM $t->{name} WHERE $scopes$more AND";
-	return ('rows', "$select $asked", "$select $meant", [ centre($t), one_of(@radii), @{ $args // [] } ], [ 'bigint', 'int', @{ $types // [] } ]);
+	return ('rows', "$select $asked", "$select $meant", [ centre($t), one_of(@radii), @{ $args // [] } ],
+		[ 'bigint', 'int', @{ $types // [] } ]);
 }
 
 sub nearest
@@ -101,9 +105,11 @@ sub nearest
 	my ($scopes, $args, $types) = condition_on_scopes($t, '', 4);
 	my $within = chance(0.4);
 	my ($asked, $meant) = $within ? ("$fp <~> \$1 <= \$3", "$bits <= \$3") : ('true', 'true');
-	return ('nearest', "SELECT id, $fp <~> \$1 AS d, ${bits}::int AS real FROM $t->{name} WHERE $scopes AND $asked ORDER BY $fp <~> \$1 LIMIT \$2",
+	return ('nearest',
+		"SELECT id, $fp <~> \$1 AS d, ${bits}::int AS real FROM $t->{name} WHERE $scopes AND $asked ORDER BY $fp <~> \$1 LIMIT \$2",
 		"SELECT ${bits}::int AS d FROM $t->{name} WHERE $scopes AND $meant ORDER BY 1 LIMIT \$2",
-		[ centre($t), one_of(1, 2, 5, 10, 10, 50, 300, 100000), one_of(@radii), @{ $args // [] } ], [ 'bigint', 'int', 'int', @{ $types // [] } ]);
+		[ centre($t), one_of(1, 2, 5, 10, 10, 50, 300, 100000), one_of(@radii), @{ $args // [] } ],
+		[ 'bigint', 'int', 'int', @{ $types // [] } ]);
 }
 
 # Rows with and without a fingerprint, and scopes alone.
@@ -112,8 +118,10 @@ sub of_all
 	my ($t) = @_;
 	my $fp = $t->{fp}->('');
 	my ($scopes, $args, $types) = condition_on_scopes($t, '', 1);
-	my ($asked, $meant) = @{ one_of([ "$fp IS NULL", "coalesce(($fp)::text, '') = ''" ], [ "$fp IS NOT NULL", "coalesce(($fp)::text, '') <> ''" ], [ 'true', 'true' ]) };
-	return ('rows', "SELECT id FROM $t->{name} WHERE $scopes AND $asked", "SELECT id FROM $t->{name} WHERE $scopes AND $meant", $args // [], $types // []);
+	my ($asked, $meant) = @{ one_of([ "$fp IS NULL", "coalesce(($fp)::text, '') = ''" ],
+		[ "$fp IS NOT NULL", "coalesce(($fp)::text, '') <> ''" ], [ 'true', 'true' ]) };
+	return ('rows', "SELECT id FROM $t->{name} WHERE $scopes AND $asked", "SELECT id FROM $t->{name} WHERE $scopes AND $meant",
+		$args // [], $types // []);
 }
 
 # A few rows with all others: $1 says which few, $2 is the radius.
@@ -129,9 +137,12 @@ sub join_of_rows
 		sub { return ('rows', map({ "SELECT a.id, b.id FROM $few a JOIN $t->{name} b ON $_" } @on), @args) },
 		sub { return ('rows', map({ "SELECT a.id, b.id FROM $few a LEFT JOIN $t->{name} b ON $_" } @on), @args) },
 		sub { return ('rows', map({ "SELECT a.id FROM $few a WHERE EXISTS (SELECT FROM $t->{name} b WHERE $_ AND a.id <> b.id)" } @on), @args) },
-		sub { return ('rows', map({ "SELECT a.id FROM $few a WHERE NOT EXISTS (SELECT FROM $t->{name} b WHERE $_ AND a.id <> b.id)" } @on), @args) },
-		sub { return ('rows', "SELECT a.id, n.d FROM $few a, LATERAL (SELECT $b <~> $a AS d FROM $t->{name} b WHERE true$same ORDER BY $b <~> $a LIMIT 5) n",
-			"SELECT a.id, n.d FROM $few a, LATERAL (SELECT " . bits($b, $a) . "::int AS d FROM $t->{name} b WHERE true$same ORDER BY 1 LIMIT 5) n", @args) }))->();
+		sub { return ('rows', map({ "SELECT a.id FROM $few a WHERE NOT EXISTS (SELECT FROM $t->{name} b WHERE $_ AND a.id <> b.id)" } @on),
+			@args) },
+		sub { return ('rows',
+			"SELECT a.id, n.d FROM $few a, LATERAL (SELECT $b <~> $a AS d FROM $t->{name} b WHERE true$same ORDER BY $b <~> $a LIMIT 5) n",
+			"SELECT a.id, n.d FROM $few a, LATERAL (SELECT " . bits($b, $a) . "::int AS d FROM $t->{name} b WHERE true$same ORDER BY 1 LIMIT 5) n",
+			@args) }))->();
 }
 
 sub quoted { return "'" . ($_[0] =~ s/'/''/gr) . "'"; }

@@ -44,17 +44,23 @@ my @changes = (
 	# The fingerprint and the scopes stay: a heap-only tuple where the page has room.
 	[ 4, sub { my ($d) = @_; "UPDATE $d->{t}{name} SET note = 'changed' WHERE " . some($d) } ],
 	[ 4, sub { my ($d) = @_; my $s = one_of(@{ $d->{t}{scopes} }) or return insert($d);
-		"UPDATE $d->{t}{name} SET $s->{column} = " . (sprintf($s->{value}, 'drawn_scope(id + ' . int(rand 1e6) . ')') =~ s/\bi\b/id/r) . ' WHERE ' . some($d) } ],
+		"UPDATE $d->{t}{name} SET $s->{column} = " . (sprintf($s->{value}, 'drawn_scope(id + ' . int(rand 1e6) . ')') =~ s/\bi\b/id/r)
+			. ' WHERE ' . some($d) } ],
 	[ 5, sub { my ($d) = @_; "DELETE FROM $d->{t}{name} WHERE " . some($d) } ],
 	[ 2, sub { my ($d) = @_; my $t = $d->{t};
-		"MERGE INTO $t->{name} t USING (SELECT id FROM $t->{name} WHERE " . some($d) . ') s ON s.id = t.id WHEN MATCHED AND t.id % 2 = 0 THEN DELETE'
+		"MERGE INTO $t->{name} t USING (SELECT id FROM $t->{name} WHERE " . some($d)
+			. ') s ON s.id = t.id WHEN MATCHED AND t.id % 2 = 0 THEN DELETE'
 		  . " WHEN MATCHED THEN UPDATE SET $t->{store} = " . ($t->{value}->($t->{kind}, 't.id + ' . int(rand 1e6))) } ],
 	[ 2, sub { my ($d) = @_; my $t = $d->{t}; my $from = $d->{next_id}; $d->{next_id} += 100;
 		my $columns = join ', ', 'id', $t->{store}, map { $_->{column} } @{ $t->{scopes} };
 		"INSERT INTO $t->{name} ($columns) SELECT $from + row_number() OVER (), " . ($columns =~ s/^id, //r)
-		  . " FROM (SELECT * FROM $t->{name} WHERE " . some($d) . ' LIMIT 90) s' . ($t->{exclude} eq 'at once' ? ' ON CONFLICT DO NOTHING' : '') } ],
+		  . " FROM (SELECT * FROM $t->{name} WHERE " . some($d) . ' LIMIT 90) s'
+		  . ($t->{exclude} eq 'at once' ? ' ON CONFLICT DO NOTHING' : '') } ],
 	[ 2, sub { my ($d) = @_;
-		my @lines = map { my $raises = chance(0.4) ? ' RAISE division_by_zero;' : ''; 'BEGIN ' . change($d) . ";$raises EXCEPTION WHEN division_by_zero THEN NULL; END;" } 1 .. 3;
+		my @lines = map {
+			my $raises = chance(0.4) ? ' RAISE division_by_zero;' : '';
+			'BEGIN ' . change($d) . ";$raises EXCEPTION WHEN division_by_zero THEN NULL; END;"
+		} 1 .. 3;
 		'DO $do$ BEGIN ' . join(' ', grep { !/DO \$do\$/ } @lines) . ' END $do$' } ]);
 
 sub weighted
@@ -73,13 +79,17 @@ sub transaction
 	my ($d) = @_;
 	my $n = one_of(1, 1, 2, 3, 5);
 	return [ change($d) . ';' ] if $n == 1 && chance(0.5);
-	my @lines = map { my $line = change($d) . ';'; chance(0.2) ? ('SAVEPOINT s;', $line, one_of('ROLLBACK TO s;', 'RELEASE s;')) : $line } 1 .. $n;
+	my @lines = map {
+		my $line = change($d) . ';';
+		chance(0.2) ? ('SAVEPOINT s;', $line, one_of('ROLLBACK TO s;', 'RELEASE s;')) : $line
+	} 1 .. $n;
 	my $level = one_of('READ COMMITTED', 'READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE');
 	# These see the transaction's own changes. Under READ COMMITTED the oracle would have a later snapshot.
 	push @lines, look($d, 2) if $level ne 'READ COMMITTED' && chance(0.4);
 	push @lines, 'SET CONSTRAINTS ALL IMMEDIATE;' if $d->{t}{exclude} eq 'deferred' && chance(0.4);
 	my $end = rand();
-	my @end = $end < 0.75 ? 'COMMIT;' : $end < 0.9 ? 'ROLLBACK;' : 'PREPARE TRANSACTION \'attack ' . $d->{session} . '_' . $d->{named}++ . "';";
+	my @end = $end < 0.75 ? 'COMMIT;' : $end < 0.9 ? 'ROLLBACK;' : 'PREPARE TRANSACTION \'attack ' . $d->{session} . '_'
+		. $d->{named}++ . "';";
 	push @end, ($end[0] =~ s/.*?'(.*)'.*/one_of('COMMIT', 'ROLLBACK') . " PREPARED '$1';"/er) if $end >= 0.9 && chance(0.8);
 	return [ "BEGIN ISOLATION LEVEL $level;", @lines, @end ];
 }
@@ -89,7 +99,8 @@ sub look { my ($d, $n) = @_; return questions($d->{t}, $n, updates => 0); }
 sub looks
 {
 	my ($d) = @_;
-	return [ 'BEGIN ISOLATION LEVEL ' . one_of('REPEATABLE READ', 'REPEATABLE READ', 'SERIALIZABLE') . ';', questions($d->{t}, 4, updates => chance(0.3)), 'COMMIT;' ];
+	return [ 'BEGIN ISOLATION LEVEL ' . one_of('REPEATABLE READ', 'REPEATABLE READ', 'SERIALIZABLE') . ';',
+		questions($d->{t}, 4, updates => chance(0.3)), 'COMMIT;' ];
 }
 
 # ---- the table and its indexes ------------------------------------------------------------------------------------
@@ -124,7 +135,8 @@ sub second_index
 	my $i = any_index($d) // return [ "ANALYZE $d->{t}{name};" ];
 	my $name = "$d->{t}{name}_sim_of_$d->{session}_" . $d->{named}++;
 	my $concurrently = !$d->{t}{partitions};
-	return [ index_sql($d->{t}, $i, name => $name, concurrently => $concurrently) . ';', 'DROP INDEX ' . ($concurrently ? 'CONCURRENTLY ' : '') . "IF EXISTS $name;" ];
+	return [ index_sql($d->{t}, $i, name => $name, concurrently => $concurrently) . ';', 'DROP INDEX ' . ($concurrently ? 'CONCURRENTLY ' : '')
+		. "IF EXISTS $name;" ];
 }
 
 my @definitions = (
@@ -132,21 +144,26 @@ my @definitions = (
 	[ 5, sub { [ 'REINDEX INDEX ' . ($_[0]{t}{exclude} ? '' : 'CONCURRENTLY ') . some_index($_[0]) . ';' ] } ],
 	[ 2, sub { [ 'REINDEX TABLE CONCURRENTLY ' . some_table($_[0]) . ';' ] } ],
 	[ 6, sub { [ "VACUUM $_[0]{t}{name};" ] } ],
-	[ 3, sub { [ 'VACUUM (' . one_of('FREEZE, INDEX_CLEANUP ON', 'PARALLEL 2, INDEX_CLEANUP ON', 'ANALYZE, TRUNCATE ON') . ") $_[0]{t}{name};" ] } ],
+	[ 3, sub { [ 'VACUUM (' . one_of('FREEZE, INDEX_CLEANUP ON', 'PARALLEL 2, INDEX_CLEANUP ON', 'ANALYZE, TRUNCATE ON')
+		. ") $_[0]{t}{name};" ] } ],
 	[ 1, sub { [ 'VACUUM FULL ' . some_table($_[0]) . ';' ] } ],
 	[ 2, sub { [ "CLUSTER $_[0]{t}{name} USING $_[0]{t}{name}_id;" ] } ],
 	[ 1, sub { in_transaction($_[0], "TRUNCATE $_[0]{t}{name};", insert($_[0]) . ';') } ],
 	[ 2, \&anew ],
 	[ 2, \&second_index ],
-	[ 1, sub { [ "ALTER TABLE $_[0]{t}{name} ADD COLUMN of_$_[0]{session} int DEFAULT 7;", "ALTER TABLE $_[0]{t}{name} DROP COLUMN IF EXISTS of_$_[0]{session};" ] } ],
+	[ 1, sub { [ "ALTER TABLE $_[0]{t}{name} ADD COLUMN of_$_[0]{session} int DEFAULT 7;",
+		"ALTER TABLE $_[0]{t}{name} DROP COLUMN IF EXISTS of_$_[0]{session};" ] } ],
 	# Rewrites the table and its indexes.
 	[ 1, sub { in_transaction($_[0], "ALTER TABLE $_[0]{t}{name} ALTER pad TYPE " . one_of('bigint', 'int', 'numeric') . ';') } ],
-	[ 1, sub { [ $_[0]{t}{partitions} ? 'CHECKPOINT;' : 'ALTER INDEX ' . some_index($_[0]) . ' SET (fillfactor = ' . one_of(30, 70, 100) . ');' ] } ],
+	[ 1, sub { [ $_[0]{t}{partitions} ? 'CHECKPOINT;' : 'ALTER INDEX ' . some_index($_[0]) . ' SET (fillfactor = '
+		. one_of(30, 70, 100) . ');' ] } ],
 	[ 1, sub { [ 'ALTER INDEX ' . some_index($_[0]) . ' SET TABLESPACE ' . one_of('elsewhere', 'pg_default') . ';' ] } ],
 	[ 1, sub { [ 'ALTER TABLE ' . some_table($_[0]) . ' SET TABLESPACE ' . one_of('elsewhere', 'pg_default') . ';' ] } ],
-	[ 1, sub { $_[0]{t}{partitions} || $_[0]{t}{exclude} eq 'deferred' ? [ 'CHECKPOINT;' ] : in_transaction($_[0], "ALTER TABLE $_[0]{t}{name} SET " . one_of('LOGGED', 'UNLOGGED') . ';') } ],
+	[ 1, sub { $_[0]{t}{partitions} || $_[0]{t}{exclude} eq 'deferred' ? [ 'CHECKPOINT;' ]
+		: in_transaction($_[0], "ALTER TABLE $_[0]{t}{name} SET " . one_of('LOGGED', 'UNLOGGED') . ';') } ],
 	[ 1, sub { my $t = $_[0]{t}; return [ 'CHECKPOINT;' ] unless $t->{partitions} =~ /^RANGE/;
-		[ "ALTER TABLE $t->{name} DETACH PARTITION $t->{name}_p0;", "ALTER TABLE $t->{name} ATTACH PARTITION $t->{name}_p0 FOR VALUES FROM (MINVALUE) TO (1000);" ] } ],
+		[ "ALTER TABLE $t->{name} DETACH PARTITION $t->{name}_p0;",
+			"ALTER TABLE $t->{name} ATTACH PARTITION $t->{name}_p0 FOR VALUES FROM (MINVALUE) TO (1000);" ] } ],
 	[ 1, sub { [ "ANALYZE $_[0]{t}{name};" ] } ],
 	[ 1, sub { [ 'CHECKPOINT;' ] } ]);
 

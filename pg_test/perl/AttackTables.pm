@@ -71,27 +71,31 @@ sub index_columns
 	my ($t, $scopes, $with) = @_;
 	my $fp = $t->{fp}->('');
 	my @columns = map { my $e = $_->{expr}->(''); ($e =~ /^\w+$/ ? $e : "($e)") . ($_->{class} ? " $_->{class}" : '') } @$scopes;
-	return join ', ', map { $with ? "$_->[0] WITH $_->[1]" : $_->[0] } (map { [ $_, '=' ] } @columns), [ $fp =~ /^\w+$/ ? $fp : "($fp)", '~=' ];
+	return join ', ', map { $with ? "$_->[0] WITH $_->[1]" : $_->[0] } (map { [ $_, '=' ] } @columns),
+		[ $fp =~ /^\w+$/ ? $fp : "($fp)", '~=' ];
 }
 
 # kind of fingerprints: given, so that the rounds go through all of them; 'texts': those of texts.
 sub draw_table
 {
 	my ($server, $kind) = @_;
-	my %t = (name => 't', kind => $kind, server => $server, rows => between(300, 3000), %{ one_of(grep { !$_->{texts} == ($kind ne 'texts') } @fingerprints) });
+	my %t = (name => 't', kind => $kind, server => $server, rows => between(300, 3000),
+		%{ one_of(grep { !$_->{texts} == ($kind ne 'texts') } @fingerprints) });
 	$t{scopes} = [ drawn_scopes($server) ];
 	my ($first) = @{ $t{scopes} };
 	$t{partitions} = one_of('', '', '', 'HASH (id)', 'RANGE (id)', $first ? 'LIST (s1)' : '');
 	$t{unlogged} = !$t{partitions} && chance(0.1);
 	# Up to 16 partitions cannot have such a constraint; from 17 on it names what the rows are divided by.
-	my $may_exclude = !$t{partitions} || ($server->{major} >= 17 && $t{partitions} eq 'LIST (s1)' && !grep { $_->{expression} } @{ $t{scopes} });
+	my $may_exclude = !$t{partitions} || ($server->{major} >= 17 && $t{partitions} eq 'LIST (s1)'
+		&& !grep { $_->{expression} } @{ $t{scopes} });
 	$t{exclude} = $may_exclude && chance(0.15) ? one_of('at once', 'at once', 'deferred') : '';
 	# A key by which the table can be clustered, where partitions allow one.
 	$t{key} = $t{partitions} eq 'LIST (s1)' ? '' : chance(0.7) ? 'PRIMARY KEY' : '';
 	my $with = sub { chance(0.3) ? ' WITH (fillfactor = ' . one_of(10, 50, 100) . ')' : '' };
 	my @indexes = $t{exclude} ? () : { columns => index_columns(\%t, $t{scopes}), scopes => $t{scopes}, more => $with->() };
 	push @indexes, { columns => index_columns(\%t, []), scopes => [], more => $with->() } if @{ $t{scopes} } && chance(0.5);
-	push @indexes, { columns => index_columns(\%t, [ reverse @{ $t{scopes} } ]), scopes => $t{scopes}, more => $with->() } if @{ $t{scopes} } > 1 && chance(0.3);
+	push @indexes, { columns => index_columns(\%t, [ reverse @{ $t{scopes} } ]), scopes => $t{scopes},
+		more => $with->() } if @{ $t{scopes} } > 1 && chance(0.3);
 	push @indexes, { columns => index_columns(\%t, []), scopes => [], more => ' WHERE id % 2 = 0', partial => 1 } if chance(0.3);
 	$t{indexes} = \@indexes;
 	return \%t;
@@ -105,7 +109,8 @@ sub index_sql
 	my ($t, $i, %options) = @_;
 	my $index = $t->{indexes}[$i];
 	my $name = $options{name} // index_name($t, $i);
-	return 'CREATE INDEX ' . ($options{concurrently} ? 'CONCURRENTLY ' : '') . "$name ON $t->{name} USING simhash ($index->{columns})$index->{more}";
+	return 'CREATE INDEX ' . ($options{concurrently} ? 'CONCURRENTLY ' : '')
+		. "$name ON $t->{name} USING simhash ($index->{columns})$index->{more}";
 }
 
 sub partitions_sql
@@ -113,7 +118,8 @@ sub partitions_sql
 	my ($t) = @_;
 	my $name = $t->{name};
 	return '' unless $t->{partitions};
-	return join '', map { "CREATE TABLE ${name}_p$_ PARTITION OF $name FOR VALUES WITH (MODULUS 3, REMAINDER $_);\n" } 0 .. 2 if $t->{partitions} =~ /^HASH/;
+	return join '', map { "CREATE TABLE ${name}_p$_ PARTITION OF $name FOR VALUES WITH (MODULUS 3, REMAINDER $_);\n" } 0 .. 2
+		if $t->{partitions} =~ /^HASH/;
 	# Column order and dropped columns differ from those of the table; partitions of partitions.
 	my @columns = map { "$_->{column} $_->{type}" . ($_->{collation} ? " COLLATE $_->{collation}" : '') } @{ $t->{scopes} };
 	my $attached = "CREATE TABLE ${name}_p0 (gone int, " . join('', map { "$_, " } reverse @columns)
@@ -121,7 +127,8 @@ sub partitions_sql
 	if ($t->{partitions} =~ /^LIST/)
 	{
 		my $value = sprintf($t->{scopes}[0]{value}, 1) =~ s/\bi\b/0/r;
-		return $attached . "ALTER TABLE $name ATTACH PARTITION ${name}_p0 FOR VALUES IN ($value);\nCREATE TABLE ${name}_p1 PARTITION OF $name DEFAULT;\n";
+		return $attached
+			. "ALTER TABLE $name ATTACH PARTITION ${name}_p0 FOR VALUES IN ($value);\nCREATE TABLE ${name}_p1 PARTITION OF $name DEFAULT;\n";
 	}
 	return $attached . <<"SQL";
 ALTER TABLE $name ATTACH PARTITION ${name}_p0 FOR VALUES FROM (MINVALUE) TO (1000);
@@ -136,12 +143,14 @@ SQL
 sub table_sql
 {
 	my ($t) = @_;
-	my @columns = ("id bigint NOT NULL", $t->{columns}, map { "$_->{column} $_->{type}" . ($_->{collation} ? " COLLATE $_->{collation}" : '') } @{ $t->{scopes} });
+	my @columns = ("id bigint NOT NULL", $t->{columns},
+		map { "$_->{column} $_->{type}" . ($_->{collation} ? " COLLATE $_->{collation}" : '') } @{ $t->{scopes} });
 	my $constraint = '';
 	$constraint = ", CONSTRAINT $t->{name}_sim_apart EXCLUDE USING simhash (" . index_columns($t, $t->{scopes}, 1) . ')'
 	  . ($t->{exclude} eq 'deferred' ? ' DEFERRABLE INITIALLY DEFERRED' : '') if $t->{exclude};
 	my $key = $t->{key} ? ", CONSTRAINT $t->{name}_id PRIMARY KEY (id)" : '';
-	my $made = 'CREATE ' . ($t->{unlogged} ? 'UNLOGGED ' : '') . "TABLE $t->{name} (" . join(', ', @columns) . ", note text, pad int$key$constraint)"
+	my $made = 'CREATE ' . ($t->{unlogged} ? 'UNLOGGED ' : '') . "TABLE $t->{name} (" . join(', ', @columns)
+		. ", note text, pad int$key$constraint)"
 	  . ($t->{partitions} ? " PARTITION BY $t->{partitions}" : '') . ";\n" . partitions_sql($t)
 	  . ($t->{key} ? '' : "CREATE INDEX $t->{name}_id ON $t->{name} (id);\n");
 	return ($made, join '', map { index_sql($t, $_) . ";\n" } 0 .. $#{ $t->{indexes} });
@@ -155,7 +164,8 @@ sub rows_of
 	my $columns = join ', ', 'id', $t->{store}, map { $_->{column} } @scopes;
 	my $n = 0;
 	my $values = join ', ', 'i', $t->{value}->($t->{kind}, 'i'), map { sprintf $_->{value}, 'drawn_scope(i + ' . 7 * $n++ . ')' } @scopes;
-	return "INSERT INTO $t->{name} ($columns) SELECT $values FROM generate_series($from, $to) i" . ($t->{exclude} eq 'at once' ? ' ON CONFLICT DO NOTHING' : '');
+	return "INSERT INTO $t->{name} ($columns) SELECT $values FROM generate_series($from, $to) i"
+		. ($t->{exclude} eq 'at once' ? ' ON CONFLICT DO NOTHING' : '');
 }
 
 # The same as a load: of rows that are too near others none is stored. ON CONFLICT knows no deferred constraints.

@@ -89,14 +89,15 @@ sub definition
 	return "CREATE TABLE doc (id $v->{type}, tenant int, fp bigint, note text, PRIMARY KEY ($key)$later)"
 	  . ($partitions && " PARTITION BY $partitions") . ";\n"
 	  . ($partitions =~ /^LIST/ ? join '', map { "CREATE TABLE doc_$_ PARTITION OF doc FOR VALUES IN ($_);\n" } 1 .. 3 : '')
-	  . ($partitions =~ /^HASH/ ? join '', map { "CREATE TABLE doc_$_ PARTITION OF doc FOR VALUES WITH (MODULUS 2, REMAINDER $_);\n" } 0, 1 : '')
+	  . ($partitions =~ /^HASH/ ? join '', map { "CREATE TABLE doc_$_ PARTITION OF doc FOR VALUES WITH (MODULUS 2, REMAINDER $_);\n" } 0,
+	  	1 : '')
 	  . ($v->{no_index} ? '' : "CREATE INDEX ON doc USING simhash (fp);\n")
 	  . ($v->{keep} ? kept_by_call($v) : "CREATE TABLE cluster (key $v->{type} PRIMARY KEY, cluster_id $v->{type} NOT NULL);\n"
 		. "CREATE INDEX ON cluster (cluster_id);\n" . triggers($v));
 }
 
-# Makes the tables anew, and faults(), which says what is not true of them, after a refresh where changes are noted. counted() groups the rows by comparing
-# each different fingerprint with all before it.
+# Makes the tables anew, and faults(), which says what is not true of them, after a refresh where changes are noted. counted()
+# groups the rows by comparing each different fingerprint with all before it.
 sub make_kept
 {
 	my ($node, $v) = @_;
@@ -110,7 +111,8 @@ DROP FUNCTION IF EXISTS faults, counted, must_be_true;
 SQL
 	$node->safe_psql('postgres', <<"SQL");
 CREATE VIEW stored AS SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM cluster) s WHERE size > 1;
-CREATE VIEW afresh AS SELECT key, cluster_id FROM simhash_clusters_keyed(NULL::$v->{type}, 'doc', 'id', 'fp', $v->{radius}, 'components', within => '$columns');
+CREATE VIEW afresh AS SELECT key, cluster_id
+	FROM simhash_clusters_keyed(NULL::$v->{type}, 'doc', 'id', 'fp', $v->{radius}, 'components', within => '$columns');
 CREATE FUNCTION counted() RETURNS TABLE (key $v->{type}, cluster_id $v->{type}) LANGUAGE plpgsql AS \$\$
 DECLARE
 	fps bigint[];

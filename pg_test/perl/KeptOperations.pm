@@ -86,7 +86,8 @@ sub insert
 	my ($d, $most) = @_;
 	my $rows = rows($d, $most);
 	return "INSERT INTO doc (id, tenant, fp) VALUES $rows ON CONFLICT DO NOTHING" if $d->{variant}{upsert} && rand() < 0.7;
-	return "INSERT INTO doc (id, tenant, fp) SELECT * FROM (VALUES $rows) v (id, tenant, fp) WHERE NOT EXISTS (SELECT FROM doc d WHERE d.id = v.id)";
+	return "INSERT INTO doc (id, tenant, fp) SELECT * FROM (VALUES $rows) v (id, tenant, fp) WHERE NOT EXISTS (SELECT FROM doc d
+		WHERE d.id = v.id)";
 }
 
 # Deletes the rows that are to be stored: COPY and plain INSERT know no conflicts.
@@ -132,9 +133,15 @@ my @operations = (
 	[ 1, sub { 'UPDATE doc SET fp = fp # 7 WHERE tenant = ' . tenant($_[0]) } ],
 	[ 1, sub { 'UPDATE doc SET fp = ' . fingerprint($_[0]) . ' WHERE ' . sprintf $of_cluster, one_key($_[0]) } ],
 	[ 3, sub { 'UPDATE doc SET fp = NULL WHERE id IN (' . key_list($_[0], 3) . ')' } ],
-	[ 6, sub { my $to = one_key($_[0], 1); "UPDATE doc SET id = $to WHERE id = " . one_key($_[0]) . " AND NOT EXISTS (SELECT FROM doc d WHERE d.id = $to)" } ],
-	[ 3, sub { my $to = one_key($_[0], 1); "UPDATE doc SET id = $to, tenant = " . tenant($_[0]) . ', fp = ' . fingerprint($_[0])
-		. ' WHERE id = ' . one_key($_[0]) . " AND NOT EXISTS (SELECT FROM doc d WHERE d.id = $to)" } ],
+	[ 6, sub {
+		my $to = one_key($_[0], 1);
+		"UPDATE doc SET id = $to WHERE id = " . one_key($_[0]) . " AND NOT EXISTS (SELECT FROM doc d WHERE d.id = $to)"
+	} ],
+	[ 3, sub {
+		my $to = one_key($_[0], 1);
+		"UPDATE doc SET id = $to, tenant = " . tenant($_[0]) . ', fp = ' . fingerprint($_[0])
+			. ' WHERE id = ' . one_key($_[0]) . " AND NOT EXISTS (SELECT FROM doc d WHERE d.id = $to)"
+	} ],
 	[ 6, sub { 'UPDATE doc SET tenant = ' . tenant($_[0]) . ' WHERE id IN (' . key_list($_[0], 3) . ')' } ],
 	[ 3, sub { 'UPDATE doc SET note = \'other\' WHERE id IN (' . key_list($_[0], 3) . ')' } ],
 	[ 2, sub { 'UPDATE doc SET fp = fp, id = id WHERE id IN (' . key_list($_[0], 3) . ')' } ],
@@ -145,23 +152,29 @@ my @operations = (
 	[ 0.3, sub { 'DELETE FROM doc WHERE tenant = ' . tenant($_[0]) } ],
 	[ 6, sub { $_[0]{variant}{upsert} ? 'INSERT INTO doc (id, tenant, fp) VALUES ' . rows($_[0], 4)
 		. ' ON CONFLICT (id) DO UPDATE SET fp = excluded.fp, tenant = excluded.tenant' : insert($_[0], 4) } ],
-	[ 4, sub { 'MERGE INTO doc USING (VALUES ' . rows($_[0], 4) . ') v (id, tenant, fp) ON doc.id = v.id WHEN MATCHED AND v.fp IS NULL THEN DELETE'
+	[ 4, sub { 'MERGE INTO doc USING (VALUES ' . rows($_[0], 4)
+		. ') v (id, tenant, fp) ON doc.id = v.id WHEN MATCHED AND v.fp IS NULL THEN DELETE'
 		. ' WHEN MATCHED THEN UPDATE SET fp = v.fp WHEN NOT MATCHED THEN INSERT (id, tenant, fp) VALUES (v.id, v.tenant, v.fp)' } ],
 	# Two rows exchange their fingerprints, and their keys where the primary key is deferrable. Or keys move on by one.
-	[ 4, sub { my ($x, $y) = some_keys($_[0], 2); "UPDATE doc SET fp = other.fp FROM doc other WHERE (doc.id, other.id) IN (($x, $y), ($y, $x))" } ],
+	[ 4, sub { my ($x, $y) = some_keys($_[0],
+		2); "UPDATE doc SET fp = other.fp FROM doc other WHERE (doc.id, other.id) IN (($x, $y), ($y, $x))" } ],
 	[ 4, sub { return insert($_[0], 2) unless $_[0]{variant}{moves_keys};
 		my ($x, $y) = some_keys($_[0], 2); "UPDATE doc SET id = CASE WHEN id = $x THEN $y ELSE $x END WHERE id IN ($x, $y)" } ],
 	[ 2, sub { return insert($_[0], 2) unless $_[0]{variant}{moves_keys};
-		my $x = one_key($_[0]); "UPDATE doc SET id = $x + (id - $x + 1) % 4, fp = " . (rand() < 0.5 ? 'fp' : fingerprint($_[0])) . " WHERE id BETWEEN $x AND $x + 3" } ],
+		my $x = one_key($_[0]); "UPDATE doc SET id = $x + (id - $x + 1) % 4, fp = " . (rand() < 0.5 ? 'fp' : fingerprint($_[0]))
+			. " WHERE id BETWEEN $x AND $x + 3" } ],
 	[ 4, sub { my $rows = rows($_[0], 3); after_delete($_[0], $rows, "INSERT INTO doc (id, tenant, fp) VALUES $rows") } ],
 	[ 3, sub { my $how = rand() < 0.5 ? 'fp' : 'fp # 7';
-		'WITH gone AS (DELETE FROM doc WHERE id IN (' . key_list($_[0], 3, 1) . ") RETURNING id, tenant, fp) INSERT INTO doc (id, tenant, fp) SELECT id, tenant, $how FROM gone" } ],
+		'WITH gone AS (DELETE FROM doc WHERE id IN (' . key_list($_[0], 3, 1)
+			. ") RETURNING id, tenant, fp) INSERT INTO doc (id, tenant, fp) SELECT id, tenant, $how FROM gone" } ],
 	# One statement that writes the table twice.
 	[ 3, sub { my ($x, $y) = some_keys($_[0], 2, 1); my $fp = fingerprint($_[0]);
 		my $change = rand() < 0.5 ? "UPDATE doc SET fp = $fp WHERE id = $x" : "DELETE FROM doc WHERE id = $x";
-		"WITH changed AS ($change) INSERT INTO doc (id, tenant, fp) SELECT $y, " . tenant($_[0]) . ', ' . fingerprint($_[0]) . " WHERE NOT EXISTS (SELECT FROM doc d WHERE d.id = $y)" } ],
+		"WITH changed AS ($change) INSERT INTO doc (id, tenant, fp) SELECT $y, " . tenant($_[0]) . ', ' . fingerprint($_[0])
+			. " WHERE NOT EXISTS (SELECT FROM doc d WHERE d.id = $y)" } ],
 	[ 3, sub { my ($x, $y) = some_keys($_[0], 2, 1); my ($tenant, $fp) = (tenant($_[0]), fingerprint($_[0]));
-		"WITH new AS (INSERT INTO doc (id, tenant, fp) SELECT $x, $tenant, $fp WHERE NOT EXISTS (SELECT FROM doc d WHERE d.id = $x) RETURNING id) DELETE FROM doc WHERE id = $y AND (SELECT count(*) FROM new) < 2" } ],
+		"WITH new AS (INSERT INTO doc (id, tenant, fp) SELECT $x, $tenant, $fp WHERE NOT EXISTS (SELECT FROM doc d WHERE d.id = $x) RETURNING id)
+			DELETE FROM doc WHERE id = $y AND (SELECT count(*) FROM new) < 2" } ],
 	[ 2, \&copy ],
 	[ 4, \&block ]);
 my $all_weights = 0;

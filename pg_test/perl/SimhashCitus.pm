@@ -109,7 +109,8 @@ sub shards_are_sound
 	answer($node, "VACUUM $table");
 	is(answer($node, "SELECT count(*) FROM citus_shards WHERE table_name = '$table'::regclass"), $shards, "$what: $shards shards");
 	return is(on_shards($node, $table, <<'SQL'), 't', "$what: each has a sound index of all its rows");
-SELECT count(*) > 0 AND bool_and(s.rows = (SELECT count(fp) FROM %1$s) AND NOT EXISTS (SELECT FROM simhash_index_verify(i.indexrelid, true)))
+SELECT count(*) > 0 AND bool_and(s.rows = (SELECT count(fp) FROM %1$s) AND NOT EXISTS (SELECT
+	FROM simhash_index_verify(i.indexrelid, true)))
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam AND a.amname = 'simhash',
 	simhash_index_stats(i.indexrelid) s WHERE i.indrelid = '%1$s'::regclass
 SQL
@@ -119,7 +120,8 @@ SQL
 sub place_of_shard
 {
 	my ($node, $table, $which) = @_;
-	return split /\|/, answer($node, "SELECT shardid, nodeport FROM citus_shards WHERE table_name = '$table'::regclass AND $which ORDER BY 1 LIMIT 1");
+	return split /\|/,
+		answer($node, "SELECT shardid, nodeport FROM citus_shards WHERE table_name = '$table'::regclass AND $which ORDER BY 1 LIMIT 1");
 }
 
 1;

@@ -90,7 +90,8 @@ CREATE VIEW picture_pair AS SELECT a.id AS a, b.id AS b, hamming_parts(a.parts, 
 -- Rows by keys, as they are spread over servers.
 CREATE TABLE keyed AS SELECT key, id, fp FROM note, unnest(simhash_route(fp, 6)) AS key;
 CREATE INDEX keyed_fp ON keyed USING simhash (key, fp);
-CREATE VIEW keyed_pair AS SELECT g.key, p.* FROM (SELECT key, array_agg(id::bigint) AS ids, array_agg(fp) AS fps FROM keyed GROUP BY key) AS g,
+CREATE VIEW keyed_pair AS SELECT g.key, p.* FROM (SELECT key, array_agg(id::bigint) AS ids, array_agg(fp) AS fps
+	FROM keyed GROUP BY key) AS g,
 	simhash_group_pairs(g.ids, g.fps, 6, g.key) AS p;
 CREATE VIEW note_pair AS SELECT * FROM simhash_pairs('note', 'id', 'fp', 4, within => '{tenant}');
 ANALYZE;
@@ -125,7 +126,8 @@ SELECT count(*), sum(hashtext((n.id, n.tenant, n.body, n.fp, n.fp128, n.given, n
 SELECT count(*) FROM note WHERE fp = simhash64(body) AND weighed = simhash64_named_text(body, 'weighed');
 SELECT count(*), sum(hashtext(p::text)) FROM note_pair p;
 SELECT count(*), sum(hashtext(p::text)) FROM keyed_pair p;
-SELECT count(*), sum(key), sum(cluster_id) FROM (SELECT array_agg(a) AS a, array_agg(b) AS b FROM keyed_pair) AS e, simhash_components(a, b);
+SELECT count(*), sum(key), sum(cluster_id) FROM (SELECT array_agg(a) AS a, array_agg(b) AS b
+	FROM keyed_pair) AS e, simhash_components(a, b);
 SELECT count(*), sum(hashtext(c::text)) FROM note_cluster c;
 SELECT count(*), sum(hashtext(p::text)) FROM picture p;
 SELECT count(*), sum(a), sum(b), sum(distance) FROM picture_pair;
@@ -134,7 +136,8 @@ EXPLAIN (COSTS OFF) SELECT id FROM picture WHERE hamming_parts_within(parts, '{1
 EXPLAIN (COSTS OFF) SELECT id FROM hash WHERE fp <~> 5 <= 3;
 EXPLAIN (COSTS OFF) SELECT id FROM hash ORDER BY fp <~> 5 LIMIT 3;
 SELECT q.id, count(*), sum(h.id) FROM (SELECT * FROM hash WHERE id % 997 = 0) q JOIN hash h ON h.fp <~> q.fp <= 9 GROUP BY 1 ORDER BY 1;
-SELECT count(*), sum(id) FROM petition WHERE simhash64(body, preset => 'plain') <~> simhash64('the lamp number 7 in street 7 is dark', preset => 'plain') <= 12;
+SELECT count(*), sum(id) FROM petition
+	WHERE simhash64(body, preset => 'plain') <~> simhash64('the lamp number 7 in street 7 is dark', preset => 'plain') <= 12;
 SELECT array_agg(d ORDER BY d) FROM (SELECT fp <~> 12345 AS d FROM hash ORDER BY fp <~> 12345 LIMIT 20) x;
 SQL
 
@@ -151,21 +154,25 @@ sub goes_on
 	my ($node, $database, $what) = @_;
 	my ($status, $out, $err);
 	my $sql = sub { $node->safe_psql($database, $_[0]) };
-	$sql->('INSERT INTO hash SELECT i, hashint8extended(i, 2) FROM generate_series(70001, 90000) i; DELETE FROM hash WHERE id % 3 = 0; VACUUM hash');
+	$sql->('INSERT INTO hash SELECT i, hashint8extended(i, 2) FROM generate_series(70001, 90000) i;
+		DELETE FROM hash WHERE id % 3 = 0; VACUUM hash');
 	$sql->(q{INSERT INTO petition (id, subject, body) SELECT i, 'new ' || i, 'another text ' || i FROM generate_series(5001, 5500) i});
 	($status, $out, $err) = $node->psql($database, 'INSERT INTO petition (id, given) VALUES (9000, hashint8extended(7, 1) # 3)');
 	like($err, qr/violates exclusion constraint "apart"/, "$what: the constraint holds");
-	is($sql->('INSERT INTO flagged (id, body) SELECT id + 100000, body FROM petition WHERE id = 17; SELECT duplicate_of IS NULL FROM flagged WHERE id = 100017'),
+	is($sql->('INSERT INTO flagged (id, body) SELECT id + 100000, body FROM petition WHERE id = 17; SELECT duplicate_of IS NULL FROM flagged
+		WHERE id = 100017'),
 		'f', "$what: the trigger flags");
 	is($sql->('INSERT INTO note (id, tenant, body) SELECT id + 100000, tenant, body FROM note WHERE id IN (17, 18);'
 		. ' SELECT count(*) = 2 AND bool_and(a.cluster_id = b.cluster_id) FROM note_cluster a JOIN note_cluster b ON a.key = b.key + 100000'),
 		't', "$what: clusters are kept");
-	is($sql->(q{SELECT simhash_create_config('again', base => 'petition') = simhash_config_digest('petition')}), 't', "$what: another configuration");
+	is($sql->(q{SELECT simhash_create_config('again', base => 'petition') = simhash_config_digest('petition')}), 't',
+		"$what: another configuration");
 	($status, $out, $err) = $node->psql($database, q{SELECT simhash_create_config('gone', preset => 'plain')});
 	like($err, qr/configuration "gone" was there before with another meaning/, "$what: a name keeps its meaning");
 	add_oracle($node, $database);
 	is_sound($node, 'hash', 'hash_fp', "$what, after writes", 4, $database);
-	is($sql->("SELECT * FROM broken_invariants('$_')"), '', "$what: $_ is sound") for qw(apart once petition_fp petition_some petition_body flagged_fp note_fp note_number
+	is($sql->("SELECT * FROM broken_invariants('$_')"), '',
+		"$what: $_ is sound") for qw(apart once petition_fp petition_some petition_body flagged_fp note_fp note_number
 		picture_fp picture_1 picture_4);
 	$sql->('REINDEX TABLE hash; ALTER EXTENSION simhash_dedup UPDATE');
 	return;

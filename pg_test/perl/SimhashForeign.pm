@@ -35,7 +35,8 @@ sub add_tree
 	my ($head, $count, $name, $columns, $remote, $options) = @_;
 	$options = $options ? ", $options" : '';
 	$head->safe_psql('postgres', "CREATE TABLE $name ($columns) PARTITION BY LIST (part)");
-	$head->safe_psql('postgres', "CREATE FOREIGN TABLE ${name}_$_ PARTITION OF $name FOR VALUES IN ($_) SERVER s$_ OPTIONS (table_name '$remote'$options)")
+	$head->safe_psql('postgres',
+		"CREATE FOREIGN TABLE ${name}_$_ PARTITION OF $name FOR VALUES IN ($_) SERVER s$_ OPTIONS (table_name '$remote'$options)")
 	  for 0 .. $count - 1;
 	return;
 }

@@ -7,7 +7,10 @@ use warnings;
 use Exporter 'import';
 use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw($page_size $header $format $downlink $wide_leaf %at $fair_end create_try pages_of write_pages damage_file flip_byte level_and_space lower_and_upper posting_size count_and_sorted leaf_format);
+our @EXPORT = qw(
+	$page_size $header $format $downlink $wide_leaf %at $fair_end create_try pages_of write_pages damage_file flip_byte
+	level_and_space lower_and_upper posting_size count_and_sorted leaf_format
+);
 
 # Bytes of a page, and of PostgreSQL's header on it.
 our $page_size = 8192;

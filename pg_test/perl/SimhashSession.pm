@@ -12,7 +12,10 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-our @EXPORT = qw($FOR_PIN $FOR_CONTENT soak_seconds until_over done_so_far open_session start_statement finish_statement waits_for create_gate hold_vacuum open_gate session_agrees create_waits run_sessions kill_backend kill_postmaster limits_memory short_of_memory);
+our @EXPORT = qw(
+	$FOR_PIN $FOR_CONTENT soak_seconds until_over done_so_far open_session start_statement finish_statement waits_for create_gate
+	hold_vacuum open_gate session_agrees create_waits run_sessions kill_backend kill_postmaster limits_memory short_of_memory
+);
 
 # Seconds that `make soak` gives this file, 0 in the quick form.
 sub soak_seconds { return $ENV{SIMHASH_SOAK} // 0; }

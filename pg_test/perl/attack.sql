@@ -22,7 +22,8 @@ $$;
 
 -- A text, of which many are nearly equal.
 CREATE FUNCTION drawn_text(n bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-	SELECT CASE WHEN a & 31 = 0 THEN NULL ELSE format('the lamp number %s in street %s is dark since week %s', a & 63, (a >> 8) & 7, (a >> 16) & 3) END
+	SELECT CASE WHEN a & 31 = 0 THEN NULL ELSE format('the lamp number %s in street %s is dark since week %s', a & 63,
+		(a >> 8) & 7, (a >> 16) & 3) END
 	FROM (SELECT hashint8extended(n, 14)) h (a)
 $$;
 
@@ -36,7 +37,8 @@ $$;
 
 -- fp with n of its bits turned over (the same one may be drawn twice), or a number where it is NULL.
 CREATE FUNCTION beside(fp bigint, n int, salt bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-	SELECT coalesce(fp, hashint8extended(salt, 16)) # coalesce((SELECT bit_or(1::bigint << (hashint8extended(salt + i, 17) & 63)::int) FROM generate_series(1, n) i), 0)
+	SELECT coalesce(fp, hashint8extended(salt, 16)) # coalesce((SELECT bit_or(1::bigint << (hashint8extended(salt + i, 17) & 63)::int)
+		FROM generate_series(1, n) i), 0)
 $$;
 
 CREATE TYPE colour AS ENUM ('red', 'green', 'blue');
@@ -58,7 +60,8 @@ BEGIN
 	PERFORM set_config(name, CASE WHEN way = 'parallel' THEN 'on' ELSE 'off' END, true)
 	FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 	PERFORM set_config(name, CASE WHEN way = 'parallel' THEN '0' ELSE boot_val END, true)
-	FROM pg_settings WHERE name IN ('parallel_setup_cost', 'parallel_tuple_cost', 'min_parallel_table_scan_size', 'min_parallel_index_scan_size');
+	FROM pg_settings
+	WHERE name IN ('parallel_setup_cost', 'parallel_tuple_cost', 'min_parallel_table_scan_size', 'min_parallel_index_scan_size');
 END $$;
 
 -- One line for all rows of a query. 'rows': in any order. 'nearest': rows (id, d, real), the distances in order; it says so
@@ -143,7 +146,8 @@ END $$;
 -- Asks a question in one way and one mode, and answers it by reading every row. Returns NULL when both agree, or what was
 -- asked and said. The arguments are expressions. With may_fail an error is returned, as 'error SQLSTATE message'.
 -- Run it under one snapshot when others write.
-CREATE FUNCTION differs(tab text, form text, asked text, meant text, args text[], types text[], way text, mode text, may_fail boolean DEFAULT false)
+CREATE FUNCTION differs(tab text, form text, asked text, meant text, args text[], types text[], way text, mode text,
+	may_fail boolean DEFAULT false)
 RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	want text;
@@ -163,7 +167,8 @@ BEGIN
 		FOR i IN 1 .. cardinality(args) LOOP
 			asked := replace(asked, '$' || i, args[i]);
 		END LOOP;
-		IF plan_of(asked) ~ ('Index Scan (using|on) (' || (SELECT string_agg(relname, '|') FROM pg_class JOIN pg_am a ON a.oid = relam WHERE amname = 'simhash') || ')') THEN
+		IF plan_of(asked) ~ ('Index Scan (using|on) (' || (SELECT string_agg(relname, '|') FROM pg_class JOIN pg_am a ON a.oid = relam
+			WHERE amname = 'simhash') || ')') THEN
 			PERFORM nextval('by_index');
 		END IF;
 		IF may_fail AND got IS DISTINCT FROM want AND asked LIKE 'SELECT id FROM %' THEN

@@ -231,7 +231,9 @@ CREATE FUNCTION scope_nearest_faults(tab regclass, condition text, fp text, q bi
 	pinned boolean DEFAULT false)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
-	query text := format('SELECT id, bit_count((%2$s # %3$L)::bit(64))::int AS real, %2$s <~> %3$L AS d FROM %1$s WHERE %4$s%5$s ORDER BY %2$s <~> %3$L LIMIT %6$s',
+	query text := format(
+		'SELECT id, bit_count((%2$s # %3$L)::bit(64))::int AS real, %2$s <~> %3$L AS d FROM %1$s
+		WHERE %4$s%5$s ORDER BY %2$s <~> %3$L LIMIT %6$s',
 		tab, fp, q, condition, CASE WHEN radius < 64 THEN format(' AND %s <~> %L <= %s', fp, q, radius) END, n);
 	got record;
 	want int[];

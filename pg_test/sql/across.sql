@@ -6,14 +6,16 @@ SET search_path = across, public;
 
 -- Frames of videos: copies of a few, some black, some of no video.
 CREATE TABLE t (id int PRIMARY KEY, name text, video int, "the Lang" varchar(10), fp bigint, hash bigint[], body text);
-INSERT INTO t (id, name, video, "the Lang", fp, body) SELECT i, 'row ' || i, nullif(i / 30, 5), nullif((ARRAY['da', 'de', 'none'])[i % 3 + 1], 'none'),
+INSERT INTO t (id, name, video, "the Lang", fp, body) SELECT i, 'row ' || i, nullif(i / 30, 5),
+	nullif((ARRAY['da', 'de', 'none'])[i % 3 + 1], 'none'),
 	CASE WHEN i % 10 = 0 THEN NULL WHEN i > 700 THEN 42 # (i % 4) ELSE hashint8extended(i * 7919 % 800 / 9, 1) # (1::bigint << i % 64) END,
 	repeat('text ' || i % 7, 20)
 FROM generate_series(1, 800) i;
 UPDATE t SET hash = ARRAY[fp, id % 3, -1] WHERE fp IS NOT NULL;
 CREATE TABLE other (id text, video bigint, "the Lang" text, print bigint, hash bigint[]);
 INSERT INTO other SELECT 'row ' || i, nullif(i / 20, 3), (ARRAY['da', 'de', NULL])[i % 3 + 1], print, ARRAY[print, i % 3, -1]
-FROM (SELECT i, CASE WHEN i > 280 THEN 43 ELSE hashint8extended(i / 5, 1) # (1::bigint << i % 60) END AS print FROM generate_series(1, 300) i) AS r;
+FROM (SELECT i, CASE WHEN i > 280 THEN 43 ELSE hashint8extended(i / 5, 1) # (1::bigint << i % 60) END AS print
+	FROM generate_series(1, 300) i) AS r;
 
 CREATE VIEW pairs_of_t AS SELECT x.id::bigint AS a, y.id::bigint AS b, bit_count((x.fp # y.fp)::bit(64))::int AS distance,
 	bit_count((x.fp # y.fp)::bit(64))::int + bit_count((x.id % 3 # y.id % 3)::bit(32))::int AS of_hashes,
@@ -35,29 +37,38 @@ BEGIN
 END $$;
 CREATE TABLE asked AS SELECT * FROM (VALUES ('{}'::text[], '{video}'::text[]), ('{}', '{the Lang}'), ('{}', '{video,the Lang}'),
 	('{video}', '{the Lang}'), ('{the Lang}', '{video}')) w (within, across), unnest('{0,3,64}'::int[]) k;
-SELECT within, across, k, f.* FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''fp'', $1, $2, across => $3)', k, within, across) f ORDER BY 1, 2, 3;
+SELECT within, across, k, f.*
+FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''fp'', $1, $2, across => $3)', k, within, across) f ORDER BY 1, 2, 3;
 SELECT within, across, k, f.* FROM asked, faults('pairs_between',
-	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2, across => $3)', k, within, across) f ORDER BY 1, 2, 3;
+	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2, across => $3)', k,
+	within, across) f ORDER BY 1, 2, 3;
 -- Hashes of three parts, of which a pair may be near in several.
-SELECT within, across, k, f.* FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''hash'', $1, $2, across => $3)', k, within, across, 'of_hashes') f
+SELECT within, across, k, f.*
+FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''hash'', $1, $2, across => $3)', k, within, across, 'of_hashes') f
 WHERE k < 64 ORDER BY 1, 2, 3;
 SELECT count(*), count(*) FILTER (WHERE p.a IS NULL OR w.a IS NULL) AS faults
 FROM simhash_pairs_between_keyed(NULL::text, NULL::text, 't', 'name', 'hash', 'other', 'id', 'hash', 0, across => '{video}') p
-FULL JOIN (SELECT x.name AS a, y.id AS b FROM t x JOIN other y ON x.hash = y.hash AND (x.video = y.video) IS NOT TRUE WHERE x.fp IS NOT NULL) w USING (a, b);
+FULL JOIN (SELECT x.name AS a, y.id AS b FROM t x JOIN other y ON x.hash = y.hash AND (x.video = y.video) IS NOT TRUE
+	WHERE x.fp IS NOT NULL) w USING (a, b);
 -- The rows in files; with a worker.
 SET work_mem = '64kB';
 SELECT across, f.* FROM asked, faults('pairs_between',
-	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2, across => $3)', k, within, across) f
+	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2, across => $3)', k,
+	within, across) f
 WHERE k = 3 AND within = '{}' ORDER BY 1;
-CREATE TABLE many AS SELECT i AS id, i / 60 AS video, hashint8extended(i * 7919::bigint % 24000 / 8, 1) # (i % 2) AS fp FROM generate_series(1, 24000) i;
+CREATE TABLE many AS SELECT i AS id, i / 60 AS video, hashint8extended(i * 7919::bigint % 24000 / 8, 1) # (i % 2) AS fp
+FROM generate_series(1, 24000) i;
 CREATE VIEW wanted AS SELECT x.id::bigint AS a, y.id::bigint AS b, bit_count((x.fp # y.fp)::bit(64))::int AS distance
 FROM many x JOIN many y ON (x.fp | 1) = (y.fp | 1) AND x.id < y.id AND x.video <> y.video AND bit_count((x.fp # y.fp)::bit(64)) <= 1;
-SELECT count(*), count(*) FILTER (WHERE p.a IS NULL OR w.a IS NULL) AS faults FROM simhash_pairs('many', 'id', 'fp', 1, across => '{video}') p FULL JOIN wanted w USING (a, b, distance);
+SELECT count(*), count(*) FILTER (WHERE p.a IS NULL OR w.a IS NULL) AS faults
+FROM simhash_pairs('many', 'id', 'fp', 1, across => '{video}') p FULL JOIN wanted w USING (a, b, distance);
 RESET work_mem;
 SET min_parallel_table_scan_size = 0;
 SET parallel_setup_cost = 0;
-SELECT count(*), count(*) FILTER (WHERE p.a IS NULL OR w.a IS NULL) AS faults FROM simhash_pairs('many', 'id', 'fp', 1, across => '{video}') p FULL JOIN wanted w USING (a, b, distance);
-SELECT across, f.* FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''fp'', $1, $2, across => $3)', k, within, across) f WHERE k = 3 AND within = '{}' ORDER BY 1;
+SELECT count(*), count(*) FILTER (WHERE p.a IS NULL OR w.a IS NULL) AS faults
+FROM simhash_pairs('many', 'id', 'fp', 1, across => '{video}') p FULL JOIN wanted w USING (a, b, distance);
+SELECT across, f.* FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''fp'', $1, $2, across => $3)', k, within, across) f
+WHERE k = 3 AND within = '{}' ORDER BY 1;
 RESET parallel_setup_cost;
 RESET min_parallel_table_scan_size;
 -- A still video: the pairs of its own frames, 2e10, are not compared.
@@ -82,7 +93,8 @@ FROM unnest('{0,3,5}'::int[]) k, (VALUES ('{video}'::text[]), ('{video,the Lang}
 CREATE TYPE place AS (x int, y int);
 CREATE DOMAIN tag AS numeric;
 CREATE TABLE odd (id int, n tag, p place, fp bigint);
-INSERT INTO odd VALUES (1, 1.0, (1, NULL), 7), (2, 1.00, (1, NULL), 7), (3, 1, (NULL, NULL), 7), (4, 2, (NULL, NULL), 7), (5, NULL, NULL, 7), (6, NULL, NULL, 7);
+INSERT INTO odd VALUES (1, 1.0, (1, NULL), 7), (2, 1.00, (1, NULL), 7), (3, 1, (NULL, NULL), 7), (4, 2, (NULL, NULL), 7),
+	(5, NULL, NULL, 7), (6, NULL, NULL, 7);
 SELECT string_agg(a || '-' || b, ' ' ORDER BY a, b) FROM simhash_pairs('odd', 'id', 'fp', 0, across => '{n}');
 SELECT string_agg(a || '-' || b, ' ' ORDER BY a, b) FROM simhash_pairs('odd', 'id', 'fp', 0, across => '{p}');
 SELECT string_agg(a || '-' || b, ' ' ORDER BY a, b) FROM simhash_pairs('odd', 'id', 'fp', 0, across => '{n,p}');
@@ -94,18 +106,23 @@ SELECT count(*) FROM simhash_pairs('odd', 'id', 'fp', 0, across => '{fp}');
 -- With a check: those of all pairs that pass, and are across.
 SELECT count(*), count(*) FILTER (WHERE p.a IS NULL OR w.a IS NULL) AS faults
 FROM simhash_pairs('t', 'id', 'fp', 4, text => 'body', across => '{video}') p
-FULL JOIN (SELECT w.a, w.b, w.distance FROM simhash_pairs('t', 'id', 'fp', 4, text => 'body') w JOIN pairs_of_t USING (a, b) WHERE same_video IS NOT TRUE) w USING (a, b, distance);
+FULL JOIN (SELECT w.a, w.b, w.distance FROM simhash_pairs('t', 'id', 'fp', 4, text => 'body') w JOIN pairs_of_t USING (a, b)
+	WHERE same_video IS NOT TRUE) w USING (a, b, distance);
 
 -- Clusters: those that these pairs connect.
 CREATE FUNCTION groups_of(call text) RETURNS TABLE (method text, groups bigint, rows bigint, faults bigint) LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE 'CREATE TEMP TABLE found_pair AS SELECT a, b, distance FROM simhash_pairs(' || call || ')';
-	CREATE TEMP TABLE joined AS SELECT c.* FROM (SELECT array_agg(a) AS a, array_agg(b) AS b FROM found_pair) l, simhash_components(l.a, l.b) c;
-	RETURN QUERY EXECUTE format('SELECT ''components'', count(DISTINCT c.cluster_id), count(*), count(*) FILTER (WHERE c.key IS NULL OR j.key IS NULL)
+	CREATE TEMP TABLE joined AS SELECT c.* FROM (SELECT array_agg(a) AS a, array_agg(b) AS b FROM found_pair) l,
+		simhash_components(l.a, l.b) c;
+	RETURN QUERY
+		EXECUTE format('SELECT ''components'', count(DISTINCT c.cluster_id), count(*), count(*) FILTER (WHERE c.key IS NULL OR j.key IS NULL)
 		FROM simhash_clusters(%s, method => ''components'') c FULL JOIN joined j USING (key, cluster_id)', call);
 	-- Each row pairs with the representative of its cluster.
-	RETURN QUERY EXECUTE format('SELECT m, count(DISTINCT c.cluster_id), count(*), count(*) FILTER (WHERE key <> representative AND NOT EXISTS (
-			SELECT FROM found_pair p WHERE p.a = least(key, representative) AND p.b = greatest(key, representative) AND (p.distance = c.distance OR c.distance IS NULL)))
+	RETURN QUERY
+		EXECUTE format('SELECT m, count(DISTINCT c.cluster_id), count(*), count(*) FILTER (WHERE key <> representative AND NOT EXISTS (
+			SELECT FROM found_pair p WHERE p.a = least(key, representative) AND p.b = greatest(key, representative)
+				AND (p.distance = c.distance OR c.distance IS NULL)))
 		FROM unnest(''{leader,star}''::text[]) m, LATERAL simhash_clusters(%s, method => m) c GROUP BY m ORDER BY m', call);
 	DROP TABLE found_pair, joined;
 END $$;
@@ -119,7 +136,8 @@ INSERT INTO frame SELECT ('00000000-0000-0000-0000-00000000000' || i)::uuid, v, 
 FROM (VALUES (1, 'a', 0), (2, 'a', 0), (3, 'a', 0), (4, 'b', 255), (5, 'b', 255), (6, 'c', 254), (7, NULL, -1), (8, NULL, -1)) r (i, v, f);
 SELECT right(cluster_id::text, 1) AS cluster_id, string_agg(right(key::text, 1), ',' ORDER BY key) AS keys
 FROM simhash_clusters_keyed(NULL::uuid, 'frame', 'id', 'fp', 3, across => '{video}') GROUP BY 1 ORDER BY 1;
-SELECT right(a::text, 1) AS a, right(b::text, 1) AS b FROM simhash_pairs_keyed(NULL::uuid, 'frame', 'id', 'fp', 3, across => '{video}') ORDER BY 1, 2;
+SELECT right(a::text, 1) AS a, right(b::text, 1) AS b
+FROM simhash_pairs_keyed(NULL::uuid, 'frame', 'id', 'fp', 3, across => '{video}') ORDER BY 1, 2;
 -- Keys that do not tell rows apart.
 CREATE TABLE same_keys (id int, video int, fp bigint);
 INSERT INTO same_keys VALUES (1, 1, 7), (2, 1, 7), (1, 2, 7);

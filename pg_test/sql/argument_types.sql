@@ -7,7 +7,8 @@ SET search_path = argument_types, public;
 -- A set of rows whose columns the query declares.
 CREATE TABLE near (id bigint, fp bigint);
 INSERT INTO near VALUES (1, 0), (2, 1);
-CREATE FUNCTION some_columns(regclass, name, name, int, text[], name, float8, regproc, text[]) RETURNS SETOF record LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_pairs';
+CREATE FUNCTION some_columns(regclass, name, name, int, text[], name, float8, regproc, text[]) RETURNS SETOF record
+	LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_pairs';
 SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}', NULL, NULL, NULL, '{}') AS (a text, b bigint, distance int);
 SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}', NULL, NULL, NULL, '{}') AS (a bigint, b bigint, distance bigint);
 SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}', NULL, NULL, NULL, '{}') AS (a bigint, b bigint);
@@ -46,15 +47,20 @@ INSERT INTO argument VALUES
 	('text', 'name', '''argument_types'''),
 	('jsonb', NULL, '''{}'''), ('tsvector', NULL, '''words'''), ('cstring', NULL, '''(1,2)'''), ('hamming_ball', NULL, '''(1,2)'''),
 	('bigint', NULL, '1'), ('int', NULL, '1'), ('int', 'bits', '64'), ('float8', NULL, '0.5'), ('boolean', NULL, 'true'),
-	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('text[]', 'within', '''{body}'''), ('text[]', 'across', '''{fp}'''), ('text[]', 'columns', '''{body}'''), ('text[]', 'columns_a', '''{body}'''), ('text[]', 'columns_b', '''{body}'''), ('float8[]', NULL, '''{1}'''), ('bigint[]', NULL, '''{1,2,3,4}'''),
+	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('text[]', 'within', '''{body}'''),
+	('text[]', 'across', '''{fp}'''), ('text[]', 'columns', '''{body}'''), ('text[]', 'columns_a', '''{body}'''),
+	('text[]', 'columns_b', '''{body}'''), ('float8[]', NULL, '''{1}'''), ('bigint[]', NULL, '''{1,2,3,4}'''),
 	('regclass', NULL, '''documents'''), ('regclass', 'index', '''documents_fp'''),
 	('regclass', 'clusters', '''kept_cluster'''), ('anyarray', NULL, '''{1}'''),
-	('name', NULL, '''fp'''), ('name', 'text', '''body'''), ('name', 'text_a', '''body'''), ('name', 'text_b', '''body'''), ('regproc', NULL, 'NULL'), ('anyelement', NULL, '1'), ('anycompatible', NULL, '1'),
+	('name', NULL, '''fp'''), ('name', 'text', '''body'''), ('name', 'text_a', '''body'''), ('name', 'text_b', '''body'''),
+	('regproc', NULL, 'NULL'), ('anyelement', NULL, '1'), ('anycompatible', NULL, '1'),
 	('bytea', NULL, '''fingerprint=fp\000'''), ('xid', NULL, '''3'''), ('numeric', NULL, '1'),
-	('bigint', 'met_at', 'NULL'), ('text', 'hash', 'repeat(''f'', 16)'), ('bit', 'hash', 'repeat(''1'', 64)::bit(64)'), ('bytea', 'hash', '''12345678''');
+	('bigint', 'met_at', 'NULL'), ('text', 'hash', 'repeat(''f'', 16)'), ('bit', 'hash', 'repeat(''1'', 64)::bit(64)'),
+	('bytea', 'hash', '''12345678''');
 CREATE FUNCTION call_of(function oid) RETURNS text LANGUAGE sql AS $$
 	SELECT format('SELECT %s(%s)%s', function::regproc,
-		string_agg(v.value || '::' || CASE WHEN a.type IN ('anyelement'::regtype, 'anycompatible'::regtype) THEN 'bigint' WHEN a.type = 'anyarray'::regtype THEN 'bigint[]' WHEN a.type = 'bit'::regtype THEN 'varbit'
+		string_agg(v.value || '::' || CASE WHEN a.type IN ('anyelement'::regtype, 'anycompatible'::regtype) THEN 'bigint'
+			WHEN a.type = 'anyarray'::regtype THEN 'bigint[]' WHEN a.type = 'bit'::regtype THEN 'varbit'
 			ELSE a.type::regtype::text END, ', ' ORDER BY a.number),
 		CASE prokind WHEN 'w' THEN ' OVER ()' END)
 	FROM pg_proc, unnest(proargtypes) WITH ORDINALITY AS a (type, number), LATERAL (

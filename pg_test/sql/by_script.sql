@@ -36,7 +36,8 @@ SELECT a.id, b.id, round(simhash_containment(a.body, b.body)::numeric, 2) AS con
 FROM letter a JOIN letter b ON a.id < b.id AND simhash_passages(a.body) && simhash_passages(b.body);
 SELECT count(*) FROM letter a JOIN letter b ON a.id < b.id AND simhash_passages(a.body, 12, 40) && simhash_passages(b.body, 12, 40);
 -- Texts of an alphabet have the passages that these numbers give.
-SELECT simhash_passages(body) = simhash_passages(body, 12, 40) AS same FROM (SELECT string_agg(md5(i::text), ' ') FROM generate_series(1, 9) i) t (body);
+SELECT simhash_passages(body) = simhash_passages(body, 12, 40) AS same
+FROM (SELECT string_agg(md5(i::text), ' ') FROM generate_series(1, 9) i) t (body);
 SELECT simhash_passages(NULL), simhash_containment('a', NULL);
 SELECT * FROM simhash_shared_passages(NULL, 'a');
 

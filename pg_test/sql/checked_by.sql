@@ -76,7 +76,8 @@ CREATE FUNCTION named_in_order(a offer, b offer) RETURNS boolean LANGUAGE plpgsq
 BEGIN
 	RETURN a.name < b.name COLLATE "C" AND abs(a.posted - b.posted) <= 30;
 END $$;
-SELECT count(*) AS pairs, (SELECT count(*) FROM candidate c JOIN advert x ON x.id = a JOIN advert y ON y.id = b WHERE posted_near(x, y)) AS wanted
+SELECT count(*) AS pairs, (SELECT count(*) FROM candidate c JOIN advert x ON x.id = a JOIN advert y ON y.id = b
+	WHERE posted_near(x, y)) AS wanted
 FROM simhash_pairs_keyed(NULL::text COLLATE "C", 'offer', 'name', 'fp', 8, checked_by => 'named_in_order');
 -- A row without a text passes with none by a function of texts.
 CREATE FUNCTION always(a text, b text) RETURNS boolean LANGUAGE sql AS 'SELECT true';
@@ -88,24 +89,31 @@ CREATE TABLE letter (number bigint PRIMARY KEY, content text, sent date, fp bigi
 INSERT INTO letter SELECT id + 5000, body, posted + 10, fp FROM advert WHERE id % 4 = 0;
 CREATE FUNCTION sent_near(a letter, b advert) RETURNS boolean IMMUTABLE RETURN a.number > 5000 AND abs(a.sent - b.posted) <= 20;
 CREATE TEMP TABLE across AS SELECT a, b, distance FROM simhash_pairs_between('letter', 'number', 'fp', 'advert', 'id', 'fp', 8);
-SELECT count(*) AS passing, count(*) FILTER (WHERE w.a IS NULL) AS faults, (SELECT count(*) FROM across c JOIN letter x ON number = a JOIN advert y ON id = b WHERE sent_near(x, y)) AS wanted
+SELECT count(*) AS passing, count(*) FILTER (WHERE w.a IS NULL) AS faults, (SELECT count(*) FROM across c JOIN letter x ON number = a
+	JOIN advert y ON id = b WHERE sent_near(x, y)) AS wanted
 FROM simhash_pairs_between('letter', 'number', 'fp', 'advert', 'id', 'fp', 8, checked_by => 'sent_near') f
 LEFT JOIN (SELECT c.* FROM across c JOIN letter x ON number = a JOIN advert y ON id = b WHERE sent_near(x, y)) w USING (a, b, distance);
 SELECT check_name, count(*) AS passing FROM (
-	SELECT 'same_numbers' AS check_name, a::text, b FROM simhash_pairs_between('letter', 'number', 'fp', 'advert', 'id', 'fp', 8, text_a => 'content', text_b => 'body', checked_by => 'same_numbers')
-	UNION ALL SELECT 'jaccard', a::text, b FROM simhash_pairs_between('letter', 'number', 'fp', 'advert', 'id', 'fp', 8, '{}', 'content', 'body', 0.9)
-	UNION ALL SELECT 'keyed', a, b FROM simhash_pairs_between_keyed(NULL::text, NULL::int, 'offer', 'name', 'fp', 'advert', 'id', 'fp', 8, text_a => 'body', text_b => 'body', checked_by => 'simhash_same')
+	SELECT 'same_numbers' AS check_name, a::text, b FROM simhash_pairs_between('letter', 'number', 'fp', 'advert', 'id', 'fp', 8,
+		text_a => 'content', text_b => 'body', checked_by => 'same_numbers')
+	UNION ALL SELECT 'jaccard', a::text, b
+	FROM simhash_pairs_between('letter', 'number', 'fp', 'advert', 'id', 'fp', 8, '{}', 'content', 'body', 0.9)
+	UNION ALL SELECT 'keyed', a, b FROM simhash_pairs_between_keyed(NULL::text, NULL::int, 'offer', 'name', 'fp', 'advert', 'id', 'fp', 8,
+		text_a => 'body', text_b => 'body', checked_by => 'simhash_same')
 ) f GROUP BY 1 ORDER BY 1;
 SELECT (SELECT count(*) FROM across JOIN letter x ON number = a JOIN advert y ON id = b WHERE same_numbers(content, body)) AS same_numbers,
 	(SELECT count(*) FROM across JOIN letter x ON number = a JOIN advert y ON id = b WHERE simhash_jaccard(content, body) >= 0.9) AS jaccard,
 	(SELECT count(*) FROM offer x JOIN advert y ON x.fp <~> y.fp <= 8 WHERE simhash_same(x.body, y.body)) AS keyed;
 -- One relation twice: rows beside themselves too.
-SELECT count(*), count(*) FILTER (WHERE a = b) AS itself FROM simhash_pairs_between('advert', 'id', 'fp', 'advert', 'id', 'fp', 8, checked_by => 'posted_near');
+SELECT count(*), count(*) FILTER (WHERE a = b) AS itself
+FROM simhash_pairs_between('advert', 'id', 'fp', 'advert', 'id', 'fp', 8, checked_by => 'posted_near');
 
 -- ---------------------------------------------------------------- clusters
 CREATE FUNCTION faults_of_clusters(call text, which text) RETURNS TABLE(checked_by text, rows bigint, faults bigint) LANGUAGE plpgsql AS $$
 BEGIN
-	RETURN QUERY EXECUTE format('WITH found AS (SELECT key, cluster_id FROM simhash_clusters(''advert'', ''id'', ''fp'', 8, ''components'', %s)), wanted AS (
+	RETURN QUERY
+		EXECUTE format('WITH found AS (SELECT key, cluster_id FROM simhash_clusters(''advert'', ''id'', ''fp'', 8, ''components'', %s)),
+			wanted AS (
 		SELECT key, cluster_id FROM (SELECT array_agg(a) AS a, array_agg(b) AS b FROM candidate c
 			JOIN advert x ON x.id = c.a JOIN advert y ON y.id = c.b WHERE %s) l, simhash_components(l.a, l.b))
 		SELECT %L, (SELECT count(*) FROM found), (SELECT count(*) FROM (
@@ -113,25 +121,33 @@ BEGIN
 END $$;
 SELECT f.* FROM checks, faults_of_clusters(call, which) f;
 -- Every member is a pair with the representative of a star, and of a leader's cluster.
-SELECT method, call, count(*) > 0 AS some, count(*) FILTER (WHERE NOT passes) AS faults FROM checks, (VALUES ('star'), ('leader')) m (method),
-	LATERAL (SELECT c.key, EXISTS (SELECT FROM advert x, advert y WHERE (x.id, y.id) = (least(c.key, c.representative), greatest(c.key, c.representative))
-			AND CASE call WHEN $$checked_by => 'posted_near'$$ THEN posted_near(x, y) WHEN $$text => 'body', checked_by => 'simhash_same'$$ THEN simhash_same(x.body, y.body) END) AS passes
+SELECT method, call, count(*) > 0 AS some, count(*) FILTER (WHERE NOT passes) AS faults
+FROM checks, (VALUES ('star'), ('leader')) m (method),
+	LATERAL (SELECT c.key, EXISTS (SELECT FROM advert x, advert y
+		WHERE (x.id, y.id) = (least(c.key, c.representative), greatest(c.key, c.representative))
+			AND CASE call WHEN $$checked_by => 'posted_near'$$ THEN posted_near(x, y) WHEN $$text => 'body', checked_by => 'simhash_same'$$
+			THEN simhash_same(x.body, y.body) END) AS passes
 		FROM simhash_clusters('advert', 'id', 'fp', 8, method, CASE WHEN call LIKE 'text%' THEN 'body' END,
-			checked_by => CASE call WHEN $$checked_by => 'posted_near'$$ THEN 'posted_near'::regproc ELSE 'simhash_same' END) c WHERE c.key <> c.representative) f
+			checked_by => CASE call WHEN $$checked_by => 'posted_near'$$ THEN 'posted_near'::regproc ELSE 'simhash_same' END) c
+		WHERE c.key <> c.representative) f
 WHERE call IN ($$checked_by => 'posted_near'$$, $$text => 'body', checked_by => 'simhash_same'$$) GROUP BY 1, 2 ORDER BY 1, 2;
 -- The method is star where nothing else is said. The similarity of texts is there if they are named.
-SELECT count(*) AS rows, count(jaccard) AS similar, count(*) FILTER (WHERE jaccard IS DISTINCT FROM simhash_jaccard(x.body, y.body)) AS faults,
+SELECT count(*) AS rows, count(jaccard) AS similar,
+	count(*) FILTER (WHERE jaccard IS DISTINCT FROM simhash_jaccard(x.body, y.body)) AS faults,
 	(SELECT count(*) FROM simhash_clusters('advert', 'id', 'fp', 8, 'star', checked_by => 'posted_near')) AS star
-FROM simhash_clusters('advert', 'id', 'fp', 8, text => 'body', checked_by => 'posted_near') JOIN advert x ON x.id = key JOIN advert y ON y.id = representative;
+FROM simhash_clusters('advert', 'id', 'fp', 8, text => 'body', checked_by => 'posted_near') JOIN advert x ON x.id = key
+JOIN advert y ON y.id = representative;
 SELECT count(jaccard) AS none FROM simhash_clusters('advert', 'id', 'fp', 8, checked_by => 'posted_near');
-SELECT count(*) AS rows, min(cluster_id), max(cluster_id) FROM simhash_clusters_keyed(NULL::text, 'offer', 'name', 'fp', 8, text => 'body', checked_by => 'simhash_same');
+SELECT count(*) AS rows, min(cluster_id), max(cluster_id)
+FROM simhash_clusters_keyed(NULL::text, 'offer', 'name', 'fp', 8, text => 'body', checked_by => 'simhash_same');
 
 -- Decisions: judged pairs do not come back, and what was judged the same is added, in pairs and in groups.
 CREATE VIEW link AS
 	SELECT a, b FROM simhash_pairs('advert', 'id', 'fp', 8, checked_by => 'undecided')
 	UNION ALL SELECT a, b FROM decision WHERE same;
 CREATE VIEW grouped AS SELECT c.* FROM (SELECT array_agg(a) AS a, array_agg(b) AS b FROM link) l, simhash_components(l.a, l.b) c;
-SELECT count(*) AS pairs, count(*) FILTER (WHERE EXISTS (SELECT FROM decision d WHERE (d.a, d.b) = (link.a, link.b) AND NOT same)) AS judged_different,
+SELECT count(*) AS pairs, count(*) FILTER (WHERE EXISTS (SELECT FROM decision d WHERE (d.a, d.b) = (link.a, link.b)
+	AND NOT same)) AS judged_different,
 	count(*) FILTER (WHERE (a, b) IN ((1, 399), (17, 160))) AS judged_same FROM link;
 SELECT count(*) AS united FROM grouped x JOIN grouped y USING (cluster_id) WHERE (x.key, y.key) IN ((1, 399), (17, 160));
 SELECT 'judged again: ' || count(*) FROM simhash_pairs('advert', 'id', 'fp', 8, checked_by => 'undecided') JOIN decision USING (a, b);
@@ -155,7 +171,8 @@ SELECT last_value AS calls, (SELECT count(*) FROM advert) AS rows FROM calls;
 -- A text that does not pass beside itself.
 CREATE FUNCTION differ(a text, b text) RETURNS boolean IMMUTABLE RETURN a <> b;
 SELECT count(*) AS pairs FROM simhash_pairs('copies', 'id', 'fp', 0, text => 'body', checked_by => 'differ');
-SELECT count(*) AS rows, count(DISTINCT cluster_id) AS clusters FROM simhash_clusters('copies', 'id', 'fp', 0, 'components', 'body', checked_by => 'differ');
+SELECT count(*) AS rows, count(DISTINCT cluster_id) AS clusters
+FROM simhash_clusters('copies', 'id', 'fp', 0, 'components', 'body', checked_by => 'differ');
 
 -- A function may write, catch its own errors, and search itself.
 CREATE TABLE logged (a int, b int);
@@ -168,7 +185,8 @@ EXCEPTION WHEN division_by_zero THEN
 END $$;
 CREATE TABLE named (named int PRIMARY KEY, fp bigint, r text);
 INSERT INTO named VALUES (1, 0, 'a'), (2, 0, 'b'), (3, 0, 'a');
-SELECT count(*) AS passing, (SELECT count(*) FROM candidate WHERE distance <= 2 AND a % 2 = 1) AS wanted FROM simhash_pairs('advert', 'id', 'fp', 2, checked_by => 'logging');
+SELECT count(*) AS passing, (SELECT count(*) FROM candidate WHERE distance <= 2 AND a % 2 = 1) AS wanted
+FROM simhash_pairs('advert', 'id', 'fp', 2, checked_by => 'logging');
 SELECT count(*) AS passing, count(*) FILTER (WHERE a % 2 = 0) AS undone FROM logged;
 
 -- Rows of partitions, of children and of a table with dropped columns are rows of the table that the call names.
@@ -193,14 +211,17 @@ SELECT * FROM simhash_pairs('named', 'named', 'fp', checked_by => 'same_r');
 -- ---------------------------------------------------------------- the report: which share of the drawn pairs passes
 SELECT r.distance, pairs, compared, round(passing::numeric, 4) AS passing, c.share AS wanted
 FROM simhash_radius_report('advert', 'id', 'fp', 'body', 8, 1000, 'posted_near') r LEFT JOIN (
-	SELECT distance, round(avg(posted_near(x, y)::int), 4) AS share FROM candidate c JOIN advert x ON x.id = a JOIN advert y ON y.id = b GROUP BY 1) c USING (distance)
+	SELECT distance, round(avg(posted_near(x, y)::int), 4) AS share FROM candidate c JOIN advert x ON x.id = a JOIN advert y ON y.id = b
+	GROUP BY 1) c USING (distance)
 WHERE pairs <= 200 ORDER BY 1;
 SELECT count(passing) AS distances FROM simhash_radius_report('advert', 'id', 'fp', max_radius => 8, checked_by => 'in_order');
 CREATE FUNCTION much_alike(a text, b text) RETURNS boolean IMMUTABLE RETURN simhash_jaccard(a, b) >= 0.88;
-SELECT sum(passing * pairs)::int AS pairs, (SELECT count(*) FROM candidate JOIN advert x ON x.id = a JOIN advert y ON y.id = b WHERE distance IN (1, 2, 6) AND much_alike(x.body, y.body)) AS wanted
+SELECT sum(passing * pairs)::int AS pairs, (SELECT count(*) FROM candidate JOIN advert x ON x.id = a JOIN advert y ON y.id = b
+	WHERE distance IN (1, 2, 6) AND much_alike(x.body, y.body)) AS wanted
 FROM simhash_radius_report('advert', 'id', 'fp', 'body', 7, 1000, checked_by => 'much_alike') WHERE distance IN (1, 2, 6);
 -- Keys by reference are compared as their type does, not as texts.
-SELECT count(passing) AS distances, sum(passing * pairs)::int AS pairs, (SELECT count(*) FROM candidate JOIN advert x ON x.id = a JOIN advert y ON y.id = b WHERE distance IN (1, 2) AND posted_near(x, y)) AS wanted
+SELECT count(passing) AS distances, sum(passing * pairs)::int AS pairs, (SELECT count(*) FROM candidate JOIN advert x ON x.id = a
+	JOIN advert y ON y.id = b WHERE distance IN (1, 2) AND posted_near(x, y)) AS wanted
 FROM simhash_radius_report('offer', 'name', 'fp', NULL, 2, 1000, checked_by => 'named_in_order') WHERE distance IN (1, 2);
 SELECT count(passing) AS none FROM simhash_radius_report('advert', 'id', 'fp', 'body');
 

@@ -41,15 +41,19 @@ BEGIN
 END $$;
 CREATE FUNCTION store(name text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
-	RETURN QUERY EXECUTE format('INSERT INTO %s (tenant, id, fp) VALUES (1, 1, 7), (1, 2, 7), (2, 3, 7) RETURNING id || coalesce('' as '' || dup, '''')', name);
+	RETURN QUERY
+		EXECUTE format('INSERT INTO %s (tenant, id, fp) VALUES (1, 1, 7), (1, 2, 7), (2, 3, 7) RETURNING id || coalesce('' as '' || dup, '''')',
+			name);
 END $$;
 
 -- A shard: refused, unless only rows of one shard are compared.
 SELECT make_shard('doc_102008');
 SELECT store('doc_102008');
 DROP TRIGGER flag ON doc_102008;
-CREATE TRIGGER flag BEFORE INSERT ON doc_102008 FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'within=dup');
-CREATE OR REPLACE TRIGGER flag BEFORE INSERT ON doc_102008 FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'within=tenant');
+CREATE TRIGGER flag BEFORE INSERT ON doc_102008
+FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'within=dup');
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT ON doc_102008
+FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'within=tenant');
 SELECT store('doc_102008');
 -- The SQLSTATE.
 SELECT make_shard('doc_102009', 'mode=flag');
@@ -64,7 +68,8 @@ SELECT store('doc_102010');
 CREATE TABLE part_1 (LIKE doc);
 CREATE TABLE part_102020 (LIKE doc) PARTITION BY RANGE (id);
 CREATE TABLE part_1_102021 PARTITION OF part_102020 FOR VALUES FROM (0) TO (9);
-CREATE TRIGGER flag BEFORE INSERT ON part_102020 FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'key=id');
+CREATE TRIGGER flag BEFORE INSERT ON part_102020
+FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'key=id');
 INSERT INTO pg_dist_partition SELECT 'part_1', partmethod, partkey, colocationid, repmodel FROM pg_dist_partition;
 INSERT INTO pg_dist_shard VALUES ('part_1', 102021, 't');
 INSERT INTO part_102020 VALUES (1, 1, 7);
@@ -90,14 +95,16 @@ BEGIN
 	BEGIN
 		DROP TRIGGER flag ON doc_102009;
 		TRUNCATE doc_102009, cluster;
-		CREATE TRIGGER keep AFTER INSERT ON doc_102009 FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp');
+		CREATE TRIGGER keep AFTER INSERT ON doc_102009
+		FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp');
 		PERFORM store('doc_102009');
 		clusters := (SELECT count(*) || ' in clusters' FROM cluster);
 	EXCEPTION WHEN feature_not_supported THEN clusters := split_part(SQLERRM, ':', 1);
 	END;
 	RETURN NEXT;
 END $$;
-SELECT m.*, a.* FROM (VALUES ('h'::"char", 's'::"char", 7), ('r', 'c', 0), ('a', 's', 0), ('n', 't', 3), ('n', 's', 3), ('n', 's', 0)) m, answers(m.column1, m.column2, m.column3) a;
+SELECT m.*, a.* FROM (VALUES ('h'::"char", 's'::"char", 7), ('r', 'c', 0), ('a', 's', 0), ('n', 't', 3), ('n', 's', 3), ('n', 's', 0)) m,
+	answers(m.column1, m.column2, m.column3) a;
 -- Errors of clusters.
 UPDATE pg_dist_partition SET partmethod = 'h';
 SELECT make_shard('doc_102012', 'within=tenant');
@@ -137,7 +144,8 @@ SELECT store('unknown_7');
 CREATE FUNCTION pg_catalog.shard_name(object_name regclass, shard_id bigint, skip_qualify_public boolean DEFAULT true) RETURNS text
 LANGUAGE sql AS $$ SELECT format('%I.%I', relnamespace::regnamespace, relname || '_' || shard_id) FROM pg_class WHERE oid = object_name $$;
 CREATE FUNCTION pg_catalog.master_run_on_worker(worker_name text[], port int[], command text[], parallel boolean,
-	OUT node_name text, OUT node_port int, OUT success boolean, OUT result text) RETURNS SETOF record LANGUAGE plpgsql SET search_path = '' AS $$
+	OUT node_name text, OUT node_port int, OUT success boolean, OUT result text) RETURNS SETOF record LANGUAGE plpgsql
+SET search_path = '' AS $$
 BEGIN
 	FOR i IN 1 .. cardinality(command) LOOP
 		node_name := worker_name[i];
@@ -156,7 +164,8 @@ BEGIN
 	END LOOP;
 END $$;
 INSERT INTO pg_dist_node VALUES (1, 1, 'one', 1, 'primary'), (2, 2, 'two', 2, 'primary'), (3, 1, 'standby of one', 3, 'secondary');
-INSERT INTO pg_dist_placement VALUES (1, 102008, 1, 0, 1), (2, 102009, 1, 0, 2), (3, 102010, 1, 0, 1), (4, 102012, 4, 0, 1), (5, 102012, 1, 0, 9);
+INSERT INTO pg_dist_placement VALUES (1, 102008, 1, 0, 1), (2, 102009, 1, 0, 2), (3, 102010, 1, 0, 1),
+	(4, 102012, 4, 0, 1), (5, 102012, 1, 0, 9);
 ALTER INDEX doc_102008_fp_idx RENAME TO doc_fp_102008;
 SELECT * FROM simhash_index_verify_shards('doc_fp', true) ORDER BY shard;
 SELECT shard, rows FROM simhash_index_stats_shards('doc_fp');

@@ -2,7 +2,8 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE TEMP VIEW objects AS
-SELECT d.classid::regclass AS catalog, pg_describe_object(d.classid, d.objid, d.objsubid) AS object, obj_description(d.objid, d.classid::regclass::name) AS comment
+SELECT d.classid::regclass AS catalog, pg_describe_object(d.classid, d.objid, d.objsubid) AS object,
+	obj_description(d.objid, d.classid::regclass::name) AS comment
 FROM pg_depend AS d
 WHERE d.refclassid = 'pg_extension'::regclass AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'simhash_dedup')
 	AND d.deptype = 'e'

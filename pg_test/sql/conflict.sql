@@ -14,17 +14,21 @@ INSERT INTO memory (fp, body) VALUES (3, 'first again')
 	ON CONFLICT (id) DO UPDATE SET seen = memory.seen + 1 RETURNING id, body, seen;
 INSERT INTO memory (fp, body) VALUES (1, 'first once more'), (-1, 'fourth') ON CONFLICT (id) DO NOTHING RETURNING body;
 -- The nearest of two that are near.
-INSERT INTO memory (fp, body) VALUES (x'7ff'::bigint, 'eleven bits from the first, nine from the second') ON CONFLICT (id) DO NOTHING RETURNING body;
-INSERT INTO memory (fp, body) VALUES (x'7f'::bigint, 'near the first and the last') ON CONFLICT (id) DO UPDATE SET seen = memory.seen + 1 RETURNING id, body;
+INSERT INTO memory (fp, body) VALUES (x'7ff'::bigint, 'eleven bits from the first, nine from the second')
+ON CONFLICT (id) DO NOTHING RETURNING body;
+INSERT INTO memory (fp, body) VALUES (x'7f'::bigint, 'near the first and the last')
+ON CONFLICT (id) DO UPDATE SET seen = memory.seen + 1 RETURNING id, body;
 -- Without ON CONFLICT.
 INSERT INTO memory (fp, body) VALUES (1, 'refused');
 -- Two near rows of one statement.
-INSERT INTO memory (fp, body) VALUES (-1::bigint << 32, 'new'), (-1::bigint << 32, 'new, too') ON CONFLICT (id) DO UPDATE SET seen = memory.seen + 1;
+INSERT INTO memory (fp, body) VALUES (-1::bigint << 32, 'new'), (-1::bigint << 32, 'new, too')
+ON CONFLICT (id) DO UPDATE SET seen = memory.seen + 1;
 INSERT INTO memory (fp, body) VALUES (-1::bigint << 32, 'new'), (-1::bigint << 32, 'new, too') ON CONFLICT (id) DO NOTHING RETURNING body;
 -- An edit that makes two rows near is refused, as by a unique constraint; another edit is not.
 UPDATE memory SET fp = 1048574 WHERE body = 'first';
 UPDATE memory SET fp = 2 WHERE body = 'first';
-INSERT INTO memory (fp, body) VALUES (3, 'corrected') ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp, body = EXCLUDED.body RETURNING id, body, fp;
+INSERT INTO memory (fp, body) VALUES (3, 'corrected')
+ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp, body = EXCLUDED.body RETURNING id, body, fp;
 SELECT fp, body, seen FROM memory ORDER BY id;
 -- What programs read of it.
 DO $$
@@ -72,7 +76,8 @@ CREATE TABLE parted (region text, id int, fp bigint, PRIMARY KEY (region, id)) P
 CREATE TABLE parted_n PARTITION OF parted FOR VALUES IN ('n');
 CREATE TABLE parted_s PARTITION OF parted FOR VALUES IN ('s');
 CREATE INDEX ON parted USING simhash (fp);
-CREATE TRIGGER parted_once BEFORE INSERT OR UPDATE ON parted FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=conflict');
+CREATE TRIGGER parted_once BEFORE INSERT OR UPDATE ON parted
+FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=conflict');
 INSERT INTO parted VALUES ('n', 1, 0);
 INSERT INTO parted VALUES ('n', 2, 1) ON CONFLICT (region, id) DO UPDATE SET fp = 2 RETURNING *;
 INSERT INTO parted VALUES ('s', 3, 1) ON CONFLICT (region, id) DO NOTHING;
@@ -94,9 +99,11 @@ SELECT tableoid::regclass, * FROM parted ORDER BY id;
 CREATE TABLE keyless (fp bigint);
 CREATE TRIGGER once BEFORE INSERT ON keyless FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=conflict');
 INSERT INTO keyless VALUES (0);
-CREATE OR REPLACE TRIGGER once BEFORE INSERT ON keyless FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=conflict', 'key=a,b,c,d,e');
+CREATE OR REPLACE TRIGGER once BEFORE INSERT ON keyless
+FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=conflict', 'key=a,b,c,d,e');
 INSERT INTO keyless VALUES (0);
-CREATE OR REPLACE TRIGGER once BEFORE INSERT ON keyless FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=conflict', 'key=fp');
+CREATE OR REPLACE TRIGGER once BEFORE INSERT ON keyless
+FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=conflict', 'key=fp');
 INSERT INTO keyless VALUES (0);
 
 -- Two rows with one key would be silent: only a key that an index keeps apart is taken.
@@ -133,14 +140,16 @@ CREATE UNIQUE INDEX loose_id ON loose (id);
 SELECT try_key('id');
 CREATE TABLE looser () INHERITS (loose);
 SELECT try_key('id');
-CREATE TRIGGER once BEFORE INSERT OR UPDATE ON looser FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=conflict', 'key=id');
+CREATE TRIGGER once BEFORE INSERT OR UPDATE ON looser
+FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=conflict', 'key=id');
 INSERT INTO looser VALUES (3, 1, 'c', 1);
 -- Partitions whose own keys are unique, while that of the whole is not.
 CREATE TABLE apart (region text, id int, fp bigint) PARTITION BY LIST (region);
 CREATE TABLE apart_n PARTITION OF apart (PRIMARY KEY (id)) FOR VALUES IN ('n');
 CREATE TABLE apart_s PARTITION OF apart (PRIMARY KEY (id)) FOR VALUES IN ('s');
 CREATE INDEX ON apart USING simhash (fp);
-CREATE TRIGGER once BEFORE INSERT ON apart FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=conflict', 'key=id');
+CREATE TRIGGER once BEFORE INSERT ON apart
+FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=conflict', 'key=id');
 INSERT INTO apart VALUES ('n', 1, 0);
 -- A generated key has no value yet when the trigger fires.
 CREATE TABLE by_hash (body text, hash text GENERATED ALWAYS AS (md5(body)) STORED PRIMARY KEY, fp bigint);
@@ -159,13 +168,15 @@ MERGE INTO memory m USING (VALUES (-1::bigint), (1)) v (fp) ON m.fp = v.fp
 INSERT INTO memory (fp, body) SELECT i, 'of many' FROM generate_series(1, 2) i ON CONFLICT (id) DO UPDATE SET seen = memory.seen + 1;
 INSERT INTO memory (fp, body) SELECT i, 'of many' FROM generate_series(1, 3) i ON CONFLICT (id) DO NOTHING;
 INSERT INTO memory (fp, body) VALUES (1, 'by the name of the constraint')
-	ON CONFLICT ON CONSTRAINT memory_pkey DO UPDATE SET seen = memory.seen + 1, body = EXCLUDED.body WHERE memory.seen < 2 RETURNING id, body, seen;
+	ON CONFLICT ON CONSTRAINT memory_pkey DO UPDATE SET seen = memory.seen + 1, body = EXCLUDED.body WHERE memory.seen < 2
+	RETURNING id, body, seen;
 INSERT INTO memory (fp, body) VALUES (1, 'not any more')
 	ON CONFLICT ON CONSTRAINT memory_pkey DO UPDATE SET seen = memory.seen + 1 WHERE memory.seen < 2 RETURNING id, body, seen;
 -- A key that was taken counts for what is computed of it.
 ALTER TABLE memory ADD twice int GENERATED ALWAYS AS (id * 2) STORED, ADD CHECK (id < 100);
 ALTER TABLE memory ALTER id RESTART WITH 100;
-INSERT INTO memory (fp, body) VALUES (3, 'again') ON CONFLICT (id) DO UPDATE SET body = EXCLUDED.id || ', ' || EXCLUDED.twice RETURNING id, body;
+INSERT INTO memory (fp, body) VALUES (3, 'again')
+ON CONFLICT (id) DO UPDATE SET body = EXCLUDED.id || ', ' || EXCLUDED.twice RETURNING id, body;
 -- The trigger of a replica, and one that is disabled.
 SET session_replication_role = replica;
 INSERT INTO memory (id, fp, body) OVERRIDING SYSTEM VALUE VALUES (10, 1, 'replicated');
@@ -181,7 +192,8 @@ UPDATE memory SET id = DEFAULT WHERE body = 'unjudged';
 SELECT id, fp, body, seen FROM memory ORDER BY id;
 
 -- From PostgreSQL 18 on RETURNING tells the row that was there from the one that is; from 19 on it may stay as it was.
-SELECT current_setting('server_version_num')::int >= 180000 AS old_and_new, current_setting('server_version_num')::int >= 190000 AS do_select \gset
+SELECT current_setting('server_version_num')::int >= 180000 AS old_and_new,
+	current_setting('server_version_num')::int >= 190000 AS do_select \gset
 TRUNCATE memory;
 INSERT INTO memory (id, fp, body) OVERRIDING SYSTEM VALUE VALUES (1, 0, 'first');
 \set stored '1, 1 -> 2'

@@ -186,7 +186,8 @@ INSERT INTO marked VALUES (4, 0);
 -- The row that a copy points at has lost its fingerprint.
 CREATE TABLE lost (id int PRIMARY KEY, fp bigint, dup int);
 CREATE INDEX ON lost USING simhash (fp);
-CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON lost FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup');
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON lost
+FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup');
 INSERT INTO lost VALUES (1, 0), (2, 0);
 UPDATE lost SET fp = NULL WHERE id = 1;
 INSERT INTO lost VALUES (3, 0);

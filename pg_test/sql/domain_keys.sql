@@ -24,19 +24,29 @@ CREATE TABLE question (id int, wanted text, query text);
 INSERT INTO question VALUES
 	(1, '(1,3,1)', 'SELECT a, b, distance FROM simhash_pairs_keyed(K, ''one'', ''id'', ''fp'', 1)'),
 	(2, '(1,3,1)', 'SELECT a, b, distance FROM simhash_pairs_keyed(K, ''one'', ''id'', ''fp'', 1, ''{tenant}'')'),
-	(3, '(1,1,1) (2,2,1) (3,1,0)', 'SELECT a, b, distance FROM simhash_pairs_between_keyed(K, K, ''one'', ''id'', ''fp'', ''two'', ''id'', ''fp'', 1)'),
-	(4, '(1,1,1) (2,2,1) (3,1,0)', 'SELECT a, b, distance FROM simhash_pairs_between_keyed(K, K, ''one'', ''id'', ''fp'', ''two'', ''id'', ''fp'', 1, ''{tenant}'')'),
+	(3, '(1,1,1) (2,2,1) (3,1,0)',
+		'SELECT a, b, distance FROM simhash_pairs_between_keyed(K, K, ''one'', ''id'', ''fp'', ''two'', ''id'', ''fp'', 1)'),
+	(4, '(1,1,1) (2,2,1) (3,1,0)',
+		'SELECT a, b, distance FROM simhash_pairs_between_keyed(K, K, ''one'', ''id'', ''fp'', ''two'', ''id'', ''fp'', 1, ''{tenant}'')'),
 	-- One side of the domain, the other of its type.
-	(5, '(1,1,1) (2,2,1) (3,1,0)', 'SELECT a, b, distance FROM simhash_pairs_between_keyed(K, B, ''one'', ''id'', ''fp'', ''plain'', ''id'', ''fp'', 1, ''{tenant}'')'),
-	(6, '(1,1,1) (1,3,0) (2,2,1)', 'SELECT a, b, distance FROM simhash_pairs_between_keyed(B, K, ''plain'', ''id'', ''fp'', ''one'', ''id'', ''fp'', 1, ''{tenant}'')'),
-	(7, '(1,1,1) (2,2,1) (3,1,0)', 'SELECT a, b, distance FROM simhash_pairs_between_keyed(B, B, ''one'', ''id'', ''fp'', ''plain'', ''id'', ''fp'', 1, ''{tenant}'')'),
+	(5, '(1,1,1) (2,2,1) (3,1,0)',
+		'SELECT a, b, distance FROM simhash_pairs_between_keyed(K, B, ''one'', ''id'', ''fp'', ''plain'', ''id'', ''fp'', 1, ''{tenant}'')'),
+	(6, '(1,1,1) (1,3,0) (2,2,1)',
+		'SELECT a, b, distance FROM simhash_pairs_between_keyed(B, K, ''plain'', ''id'', ''fp'', ''one'', ''id'', ''fp'', 1, ''{tenant}'')'),
+	(7, '(1,1,1) (2,2,1) (3,1,0)',
+		'SELECT a, b, distance FROM simhash_pairs_between_keyed(B, B, ''one'', ''id'', ''fp'', ''plain'', ''id'', ''fp'', 1, ''{tenant}'')'),
 	(8, '(1,1,2,1) (1,3,2,1)', 'SELECT cluster_id, key, size, representative FROM simhash_clusters_keyed(K, ''one'', ''id'', ''fp'', 1)'),
-	(9, '(1,1,2,1) (1,3,2,1)', 'SELECT cluster_id, key, size, representative FROM simhash_clusters_keyed(K, ''one'', ''id'', ''fp'', 1, ''star'', ''body'', 0.5, ''{tenant}'')'),
-	(10, '(1,1,2,1) (1,3,2,1)', 'SELECT cluster_id, key, size, representative FROM simhash_clusters_keyed(K, ''one'', ''id'', ''fp'', 1, ''leader'', within => ''{tenant}'')'),
+	(9, '(1,1,2,1) (1,3,2,1)',
+		'SELECT cluster_id, key, size, representative FROM simhash_clusters_keyed(K, ''one'', ''id'', ''fp'', 1, ''star'', ''body'', 0.5,
+			''{tenant}'')'),
+	(10, '(1,1,2,1) (1,3,2,1)',
+		'SELECT cluster_id, key, size, representative FROM simhash_clusters_keyed(K, ''one'', ''id'', ''fp'', 1, ''leader'',
+			within => ''{tenant}'')'),
 	(11, '(1)', 'SELECT sum(pairs) FROM simhash_radius_report(''one'', ''id'', ''fp'', ''body'', 1)'),
 	(12, '(1,1) (3,1)', 'SELECT * FROM by_row'), (13, '(1,1) (3,1)', 'SELECT * FROM by_note'),
 	(14, '(1,) (2,) (3,1)', 'SELECT id, copy FROM flagged'),
 	(15, '(1,3)', 'SELECT a.id, b.id FROM scoped a JOIN scoped b ON a.owner = b.owner AND a.fp <~> b.fp <= 1 AND a.id < b.id');
+-- Makes the tables anew with keys of this type and asks each question. Returns which answers are wrong.
 CREATE FUNCTION asked(key_type text, base text) RETURNS text LANGUAGE plpgsql SET client_min_messages = error AS $$
 DECLARE
 	keys text[] := CASE base WHEN 'uuid' THEN (SELECT array_agg(md5(k::text)::uuid::text ORDER BY md5(k::text)) FROM generate_series(1, 3) k)
@@ -85,8 +95,10 @@ BEGIN
 END $$;
 SET client_min_messages = warning;
 SELECT base || form AS key_type, asked(CASE form WHEN '' THEN base ELSE base || form END, base)
-FROM unnest('{int,text,uuid}'::text[]) WITH ORDINALITY b (base, i), unnest('{"",_key,_over,_not_null,_check}'::text[]) WITH ORDINALITY f (form, j)
+FROM unnest('{int,text,uuid}'::text[]) WITH ORDINALITY b (base, i),
+	unnest('{"",_key,_over,_not_null,_check}'::text[]) WITH ORDINALITY f (form, j)
 ORDER BY i, j;
 -- The keys come back in the domain.
-SELECT pg_typeof(a), pg_typeof(b) FROM simhash_pairs_between_keyed(NULL::uuid_check, NULL::uuid, 'one', 'id', 'fp', 'two', 'id', 'fp', 1, '{tenant}') LIMIT 1;
+SELECT pg_typeof(a), pg_typeof(b)
+FROM simhash_pairs_between_keyed(NULL::uuid_check, NULL::uuid, 'one', 'id', 'fp', 'two', 'id', 'fp', 1, '{tenant}') LIMIT 1;
 DROP SCHEMA domain_keys CASCADE;

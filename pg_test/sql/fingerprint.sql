@@ -21,7 +21,8 @@ FROM unnest(ARRAY['words', 'plain', 's0', 's2', 's3']) AS p,
 	(VALUES ('The street lamp, 幸福路12号门前的路灯坏了两个星期 0000 但是 please please repair it; 综上所述')) AS v (t);
 
 -- An input without a feature has no fingerprint.
-SELECT simhash64(NULL::text, preset => 'words'), simhash64('', preset => 'words'), simhash64(' !? ', preset => 'words'), simhash32('', preset => 'words'), simhash64('', preset => 's1'),
+SELECT simhash64(NULL::text, preset => 'words'), simhash64('', preset => 'words'), simhash64(' !? ', preset => 'words'),
+	simhash32('', preset => 'words'), simhash64('', preset => 's1'),
 	simhash64(ROW(NULL::int, ''::text), preset => 'words'), simhash64(NULL::pg_class, preset => 'words'), simhash64_tokens('{}'),
 	simhash64_tokens('{a,b}', '{0,0}'), simhash64_tokens(NULL), simhash64_tokens('{NULL,""}');
 
@@ -49,7 +50,8 @@ SELECT simhash64(p, preset => 'words') IS NOT NULL AS present,
 	simhash64(p, preset => 'words') IS NOT DISTINCT FROM simhash64(ROW(title, pages, body)::pages, preset => 'words') AS cast_row,
 	simhash64(p, preset => 'words') IS NOT DISTINCT FROM
 		simhash64(ROW(title, pages, body), '{"$columns": ["title", "pages", "body"]}', preset => 'words') AS named_row,
-	simhash64(p, preset => 'words') IS NOT DISTINCT FROM (SELECT simhash64(s, preset => 'words') FROM (SELECT title, pages, body) AS s) AS alias,
+	simhash64(p, preset => 'words') IS NOT DISTINCT FROM (SELECT simhash64(s, preset => 'words')
+		FROM (SELECT title, pages, body) AS s) AS alias,
 	simhash64(p, preset => 'words') IS DISTINCT FROM simhash64(ROW(title, pages, body), preset => 'words') AS bare_row_differs
 FROM pages AS p;
 
@@ -67,9 +69,11 @@ SELECT count(*) FROM simhash_features(NULL::pages, preset => 'words');
 SELECT title, (simhash_features(p, '{"title": 1}', preset => 'words')).feature FROM pages AS p;
 -- Those of a text, which may be of any string type or of none.
 SELECT * FROM simhash_features('the cat the hat', preset => 'plain') ORDER BY feature;
-SELECT bit_or(CASE WHEN total > 1e-9 THEN 1::bigint << bit ELSE 0 END) = simhash64('the cat the hat', '{"tf": "sqrt"}', preset => 'words') AS same FROM (
+SELECT bit_or(CASE WHEN total > 1e-9 THEN 1::bigint << bit ELSE 0 END) = simhash64('the cat the hat', '{"tf": "sqrt"}',
+	preset => 'words') AS same FROM (
 	SELECT bit, sum(CASE WHEN (hash >> bit) & 1 = 1 THEN weight ELSE -weight END) AS total
-	FROM simhash_features('the cat the hat'::varchar, '{"tf": "sqrt"}', preset => 'words'), generate_series(0, 63) AS bit GROUP BY bit) AS sums;
+	FROM simhash_features('the cat the hat'::varchar, '{"tf": "sqrt"}', preset => 'words'),
+		generate_series(0, 63) AS bit GROUP BY bit) AS sums;
 SELECT feature, tf FROM simhash_features('a^2 b^0.5', preset => 's1');
 SELECT count(*) FROM simhash_features(NULL, preset => 'words');
 SELECT feature FROM (VALUES ('b'), (NULL), ('a')) AS v (t), simhash_features(t, preset => 'words');
@@ -94,7 +98,8 @@ SELECT count(*), count(fp), count(*) FILTER (WHERE fp = fp_trigger) AS trigger,
 	count(*) FILTER (WHERE fp = simhash64(d, '{"body": 3, "title": 1}', preset => 'words')) AS whole_row FROM docs AS d;
 ANALYZE docs;
 SET enable_seqscan = off;
-EXPLAIN (COSTS OFF) SELECT id FROM docs WHERE simhash64(body, preset => 'words') = simhash64('Some words of document 42 和一些中文', preset => 'words');
+EXPLAIN (COSTS OFF) SELECT id FROM docs
+WHERE simhash64(body, preset => 'words') = simhash64('Some words of document 42 和一些中文', preset => 'words');
 SELECT count(*) FROM docs WHERE simhash64(body, preset => 'words') = simhash64('Some words of document 42 和一些中文', preset => 'words');
 RESET enable_seqscan;
 

@@ -5,7 +5,8 @@ CREATE SCHEMA wide_test;
 SET search_path = wide_test, public, simhash_methods;
 
 -- One feature: the fingerprint is its hash. Values of the reference code of each hash.
-SELECT simhash128('hello', preset => 'words')::text = simhash128('HELLO!', preset => 'words')::text AS normal_form, length(simhash128('hello', preset => 'words')) AS bits;
+SELECT simhash128('hello', preset => 'words')::text = simhash128('HELLO!', preset => 'words')::text AS normal_form,
+	length(simhash128('hello', preset => 'words')) AS bits;
 SELECT h AS hash, to_hex(simhash64('中国', o, 'plain')) AS w64, to_hex(simhash32('中国', o, 'plain')) AS w32,
 	to_hex(substring(simhash128('中国', o, 'plain') FOR 64)::bigint) AS high,
 	to_hex(substring(simhash128('中国', o, 'plain') FROM 65)::bigint) AS low
@@ -19,12 +20,14 @@ SELECT simhash128(t, preset => 'words') IS NOT NULL AS present,
 	simhash128(a, preset => 'words') IS NOT DISTINCT FROM simhash128(ROW(a), '{"$columns": ["a"]}', preset => 'words') AS text_is_row
 FROM t;
 SELECT simhash128('a^1 b^1 c^1', preset => 's1') = simhash128('b^2 c^2 a^2', preset => 's1') AS scaled,
-	simhash128('', preset => 's1') AS empty, simhash128(NULL::text, preset => 'words') AS unknown, simhash128(NULL::t, preset => 'words') AS no_row;
+	simhash128('', preset => 's1') AS empty, simhash128(NULL::text, preset => 'words') AS unknown,
+	simhash128(NULL::t, preset => 'words') AS no_row;
 
 -- Distance: brute force over the text of the bits.
 SELECT count(*) AS pairs, count(*) FILTER (WHERE hamming128(x, y) = (
 		SELECT count(*) FROM generate_series(1, 128) AS i WHERE substr(x::text, i, 1) <> substr(y::text, i, 1))) AS right
-FROM (SELECT simhash128('word' || i, preset => 'words') AS x, simhash128('word' || i || ' and ' || i * 7, preset => 'words') AS y FROM generate_series(1, 200) AS i) AS s;
+FROM (SELECT simhash128('word' || i, preset => 'words') AS x, simhash128('word' || i || ' and ' || i * 7, preset => 'words') AS y
+	FROM generate_series(1, 200) AS i) AS s;
 SELECT hamming128(repeat('0', 128)::bit(128), repeat('1', 128)::bit(128)) AS most, hamming128(NULL, repeat('1', 128)::bit(128)) AS unknown;
 -- The same bits as a column, stored with a short header.
 CREATE TABLE stored (fp bit(128));

@@ -234,7 +234,8 @@ UPDATE parted SET region = 'north' WHERE id = 4;
 UPDATE parted SET region = 'south', fp = 252 WHERE id = 4;
 SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id = 4;
 -- A row that the same statement copies is judged. (merge.sql has this for MERGE.)
-WITH moved AS (UPDATE parted SET region = 'north' WHERE id = 4 RETURNING fp), updated AS (UPDATE parted SET id = 30 WHERE id = 3 RETURNING fp)
+WITH moved AS (UPDATE parted SET region = 'north' WHERE id = 4 RETURNING fp),
+	updated AS (UPDATE parted SET id = 30 WHERE id = 3 RETURNING fp)
 INSERT INTO parted SELECT 40, 'south', fp FROM moved UNION ALL SELECT 41, 'south', fp FROM updated;
 SELECT tableoid::regclass, id, fp, dup FROM parted ORDER BY id;
 -- A copy that another trigger stores between the two halves of the move is judged.
@@ -252,7 +253,8 @@ DROP TRIGGER a_copy ON parted_south;
 DROP TRIGGER flag ON parted;
 INSERT INTO parted VALUES (60, 'north', 7000), (61, 'north', 7000), (62, 'south', 7000);
 CREATE TRIGGER skip BEFORE INSERT OR UPDATE ON parted FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
-CREATE TRIGGER tell BEFORE INSERT OR UPDATE ON parted FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'key=id');
+CREATE TRIGGER tell BEFORE INSERT OR UPDATE ON parted
+FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'key=id');
 UPDATE parted SET region = CASE region WHEN 'north' THEN 'south' ELSE 'north' END WHERE fp = 7000;
 UPDATE parted SET region = 'south', fp = 7001 WHERE id = 62;
 INSERT INTO parted VALUES (63, 'north', 7000);
@@ -277,7 +279,8 @@ SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id IN (67, 1067, 1068) 
 DROP TRIGGER a_leave_out ON parted_south;
 
 -- A trigger that could lose a row that moves is refused.
-CREATE OR REPLACE TRIGGER skip BEFORE INSERT OR UPDATE OF fp ON parted FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
+CREATE OR REPLACE TRIGGER skip BEFORE INSERT OR UPDATE OF fp ON parted
+FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
 UPDATE parted SET region = 'north' WHERE id = 61;
 CREATE OR REPLACE TRIGGER skip BEFORE INSERT ON parted FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
 UPDATE parted SET region = 'north' WHERE id = 61;
@@ -285,7 +288,8 @@ CREATE OR REPLACE TRIGGER skip BEFORE INSERT OR UPDATE ON parted FOR EACH ROW WH
 	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
 UPDATE parted SET region = 'north' WHERE id = 61;
 DROP TRIGGER skip ON parted;
-CREATE TRIGGER skip BEFORE INSERT OR UPDATE ON parted_north FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
+CREATE TRIGGER skip BEFORE INSERT OR UPDATE ON parted_north
+FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
 UPDATE parted SET region = 'north' WHERE id = 61;
 SELECT tableoid::regclass, id FROM parted WHERE id = 61;
 
@@ -426,7 +430,8 @@ SELECT count(*) FROM pg_locks WHERE locktype = 'advisory';
 ROLLBACK;
 
 -- Errors: every message names what is wrong, and every detail the trigger.
-CREATE TABLE e (id int PRIMARY KEY, small int, fp bigint, b boolean, other text, j json, big bigint, name text, gen text GENERATED ALWAYS AS (other) STORED,
+CREATE TABLE e (id int PRIMARY KEY, small int, fp bigint, b boolean, other text, j json, big bigint, name text,
+	gen text GENERATED ALWAYS AS (other) STORED,
 	genfp bigint GENERATED ALWAYS AS (simhash64(other)) STORED);
 CREATE INDEX ON e USING simhash (fp);
 CREATE FUNCTION try(VARIADIC arguments text[]) RETURNS text LANGUAGE plpgsql AS $$
@@ -440,7 +445,8 @@ BEGIN
 	RETURN 'accepted';
 EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT, state = RETURNED_SQLSTATE;
-	RETURN concat_ws(' | ', state, message, nullif(hint, ''), CASE WHEN detail NOT LIKE 'The trigger is "flag" on table "e".%' THEN 'which trigger?' END);
+	RETURN concat_ws(' | ', state, message, nullif(hint, ''),
+		CASE WHEN detail NOT LIKE 'The trigger is "flag" on table "e".%' THEN 'which trigger?' END);
 END $$;
 \t on
 \pset format unaligned
@@ -481,12 +487,16 @@ SELECT try('fingerprint=fp', 'flag=b', 'key=j');
 -- A key of a type that has an equality, but no order.
 CREATE TABLE unordered (x xid, fp bigint, b boolean, of xid);
 CREATE INDEX ON unordered USING simhash (fp);
-CREATE TRIGGER flag BEFORE INSERT ON unordered FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'key=x', 'duplicate_of=of');
+CREATE TRIGGER flag BEFORE INSERT ON unordered
+FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'key=x', 'duplicate_of=of');
 INSERT INTO unordered VALUES ('1', 1);
-CREATE OR REPLACE TRIGGER flag BEFORE INSERT ON unordered FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'key=x', 'mode=reject');
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT ON unordered
+FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'key=x', 'mode=reject');
 INSERT INTO unordered VALUES ('1', 1);
-CREATE OR REPLACE TRIGGER flag BEFORE INSERT ON unordered FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'key=x', 'flag=b');
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT ON unordered
+FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'key=x', 'flag=b');
 INSERT INTO unordered VALUES ('1', 1), ('2', 1) RETURNING *;
+-- The column of the texts; weights and preset of a fingerprint that the trigger makes, and what they may not name; other modes.
 SELECT try('fingerprint=fp', 'flag=b', 'text=small');
 SELECT try('fingerprint=fp', 'flag=b', 'text=gen');
 SELECT try('fingerprint=fp', 'flag=b', 'text=other', 'min_jaccard=1.1');
@@ -505,10 +515,12 @@ SELECT try('fingerprint=fp', 'duplicate_of=small', 'weights={"small": 1}');
 SELECT try('fingerprint=fp', 'flag=b', 'weights={"$exclude": ["fp", "b"], "*": 1}');
 SELECT try('fingerprint=fp', 'flag=b', 'preset=plain');
 SELECT try('fingerprint=fp', 'flag=b', 'mode=reject');
-SELECT try('fingerprint=fp', 'flag=b', 'weights={"other": 1}', 'preset=plain', 'text=other', 'duplicate_of=small', 'among=originals', 'lock=off');
+SELECT try('fingerprint=fp', 'flag=b', 'weights={"other": 1}', 'preset=plain', 'text=other', 'duplicate_of=small',
+	'among=originals', 'lock=off');
 SELECT try('fingerprint=genfp', 'mode=skip');
 \t off
 \pset format aligned
+-- Triggers at another time, of a whole statement, of another event or of a view; a call outside of a trigger.
 DROP TRIGGER flag ON e;
 CREATE TRIGGER late AFTER INSERT ON e FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=b');
 INSERT INTO e (id) VALUES (2);

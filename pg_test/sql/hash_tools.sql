@@ -13,7 +13,8 @@ COPY value (tool, version, picture, hash, distances) FROM :'file' CSV HEADER;
 COPY way FROM :'file' CSV HEADER;
 CREATE FUNCTION bits_of(code text, alphabet text DEFAULT 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567') RETURNS varbit
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-	SELECT string_agg(right((nullif(strpos(alphabet, c), 0) - 1)::bit(6)::text, CASE length(alphabet) WHEN 32 THEN 5 ELSE 6 END), '' ORDER BY i)::varbit
+	SELECT string_agg(right((nullif(strpos(alphabet, c), 0) - 1)::bit(6)::text, CASE length(alphabet) WHEN 32 THEN 5 ELSE 6 END), ''
+		ORDER BY i)::varbit
 	FROM unnest(string_to_array(code, NULL)) WITH ORDINALITY AS t (c, i)
 $$;
 
@@ -43,7 +44,8 @@ FROM value AS a
 GROUP BY 1, 2, 3;
 SELECT tool, gives, max(cardinality(b.parts)) AS parts, count(DISTINCT b.id) AS values, c.pairs, c.equal, c.apart
 FROM way JOIN brought AS b USING (tool)
-	JOIN (SELECT tool, count(*) AS pairs, count(*) FILTER (WHERE ours = theirs) AS equal, max(ours) AS apart FROM compared GROUP BY 1) AS c USING (tool)
+	JOIN (SELECT tool, count(*) AS pairs, count(*) FILTER (WHERE ours = theirs) AS equal, max(ours) AS apart FROM compared
+		GROUP BY 1) AS c USING (tool)
 GROUP BY 1, 2, 5, 6, 7 ORDER BY tool COLLATE "C";
 SELECT count(*) AS pairs, count(*) FILTER (WHERE ours = theirs) AS equal, count(DISTINCT tool) AS tools FROM compared;
 -- All expressions but those of segments can be in an index: they are immutable.

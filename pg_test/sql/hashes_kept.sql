@@ -18,9 +18,11 @@ CREATE FUNCTION faults(cluster text, arguments text DEFAULT '') RETURNS bigint L
 DECLARE
 	n bigint;
 BEGIN
-	EXECUTE format('WITH stored AS (SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM %s) AS s WHERE size > 1),
+	EXECUTE format('WITH stored AS (SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM %s) AS s
+		WHERE size > 1),
 		afresh AS MATERIALIZED (SELECT key, cluster_id FROM simhash_clusters(''picture'', ''id'', ''pdq'', 20, ''components''%s))
-		SELECT (SELECT count(*) FROM (TABLE stored EXCEPT TABLE afresh) AS x) + (SELECT count(*) FROM (TABLE afresh EXCEPT TABLE stored) AS x)', cluster, arguments) INTO n;
+		SELECT (SELECT count(*) FROM (TABLE stored EXCEPT TABLE afresh) AS x) + (SELECT count(*) FROM (TABLE afresh EXCEPT TABLE stored) AS x)',
+			cluster, arguments) INTO n;
 	RETURN n;
 END $$;
 -- A statement drawn at random: rows come one by one or many at once, go, change, exchange hashes, lose them, and get another key.
@@ -31,7 +33,8 @@ DECLARE
 BEGIN
 	CASE abs(hashint4extended(i, 5) % 9)
 		WHEN 0, 1 THEN INSERT INTO picture VALUES (one, x % 3, hash_of(x)) ON CONFLICT DO NOTHING;
-		WHEN 2 THEN INSERT INTO picture SELECT x % 50 + k, k % 3, hash_of(x + k) FROM generate_series(1, 12) AS k ON CONFLICT (id) DO UPDATE SET pdq = excluded.pdq;
+		WHEN 2 THEN INSERT INTO picture SELECT x % 50 + k, k % 3, hash_of(x + k) FROM generate_series(1, 12) AS k
+		ON CONFLICT (id) DO UPDATE SET pdq = excluded.pdq;
 		WHEN 3 THEN DELETE FROM picture WHERE id = one;
 		WHEN 4 THEN DELETE FROM picture WHERE id % 11 = x % 11;
 		WHEN 5 THEN UPDATE picture SET pdq = hash_of(x + id) WHERE id % 7 = x % 7;
@@ -40,7 +43,8 @@ BEGIN
 		ELSE UPDATE picture AS a SET pdq = b.pdq FROM picture AS b WHERE a.id = one AND b.id = 61 - one;
 	END CASE;
 END $$;
-CREATE FUNCTION run(cluster text, arguments text, first int, last int, refreshed boolean DEFAULT false, OUT steps int, OUT wrong bigint, OUT most_entries bigint) LANGUAGE plpgsql AS $$
+CREATE FUNCTION run(cluster text, arguments text, first int, last int, refreshed boolean DEFAULT false, OUT steps int, OUT wrong bigint,
+	OUT most_entries bigint) LANGUAGE plpgsql AS $$
 DECLARE
 	n bigint;
 BEGIN
@@ -58,6 +62,7 @@ BEGIN
 	END LOOP;
 END $$;
 
+-- The clusters are right without an index, with one of one part, and with one of each part.
 CREATE TABLE picture (id int PRIMARY KEY, tenant int, pdq bigint[]);
 INSERT INTO picture SELECT k, k % 3, hash_of(k) FROM generate_series(1, 40) AS k;
 SELECT simhash_keep_clusters('picture', 'id', 'pdq', 20);
@@ -74,7 +79,8 @@ INSERT INTO picture SELECT 1000 + k, 0, '{5,6,7,8}' FROM generate_series(1, 300)
 INSERT INTO picture VALUES (2000, 0, '{5,6,7,8}'), (2001, 0, '{5,6,7,9}');
 DELETE FROM picture WHERE id BETWEEN 1001 AND 1100;
 DELETE FROM picture WHERE id = 1200;
-SELECT faults('picture_cluster') AS wrong, max(size) AS largest FROM (SELECT count(*) AS size FROM picture_cluster GROUP BY cluster_id) AS c;
+SELECT faults('picture_cluster') AS wrong, max(size) AS largest
+FROM (SELECT count(*) AS size FROM picture_cluster GROUP BY cluster_id) AS c;
 DELETE FROM picture WHERE id > 1000;
 SELECT simhash_drop_clusters('picture_cluster');
 -- Of tenants; by notes; both at once.

@@ -80,7 +80,8 @@ BEGIN
 		FOREACH query IN ARRAY ARRAY[
 			'SELECT count(*) FROM class_bare', 'SELECT 1 FROM class_bare', 'SELECT FROM class_bare LIMIT 1',
 			'SELECT count(*) FROM class_bare WHERE id < 1000', 'SELECT count(*) FROM class_bare WHERE id < 10',
-			'SELECT count(fp) FROM class_bare', 'SELECT fp FROM class_bare WHERE fp <~> 1 <= 3', 'SELECT count(*) FROM class_bare WHERE fp <~> 1 <= 3',
+			'SELECT count(fp) FROM class_bare', 'SELECT fp FROM class_bare WHERE fp <~> 1 <= 3',
+			'SELECT count(*) FROM class_bare WHERE fp <~> 1 <= 3',
 			'SELECT count(*) FROM class_bare WHERE fp IS NULL', 'SELECT count(*) FROM class_bare WHERE fp IS NOT NULL',
 			'SELECT fp FROM class_bare ORDER BY fp <~> 1 LIMIT 1', 'SELECT 1 FROM class_bare ORDER BY fp <~> 1',
 			'SELECT fp <~> 1 FROM class_bare ORDER BY fp <~> 1', 'SELECT EXISTS (SELECT FROM class_bare)',
@@ -148,8 +149,10 @@ SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET enable_memoize = off;
 SET enable_material = off;
-CALL class_step('a search', 'SELECT id FROM class_asked WHERE k = 7', 'SELECT id FROM class_asked WHERE fp <~> hashint8extended(7, 1) <= 0');
-CALL class_step('nothing found', 'SELECT id FROM class_asked WHERE k = 77', 'SELECT id FROM class_asked WHERE fp <~> hashint8extended(77, 1) <= 0');
+CALL class_step('a search', 'SELECT id FROM class_asked WHERE k = 7',
+	'SELECT id FROM class_asked WHERE fp <~> hashint8extended(7, 1) <= 0');
+CALL class_step('nothing found', 'SELECT id FROM class_asked WHERE k = 77',
+	'SELECT id FROM class_asked WHERE fp <~> hashint8extended(77, 1) <= 0');
 CALL class_step('a LIMIT', 'SELECT max(id) FROM (SELECT id FROM class_asked WHERE k = 8 LIMIT 3) x',
 	'SELECT max(id) FROM (SELECT id FROM class_asked WHERE fp <~> hashint8extended(8, 1) <= 0 LIMIT 3) x');
 CALL class_step('an order', 'SELECT max(id) FROM (SELECT id FROM class_asked ORDER BY k LIMIT 30) x',
@@ -159,7 +162,8 @@ CALL class_step('a nested loop', 'SELECT count(a.id) FROM class_keys b JOIN clas
 CALL class_step('NULL', 'SELECT id FROM class_asked WHERE k IS NULL', 'SELECT id FROM class_asked WHERE fp IS NULL');
 SET enable_bitmapscan = on;
 SET enable_indexscan = off;
-CALL class_step('a bitmap', 'SELECT id FROM class_asked WHERE k = 10', 'SELECT id FROM class_asked WHERE fp <~> hashint8extended(10, 1) <= 0');
+CALL class_step('a bitmap', 'SELECT id FROM class_asked WHERE k = 10',
+	'SELECT id FROM class_asked WHERE fp <~> hashint8extended(10, 1) <= 0');
 RESET ALL;
 SELECT step, b.scans, b.reads, b.fetches, (s.scans, s.reads, s.fetches) = (b.scans, b.reads, b.fetches) AS same
 FROM class_counted b JOIN class_counted s USING (step) WHERE b.index = 'btree' AND s.index = 'simhash' ORDER BY step COLLATE "C";

@@ -136,7 +136,8 @@ SELECT to_regclass('doc_cluster'), to_regclass('doc_cluster_note');
 -- ---- with texts: only pairs whose texts are alike, also where the fingerprint stays and the text changes
 TRUNCATE doc;
 CREATE INDEX doc_fp_idx ON doc USING simhash (fp);
-INSERT INTO doc VALUES (1, 'the same words in this text', 0), (2, 'the same words in that text', 1), (3, 'quite another one here', 1), (4, NULL, 0);
+INSERT INTO doc VALUES (1, 'the same words in this text', 0), (2, 'the same words in that text', 1),
+	(3, 'quite another one here', 1), (4, NULL, 0);
 SELECT simhash_keep_clusters('doc', 'id', 'fp', text => 'body', min_jaccard => 0.5, refresh => 'manual');
 SELECT seems_large('doc');
 SELECT simhash_refresh_clusters('doc_cluster');
@@ -166,14 +167,17 @@ BEGIN
 		n := 1 + random() * 40;
 		CASE (random() * 5)::int
 			WHEN 0 THEN DELETE FROM doc WHERE id BETWEEN n AND n + random() * 3;
-			WHEN 1 THEN UPDATE doc SET body = NULLIF(words[1 + (random() * 7)::int] || ' ' || words[1 + (random() * 7)::int], 'bus bus') WHERE id = n;
+			WHEN 1 THEN UPDATE doc SET body = NULLIF(words[1 + (random() * 7)::int] || ' ' || words[1 + (random() * 7)::int], 'bus bus')
+			WHERE id = n;
 			WHEN 2 THEN UPDATE doc SET lang = NULLIF((random() * 3)::int, 3) WHERE id = n;
-			ELSE INSERT INTO doc SELECT n + j, words[1 + (random() * 2)::int] || ' ' || words[1 + (random() * 7)::int], (random() * 255)::int::bigint, (random() * 2)::int
+			ELSE INSERT INTO doc SELECT n + j, words[1 + (random() * 2)::int] || ' ' || words[1 + (random() * 7)::int],
+				(random() * 255)::int::bigint, (random() * 2)::int
 				FROM generate_series(0, (random() * 3)::int) j ON CONFLICT (id) DO UPDATE SET fp = excluded.fp, body = excluded.body;
 		END CASE;
 		CONTINUE WHEN random() < 0.5;
 		PERFORM simhash_refresh_clusters('doc_cluster');
-		fault := string_agg(f, ', ') FROM faults('doc_cluster', $f$simhash_clusters('doc', 'id', 'fp', 3, 'components', 'body', 0.4, '{lang}')$f$) f;
+		fault := string_agg(f, ', ')
+		FROM faults('doc_cluster', $f$simhash_clusters('doc', 'id', 'fp', 3, 'components', 'body', 0.4, '{lang}')$f$) f;
 		ASSERT fault IS NULL, format('change %s: %s', i, fault);
 		seen := seen + (SELECT count(*) FROM doc_cluster);
 	END LOOP;
@@ -196,7 +200,8 @@ UPDATE "My schema"."A, ""table""" SET "of, tenant" = 'b' WHERE "Key" < '00000010
 UPDATE "My schema"."A, ""table""" SET "Lang" = NULL WHERE "Key" > '00000030-0000-0000-0000-000000000000';
 SELECT simhash_refresh_clusters('"My schema"."A, ""table""_cluster"') > 0;
 SELECT c.clusters, f.* FROM (VALUES ('"My schema"."A, ""table""_cluster"'), ('"My schema"."at, once"')) c (clusters),
-	faults(clusters::regclass, $$simhash_clusters_keyed(NULL::uuid, '"My schema"."A, ""table"""', 'Key', 'Fp', 5, within => '{"of, tenant",Lang}')$$) f;
+	faults(clusters::regclass,
+		$$simhash_clusters_keyed(NULL::uuid, '"My schema"."A, ""table"""', 'Key', 'Fp', 5, within => '{"of, tenant",Lang}')$$) f;
 SELECT count(DISTINCT cluster_id) > 5 FROM "My schema"."at, once";
 SELECT simhash_drop_clusters('"My schema"."at, once"');
 DROP SCHEMA "My schema" CASCADE;
@@ -377,7 +382,8 @@ SELECT simhash_refresh_clusters('doc_cluster');
 CREATE TRIGGER wrong BEFORE INSERT ON doc FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters();
 INSERT INTO doc VALUES (1, '', 1);
 DROP TRIGGER wrong ON doc;
-CREATE TRIGGER wrong AFTER INSERT ON doc FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=doc_cluster', 'notes=none', 'key=id', 'fingerprint=fp');
+CREATE TRIGGER wrong AFTER INSERT ON doc
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=doc_cluster', 'notes=none', 'key=id', 'fingerprint=fp');
 INSERT INTO doc VALUES (1, '', 1);
 DROP TABLE doc CASCADE;
 DROP TABLE doc_cluster, doc_cluster_note, a_name_that_leaves_no_room_for_those_of_the_triggers;

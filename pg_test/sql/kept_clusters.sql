@@ -12,7 +12,8 @@ DECLARE
 BEGIN
 	EXECUTE format('SELECT string_agg(cluster_id || '': '' || keys, '' | '' ORDER BY cluster_id) FROM
 		(SELECT cluster_id, string_agg(key::text, '' '' ORDER BY key) AS keys FROM %s GROUP BY 1 HAVING count(*) > 1) c', cluster) INTO shown;
-	EXECUTE format('WITH stored AS (SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM %2$s) s WHERE size > 1),
+	EXECUTE format('WITH stored AS (SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM %2$s) s
+		WHERE size > 1),
 		afresh AS MATERIALIZED (SELECT key, cluster_id FROM simhash_clusters(%1$L, ''id'', ''fp'', 3, ''components''))
 		SELECT string_agg(fault, '', '' ORDER BY fault) FROM (
 			SELECT ''too much: '' || key AS fault FROM (TABLE stored EXCEPT TABLE afresh) x
@@ -94,7 +95,8 @@ SELECT clusters();
 UPDATE doc SET id = 2, fp = 7 WHERE id = 1;
 SELECT clusters();
 -- Rows that leave and come in one statement.
-WITH gone AS (DELETE FROM doc WHERE id IN (3, 10) RETURNING id) INSERT INTO doc SELECT id + 10, CASE id WHEN 3 THEN 0 ELSE -255 END FROM gone;
+WITH gone AS (DELETE FROM doc WHERE id IN (3, 10) RETURNING id) INSERT INTO doc SELECT id + 10, CASE id WHEN 3 THEN 0
+	ELSE -255 END FROM gone;
 SELECT clusters();
 INSERT INTO doc VALUES (1, 63), (4, -1), (11, 63) ON CONFLICT (id) DO UPDATE SET fp = excluded.fp;
 SELECT clusters();
@@ -378,7 +380,8 @@ CREATE FUNCTION try(definition text, statement text) RETURNS text LANGUAGE plpgs
 DECLARE
 	message text; detail text; hint text; state text;
 BEGIN
-	EXECUTE 'CREATE TRIGGER wrong ' || definition || ' EXECUTE FUNCTION simhash_maintain_clusters(''clusters=kept_test.secret_cluster'', ''key=id'', ''fingerprint=fp'')';
+	EXECUTE 'CREATE TRIGGER wrong ' || definition
+		|| ' EXECUTE FUNCTION simhash_maintain_clusters(''clusters=kept_test.secret_cluster'', ''key=id'', ''fingerprint=fp'')';
 	EXECUTE statement;
 	RAISE EXCEPTION 'no error';
 EXCEPTION WHEN OTHERS THEN
@@ -401,14 +404,17 @@ SELECT simhash_maintain_clusters();
 CREATE TABLE one (id int PRIMARY KEY, fp bigint);
 CREATE TABLE one_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TABLE other_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
-CREATE TRIGGER a AFTER INSERT ON one FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=one_cluster', 'key=id', 'fingerprint=fp');
+CREATE TRIGGER a AFTER INSERT ON one
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=one_cluster', 'key=id', 'fingerprint=fp');
 CREATE TRIGGER b AFTER DELETE ON one FOR EACH ROW
 	EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_test.one_cluster', 'key=id', 'fingerprint=fp', 'radius=4');
-CREATE TRIGGER c AFTER INSERT ON one FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=other_cluster', 'key=id', 'fingerprint=fp', 'radius=5');
+CREATE TRIGGER c AFTER INSERT ON one
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=other_cluster', 'key=id', 'fingerprint=fp', 'radius=5');
 INSERT INTO one VALUES (1, 0), (2, 0);
 DROP TRIGGER a ON one;
 INSERT INTO one VALUES (1, 0), (2, 0);
-CREATE TRIGGER a AFTER INSERT ON one FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=one_cluster', 'key=id', 'fingerprint=fp');
+CREATE TRIGGER a AFTER INSERT ON one
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=one_cluster', 'key=id', 'fingerprint=fp');
 DELETE FROM one;
 CREATE OR REPLACE TRIGGER b AFTER DELETE ON one FOR EACH ROW
 	EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_test.one_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
@@ -418,13 +424,16 @@ SELECT clusters('one', 'one_cluster'), (SELECT count(*) FROM other_cluster) AS o
 -- A session is told once which events no trigger answers: columns, disabled triggers, conditions, partitions.
 CREATE TABLE told (id int PRIMARY KEY, tenant int, fp bigint);
 CREATE TABLE told_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
-CREATE TRIGGER a AFTER INSERT OR UPDATE OF fp ON told FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+CREATE TRIGGER a AFTER INSERT OR UPDATE OF fp ON told
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
 INSERT INTO told VALUES (1, 1, 0);
 INSERT INTO told VALUES (2, 1, 0);
 \c -
 SET search_path = kept_test, public;
-CREATE TRIGGER b AFTER UPDATE OF id OR DELETE ON told FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
-CREATE TRIGGER c AFTER TRUNCATE ON told FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_test.told_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+CREATE TRIGGER b AFTER UPDATE OF id OR DELETE ON told
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+CREATE TRIGGER c AFTER TRUNCATE ON told FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_test.told_cluster',
+	'key=id', 'fingerprint=fp', 'within=tenant');
 ALTER TABLE told DISABLE TRIGGER b;
 UPDATE told SET fp = 1 WHERE id = 1;
 \c -
@@ -433,7 +442,8 @@ ALTER TABLE told ENABLE TRIGGER b;
 UPDATE told SET fp = 2 WHERE id = 1;
 \c -
 SET search_path = kept_test, public;
-CREATE TRIGGER d AFTER UPDATE OF tenant ON told FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+CREATE TRIGGER d AFTER UPDATE OF tenant ON told
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
 UPDATE told SET fp = 1 WHERE id = 1;
 DROP TRIGGER keep_truncated ON parted;
 INSERT INTO parted VALUES (1, 0);
@@ -444,9 +454,11 @@ SET search_path = kept_test, public;
 INSERT INTO parted VALUES (2, 0);
 -- What a trigger cannot see is said.
 CREATE TABLE plain (id int PRIMARY KEY, body text);
-CREATE TRIGGER a AFTER INSERT OR UPDATE OR DELETE ON plain FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=simhash64(body)');
+CREATE TRIGGER a AFTER INSERT OR UPDATE OR DELETE ON plain
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=simhash64(body)');
 INSERT INTO plain VALUES (1, 'a');
-CREATE OR REPLACE TRIGGER a AFTER INSERT OR UPDATE OR DELETE ON plain FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'radius=3.5');
+CREATE OR REPLACE TRIGGER a AFTER INSERT OR UPDATE OR DELETE ON plain
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'radius=3.5');
 INSERT INTO plain VALUES (1, 'a');
 
 SET client_min_messages = error;

@@ -48,7 +48,8 @@ BEGIN
 		), reached (a, b) AS (SELECT a, a FROM edge UNION SELECT r.a, e.b FROM reached r JOIN edge e ON e.a = r.b)
 		SELECT r.a, min(r.b) FROM reached r GROUP BY 1$q$,
 		replace(replace(condition, 'x.tenant = y.tenant AND ', ''), 'decided', 'true'),
-		CASE WHEN condition LIKE '%tenant%' THEN 'x.tenant = y.tenant' ELSE 'true' END, CASE WHEN condition LIKE '%decided%' THEN 'true' ELSE 'false' END);
+		CASE WHEN condition LIKE '%tenant%' THEN 'x.tenant = y.tenant' ELSE 'true' END,
+		CASE WHEN condition LIKE '%decided%' THEN 'true' ELSE 'false' END);
 END $$;
 CREATE FUNCTION faults() RETURNS TABLE (clusters text, fault text) LANGUAGE plpgsql AS $$
 DECLARE
@@ -69,19 +70,28 @@ DECLARE
 	n CONSTANT int := 1 + random() * 3;
 	few CONSTANT text := format('id IN (SELECT 1 + (random() * 15)::int FROM generate_series(1, %s))', n);
 	fp CONSTANT text := '((ARRAY[0, 1, 7, 63, 511, 4095, -1, 0, 0])[1 + (random() * 8)::int] # (random() * 2)::int)::bigint';
-	body CONSTANT text := '(ARRAY[''red lamp on the table'', ''red lamp on a table'', ''blue chair'', ''red'', ''''])[1 + (random() * 4)::int]';
+	body CONSTANT text := '(ARRAY[''red lamp on the table'', ''red lamp on a table'', ''blue chair'', ''red'',
+		''''])[1 + (random() * 4)::int]';
 	statement text;
 BEGIN
 	statement := CASE (random() * 10)::int
-		WHEN 0 THEN format('INSERT INTO ticket SELECT i, (random() * 1)::int, %s, %s FROM generate_series(1, 16) i WHERE random() < 0.3 ON CONFLICT (id) DO UPDATE SET fp = excluded.fp', body, fp)
+		WHEN 0
+		THEN format('INSERT INTO ticket SELECT i, (random() * 1)::int, %s, %s FROM generate_series(1, 16) i WHERE random() < 0.3
+			ON CONFLICT (id) DO UPDATE SET fp = excluded.fp', body, fp)
 		WHEN 1 THEN format('DELETE FROM ticket WHERE %s', few)
 		WHEN 2 THEN format('UPDATE ticket SET body = %s WHERE %s', body, few)
 		WHEN 3 THEN format('UPDATE ticket SET tenant = 1 - tenant WHERE %s', few)
-		WHEN 4 THEN format('UPDATE ticket SET id = 17 - id WHERE id = (SELECT id FROM ticket WHERE NOT EXISTS (SELECT FROM ticket t WHERE t.id = 17 - ticket.id) LIMIT 1)')
-		WHEN 5 THEN 'INSERT INTO decision SELECT 1 + (random() * 15)::int, 1 + (random() * 15)::int, random() < 0.5 ON CONFLICT (a, b) DO UPDATE SET same = excluded.same'
+		WHEN 4
+		THEN format('UPDATE ticket SET id = 17 - id WHERE id = (SELECT id FROM ticket
+			WHERE NOT EXISTS (SELECT FROM ticket t WHERE t.id = 17 - ticket.id) LIMIT 1)')
+		WHEN 5
+		THEN 'INSERT INTO decision SELECT 1 + (random() * 15)::int, 1 + (random() * 15)::int, random() < 0.5
+			ON CONFLICT (a, b) DO UPDATE SET same = excluded.same'
 		WHEN 6 THEN 'DELETE FROM decision WHERE random() < 0.3'
 		WHEN 7 THEN 'UPDATE decision SET same = NOT same WHERE random() < 0.2'
-		WHEN 8 THEN format('WITH gone AS (DELETE FROM ticket WHERE %s RETURNING *) INSERT INTO ticket SELECT id + 100, tenant, body, fp FROM gone ON CONFLICT DO NOTHING', few)
+		WHEN 8
+		THEN format('WITH gone AS (DELETE FROM ticket WHERE %s RETURNING *)
+			INSERT INTO ticket SELECT id + 100, tenant, body, fp FROM gone ON CONFLICT DO NOTHING', few)
 		WHEN 9 THEN 'DELETE FROM ticket WHERE id > 16'
 		ELSE format('INSERT INTO ticket SELECT i, 0, %s, %s FROM generate_series(1, 16) i ON CONFLICT DO NOTHING', body, fp) END;
 	EXECUTE statement;
@@ -122,7 +132,8 @@ TABLE decided ORDER BY key;
 -- Two of three equal rows are different: the third holds both, which a query shows.
 INSERT INTO decision VALUES (2, 3, false);
 TABLE decided ORDER BY key;
-SELECT d.a, d.b FROM decision d JOIN decided x ON x.key = d.a JOIN decided y ON y.key = d.b AND y.cluster_id = x.cluster_id WHERE NOT d.same;
+SELECT d.a, d.b FROM decision d JOIN decided x ON x.key = d.a
+JOIN decided y ON y.key = d.b AND y.cluster_id = x.cluster_id WHERE NOT d.same;
 INSERT INTO decision VALUES (1, 3, false);
 TABLE decided ORDER BY key;
 UPDATE decision SET same = false WHERE a = 1 AND b = 4;

@@ -11,7 +11,8 @@ CREATE INDEX ON a USING simhash (fp);
 CREATE TABLE a_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE INDEX ON a_cluster (cluster_id);
 CREATE FUNCTION wrong(what text) RETURNS TABLE (done text, rows text, wrong bigint) LANGUAGE sql AS $$
-	SELECT what, (SELECT string_agg(id || ': ' || fp, ', ' ORDER BY id) FROM a), count(*) FROM (SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM a_cluster) AS c WHERE size > 1) AS stored
+	SELECT what, (SELECT string_agg(id || ': ' || fp, ', ' ORDER BY id) FROM a), count(*)
+	FROM (SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM a_cluster) AS c WHERE size > 1) AS stored
 	FULL JOIN simhash_clusters('a', 'id', 'fp', 3) AS fresh ON fresh.key = stored.key AND fresh.cluster_id = stored.cluster_id
 	WHERE stored.key IS NULL OR fresh.key IS NULL
 $$;

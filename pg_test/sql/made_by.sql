@@ -7,7 +7,8 @@ RESET client_min_messages;
 
 -- A generated column.
 CREATE TABLE generated (id int PRIMARY KEY, title text, body text,
-	fp bigint GENERATED ALWAYS AS (simhash64(ROW(title, body), '{"$columns": ["title", "body"], "title": 1, "body": 3}', preset => 'plain')) STORED,
+	fp bigint GENERATED ALWAYS AS (simhash64(ROW(title, body), '{"$columns": ["title", "body"], "title": 1, "body": 3}',
+		preset => 'plain')) STORED,
 	other bigint);
 INSERT INTO generated VALUES (1, 'Street lamp', 'dark for two weeks'), (2, NULL, NULL);
 SELECT simhash_made_by('generated', 'fp');
@@ -23,7 +24,8 @@ CREATE TABLE filled (id int PRIMARY KEY, title text, body text, fp bigint, is_du
 CREATE INDEX ON filled USING simhash (fp);
 CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON filled FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate(
 	'fingerprint=fp', 'flag=is_dup', 'weights={"title": 1, "body": 9}');
-INSERT INTO filled VALUES (1, 'Street lamp out of order again', 'Please repair it'), (2, 'Street lamp out of order again', 'Please repair it'), (3, NULL, NULL);
+INSERT INTO filled VALUES (1, 'Street lamp out of order again', 'Please repair it'),
+	(2, 'Street lamp out of order again', 'Please repair it'), (3, NULL, NULL);
 SELECT simhash_made_by('filled', 'fp');
 SELECT * FROM simhash_fingerprint_verify('filled', 'fp');
 CREATE OR REPLACE TRIGGER flag BEFORE INSERT OR UPDATE ON filled FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate(
@@ -56,7 +58,8 @@ SELECT checked, differing, (SELECT id FROM filled WHERE ctid = example) AS id FR
 -- A question is made as the column is: a generated one, one that a trigger fills, one that a constraint describes.
 SELECT simhash_query('generated', 'fp', '{"title": "Street lamp", "body": "dark for two weeks"}') = fp AS same FROM generated WHERE id = 1;
 INSERT INTO filled VALUES (10, 'The school is closed', 'until Monday');
-SELECT simhash_query('filled', 'fp', '{"title": "The school is closed", "body": "until Monday", "id": 11}') = fp AS same FROM filled WHERE id = 10;
+SELECT simhash_query('filled', 'fp', '{"title": "The school is closed", "body": "until Monday", "id": 11}') = fp AS same
+FROM filled WHERE id = 10;
 CREATE TABLE stated (id int, body text, fp bigint, CHECK (fp IS NOT DISTINCT FROM simhash64(body, preset => 'minwise')));
 SELECT simhash_query('stated', 'fp', '{"body": "The school is closed"}') = simhash64('The school is closed', preset => 'minwise') AS same,
 	simhash_query('stated', 'fp', '{}') IS NULL AS nothing_counts, simhash_query('stated', 'fp', NULL) IS NULL AS no_question;
@@ -69,7 +72,8 @@ SELECT simhash_query('stated', 'nothing', '{}');
 INSERT INTO generated SELECT i, repeat('x', 1000) FROM generate_series(3, 300) i;
 SELECT checked FROM simhash_fingerprint_verify('generated', 'fp', 0);
 SELECT checked FROM simhash_fingerprint_verify('generated', 'fp', 1000);
-SELECT sum(checked) BETWEEN 1 AND 299 * 20 AS some FROM generate_series(1, 20), simhash_fingerprint_verify('generated', 'fp', 10 + 0 * generate_series);
+SELECT sum(checked) BETWEEN 1 AND 299 * 20 AS some
+FROM generate_series(1, 20), simhash_fingerprint_verify('generated', 'fp', 10 + 0 * generate_series);
 SELECT checked FROM simhash_fingerprint_verify('generated', 'fp', -1);
 
 -- A CHECK constraint: the server refuses what was made otherwise.
@@ -150,7 +154,8 @@ CREATE TABLE long (id int, title text, fp bigint, is_dup boolean);
 CREATE INDEX ON long USING simhash (fp);
 INSERT INTO long SELECT i, repeat('x', 2000) FROM generate_series(1, 400) i;
 INSERT INTO long VALUES (401, 'Bus', 42);
-CREATE TRIGGER flag BEFORE INSERT ON long FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=is_dup', 'weights={"title": 1}');
+CREATE TRIGGER flag BEFORE INSERT ON long
+FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=is_dup', 'weights={"title": 1}');
 SELECT (ctid::text::point)[0] >= 100 AS far FROM long WHERE id = 401;
 INSERT INTO long VALUES (402);
 SELECT checked, differing FROM simhash_fingerprint_verify('long', 'fp', NULL);

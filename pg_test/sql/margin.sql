@@ -23,7 +23,8 @@ SELECT n, count(*) FILTER (WHERE simhash64_margin(ROW(body), bits => n, preset =
 FROM doc, unnest(ARRAY[0, 1, 8, 64]) AS n WHERE id <= 50 GROUP BY n ORDER BY n;
 SELECT bit_count(simhash64_margin(body, preset => 'words')::bit(64)) AS bits, count(*),
 	bool_and(simhash64_margin(body, preset => 'words') = simhash64_margin(body, NULL, 'words', 8)) AS by_default FROM doc GROUP BY 1;
-SELECT simhash64_margin('', preset => 'words') AS empty, simhash64_margin(NULL::text, preset => 'words') AS unknown, simhash64_margin('a', bits => NULL, preset => 'words') AS no_number;
+SELECT simhash64_margin('', preset => 'words') AS empty, simhash64_margin(NULL::text, preset => 'words') AS unknown,
+	simhash64_margin('a', bits => NULL, preset => 'words') AS no_number;
 
 -- Probes by brute force: all numbers of 10 bits.
 SELECT flips, count(*) AS probes, count(DISTINCT p) AS distinct, bool_and((p # 1000) & ~693::bigint = 0) AS masked,

@@ -35,12 +35,14 @@ SELECT id, phash, duplicate_of FROM photo ORDER BY id;
 -- Of many equal copies one takes the place, with a foreign key and by hand.
 INSERT INTO photo SELECT i, -1::bigint << 32 FROM generate_series(20, 29) i;
 DELETE FROM photo WHERE id = 20;
-SELECT count(*) FILTER (WHERE duplicate_of IS NULL) AS originals, count(DISTINCT duplicate_of) AS named FROM photo WHERE id BETWEEN 20 AND 29;
+SELECT count(*) FILTER (WHERE duplicate_of IS NULL) AS originals, count(DISTINCT duplicate_of) AS named FROM photo
+WHERE id BETWEEN 20 AND 29;
 ALTER TABLE photo ALTER CONSTRAINT photo_duplicate_of_fkey DEFERRABLE INITIALLY DEFERRED;
 BEGIN;
 UPDATE photo SET duplicate_of = 99 WHERE duplicate_of IS NOT NULL AND id > 20;   -- a row that is gone
 UPDATE photo SET duplicate_of = NULL WHERE duplicate_of = 99;
-SELECT count(*) FILTER (WHERE duplicate_of IS NULL) AS originals, count(DISTINCT duplicate_of) AS named FROM photo WHERE id BETWEEN 20 AND 29;
+SELECT count(*) FILTER (WHERE duplicate_of IS NULL) AS originals, count(DISTINCT duplicate_of) AS named FROM photo
+WHERE id BETWEEN 20 AND 29;
 COMMIT;
 ALTER TABLE photo ALTER CONSTRAINT photo_duplicate_of_fkey NOT DEFERRABLE;
 DELETE FROM photo WHERE id >= 20;
@@ -213,6 +215,7 @@ BEGIN
 	END LOOP;
 	RAISE NOTICE '% steps, marks seen %, broken %', steps, CASE WHEN marked > 10 * steps THEN 'enough' ELSE marked::text END, worst;
 END $$;
+-- Each row is compared with all rows; with originals alone; with those of its own scope.
 SELECT setseed(0.5);
 CREATE TABLE plain (id int PRIMARY KEY, part int, fp bigint, is_dup boolean, dup int REFERENCES plain ON DELETE SET NULL);
 CREATE INDEX ON plain USING simhash (fp);

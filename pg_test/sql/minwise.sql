@@ -32,7 +32,8 @@ SELECT bool_and(simhash64(body) = simhash64(body, preset => 'shingles')) AS text
 	bool_and(simhash32(body) = simhash32(body, preset => 'shingles')) AS narrow,
 	bool_and(simhash128(b) = simhash128(b, preset => 'shingles')) AS wide,
 	bool_and(simhash_cosine(subject, body) = simhash_cosine(subject, body, preset => 'shingles')) AS cosine,
-	bool_and(ARRAY(SELECT f FROM simhash_features(body) AS f) = ARRAY(SELECT f FROM simhash_features(body, preset => 'shingles') AS f)) AS features,
+	bool_and(ARRAY(SELECT f FROM simhash_features(body) AS f) = ARRAY(SELECT f
+		FROM simhash_features(body, preset => 'shingles') AS f)) AS features,
 	bool_and(ARRAY(SELECT f FROM simhash_features(b) AS f) = ARRAY(SELECT f FROM simhash_features(b, preset => 'shingles') AS f)) AS of_row,
 	bool_and(simhash64(body) <> simhash64(body, preset => 'words') AND fp <> simhash64(b, '{"subject": 1, "body": 3}', 'words')) AS not_words
 FROM bare AS b;

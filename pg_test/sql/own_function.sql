@@ -59,7 +59,8 @@ RESET plan_cache_mode;
 -- Its body is bound when it is made: an empty search_path, as restores have it, changes nothing.
 SET search_path = '';
 INSERT INTO own.petition VALUES (5001, 'The street lamp has been dark for two weeks');
-SELECT id FROM own.petition WHERE own.petition_fp(body) OPERATOR(public.<~>) own.petition_fp('the street lamp has been dark for two weeks!') OPERATOR(pg_catalog.<=) 3;
+SELECT id FROM own.petition
+WHERE own.petition_fp(body) OPERATOR(public.<~>) own.petition_fp('the street lamp has been dark for two weeks!') OPERATOR(pg_catalog.<=) 3;
 REINDEX INDEX own.petition_fp;
 -- Neither does a function of the same name in front of the extension's.
 CREATE SCHEMA planted;

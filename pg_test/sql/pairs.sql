@@ -60,8 +60,10 @@ CREATE FUNCTION same_as(k int, query text) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE
 	same bool;
 BEGIN
-	EXECUTE format('WITH found AS MATERIALIZED (%s), wanted AS (SELECT least(a, b) AS a, greatest(a, b) AS b, d FROM pairs_test.brute_force($1) x (a, b, d))
-		SELECT NOT EXISTS (SELECT * FROM found EXCEPT ALL SELECT * FROM wanted) AND NOT EXISTS (SELECT * FROM wanted EXCEPT ALL SELECT * FROM found)', query)
+	EXECUTE format('WITH found AS MATERIALIZED (%s), wanted AS (SELECT least(a, b) AS a, greatest(a, b) AS b, d
+		FROM pairs_test.brute_force($1) x (a, b, d))
+		SELECT NOT EXISTS (SELECT * FROM found EXCEPT ALL SELECT * FROM wanted)
+			AND NOT EXISTS (SELECT * FROM wanted EXCEPT ALL SELECT * FROM found)', query)
 	INTO same USING k;
 	RETURN same;
 END $$;
@@ -82,7 +84,8 @@ SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance F
 	JOIN t x ON x.name = p.a JOIN t y ON y.name = p.b$$) AS text_as_bpchar;
 SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::bit, 'bits', 'bits', 'fp') p
 	JOIN bits x ON x.bits = p.a JOIN bits y ON y.bits = p.b$$) AS varbit_as_bit;
-SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::text, 'bits', 'padded', 'fp') p
+SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance
+	FROM simhash_pairs_keyed(NULL::text, 'bits', 'padded', 'fp') p
 	JOIN bits x ON x.padded = p.a JOIN bits y ON y.padded = p.b$$) AS bpchar_as_text;
 -- Every radius: the fingerprints of a small table, among them the ends of the range and equal ones.
 CREATE TABLE small AS SELECT i AS id, CASE i % 4 WHEN 0 THEN hashint8extended(i, 9) WHEN 1 THEN 0 WHEN 2 THEN -1
@@ -90,12 +93,15 @@ CREATE TABLE small AS SELECT i AS id, CASE i % 4 WHEN 0 THEN hashint8extended(i,
 CREATE TABLE small_pairs AS SELECT x.id::bigint AS a, y.id::bigint AS b, bit_count((x.fp # y.fp)::bit(64))::int AS distance
 FROM small x JOIN small y ON x.id < y.id;
 SELECT count(*) AS radii, sum((SELECT count(*) FROM (TABLE small_pairs) w WHERE distance <= k)) AS pairs,
-	sum((SELECT count(*) FROM (SELECT * FROM simhash_pairs('small', 'id', 'fp', k) EXCEPT ALL SELECT * FROM small_pairs WHERE distance <= k) w)) AS wrong,
-	sum((SELECT count(*) FROM (SELECT * FROM small_pairs WHERE distance <= k EXCEPT ALL SELECT * FROM simhash_pairs('small', 'id', 'fp', k)) w)) AS missing
+	sum((SELECT count(*) FROM (SELECT * FROM simhash_pairs('small', 'id', 'fp', k) EXCEPT ALL SELECT * FROM small_pairs
+		WHERE distance <= k) w)) AS wrong,
+	sum((SELECT count(*) FROM (SELECT * FROM small_pairs WHERE distance <= k EXCEPT ALL SELECT *
+		FROM simhash_pairs('small', 'id', 'fp', k)) w)) AS missing
 FROM generate_series(0, 64) k;
 -- Long keys, compressed and out of line.
 CREATE TABLE long_keys (id text, fp bigint);
-INSERT INTO long_keys SELECT repeat(i::text, 3000) || CASE WHEN i > 3 THEN (SELECT string_agg(md5(j::text || i::text), '') FROM generate_series(1, 200) j) ELSE '' END, 7
+INSERT INTO long_keys SELECT repeat(i::text, 3000) || CASE WHEN i > 3 THEN (SELECT string_agg(md5(j::text || i::text), '')
+	FROM generate_series(1, 200) j) ELSE '' END, 7
 FROM generate_series(1, 6) i;
 SELECT left(a, 1) AS a, left(b, 1) AS b, length(a) AS length_a, length(b) AS length_b, distance
 FROM simhash_pairs_keyed(NULL::text, 'long_keys', 'id', 'fp', 0) ORDER BY 1, 2;

@@ -79,8 +79,10 @@ CREATE TABLE small AS SELECT i AS id, CASE i % 4 WHEN 0 THEN hashint8extended(i,
 CREATE TABLE small_pairs AS SELECT x.id::bigint AS a, y.id::bigint AS b, bit_count((x.fp # y.fp)::bit(64))::int AS distance
 FROM small x, small y;
 SELECT count(*) AS radii, sum((SELECT count(*) FROM (TABLE small_pairs) w WHERE distance <= k)) AS pairs,
-	sum((SELECT count(*) FROM (SELECT * FROM simhash_pairs_between('small', 'id', 'fp', 'small', 'id', 'fp', k) EXCEPT ALL SELECT * FROM small_pairs WHERE distance <= k) w)) AS wrong,
-	sum((SELECT count(*) FROM (SELECT * FROM small_pairs WHERE distance <= k EXCEPT ALL SELECT * FROM simhash_pairs_between('small', 'id', 'fp', 'small', 'id', 'fp', k)) w)) AS missing
+	sum((SELECT count(*) FROM (SELECT * FROM simhash_pairs_between('small', 'id', 'fp', 'small', 'id', 'fp', k) EXCEPT ALL SELECT *
+		FROM small_pairs WHERE distance <= k) w)) AS wrong,
+	sum((SELECT count(*) FROM (SELECT * FROM small_pairs WHERE distance <= k EXCEPT ALL SELECT *
+		FROM simhash_pairs_between('small', 'id', 'fp', 'small', 'id', 'fp', k)) w)) AS missing
 FROM generate_series(0, 64) k;
 
 -- Keys of other types, of each side its own.
@@ -97,7 +99,8 @@ SELECT same_as(3, $$SELECT p.a, y.id, p.distance
 	JOIN corpus y ON y.name = p.b$$) AS bigint_and_text;
 SELECT DISTINCT pg_typeof(a) AS a, pg_typeof(b) AS b
 FROM simhash_pairs_between_keyed(NULL::bigint, NULL::int, 'batch', 'number', 'print', 'corpus', 'id', 'fp', 0);
-SELECT same_as(3, $$SELECT * FROM simhash_pairs_between_keyed(NULL::numeric, NULL::numeric, 'batch', 'number', 'print', 'corpus', 'id', 'fp')$$) AS numeric;
+SELECT same_as(3, $$SELECT * FROM simhash_pairs_between_keyed(NULL::numeric, NULL::numeric, 'batch', 'number', 'print', 'corpus',
+	'id', 'fp')$$) AS numeric;
 -- Two keys that are not told apart are two rows.
 CREATE TABLE twice (id text, fp bigint);
 INSERT INTO twice VALUES ('a', 1), ('a', 1), ('b', 3);

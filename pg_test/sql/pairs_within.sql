@@ -19,7 +19,8 @@ CREATE VIEW pairs_of_t AS SELECT x.id::bigint AS a, y.id::bigint AS b, bit_count
 CREATE VIEW pairs_across AS SELECT x.name AS a, y.id AS b, bit_count((x.fp # y.print)::bit(64))::int AS distance,
 	x.tenant = y.tenant AS same_tenant, x."the Lang" = y."the Lang" AS same_lang FROM t x, other y;
 -- Pairs that one side has and the other has not, and pairs that come twice.
-CREATE FUNCTION faults(relation regclass, call text, k int, within text[], OUT pairs bigint, OUT missing bigint, OUT wrong bigint, OUT twice bigint)
+CREATE FUNCTION faults(relation regclass, call text, k int, within text[], OUT pairs bigint, OUT missing bigint,
+	OUT wrong bigint, OUT twice bigint)
 LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE format('WITH found AS MATERIALIZED (SELECT * FROM %s), wanted AS MATERIALIZED (SELECT a, b, distance FROM %s
@@ -28,20 +29,24 @@ BEGIN
 			(SELECT count(*) FROM (TABLE found EXCEPT TABLE wanted) x), (SELECT count(*) - count(DISTINCT (a, b)) FROM found)', call, relation)
 	INTO pairs, missing, wrong, twice USING k, within;
 END $$;
-CREATE TABLE asked AS SELECT * FROM (VALUES ('{tenant}'::text[]), ('{tenant,the Lang}'), ('{the Lang,tenant}'), ('{}')) w (within), unnest('{0,3,64}'::int[]) k;
+CREATE TABLE asked AS SELECT * FROM (VALUES ('{tenant}'::text[]), ('{tenant,the Lang}'), ('{the Lang,tenant}'), ('{}')) w (within),
+	unnest('{0,3,64}'::int[]) k;
 SELECT within, k, f.* FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''fp'', $1, $2)', k, within) f ORDER BY 1, 2;
 SELECT within, k, f.* FROM asked, faults('pairs_across',
-	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f ORDER BY 1, 2;
+	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f
+ORDER BY 1, 2;
 SET work_mem = '64kB';
 SELECT within, k, f.* FROM asked, faults('pairs_across',
-	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f WHERE k = 3 ORDER BY 1;
+	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f
+WHERE k = 3 ORDER BY 1;
 RESET work_mem;
 -- With a worker for each group, in the middle of the query that reads them.
 SET min_parallel_table_scan_size = 0;
 SET parallel_setup_cost = 1e9;
 SELECT within, k, f.* FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''fp'', $1, $2)', k, within) f WHERE k = 3 ORDER BY 1;
 SELECT within, k, f.* FROM asked, faults('pairs_across',
-	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f WHERE k = 3 ORDER BY 1;
+	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f
+WHERE k = 3 ORDER BY 1;
 -- And where the query that reads them is parallel itself.
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -53,7 +58,8 @@ RESET min_parallel_table_scan_size;
 -- Named, as an array, with the default radius; the rows of one group in files, those of others in memory.
 SELECT count(*) AS pairs, count(*) = (SELECT count(*) FROM pairs_of_t WHERE distance <= 3 AND same_tenant) AS right
 FROM simhash_pairs('t', 'id', 'fp', within => ARRAY['tenant']);
-CREATE TABLE sizes AS SELECT i AS id, CASE WHEN i <= 20000 THEN i % 2 ELSE i / 3 END AS tenant, hashint8extended(i / 4, 1) AS fp FROM generate_series(1, 24000) i;
+CREATE TABLE sizes AS SELECT i AS id, CASE WHEN i <= 20000 THEN i % 2 ELSE i / 3 END AS tenant, hashint8extended(i / 4, 1) AS fp
+FROM generate_series(1, 24000) i;
 CREATE TABLE in_memory AS SELECT * FROM simhash_pairs('sizes', 'id', 'fp', 0, '{tenant}');
 SET work_mem = '64kB';
 SELECT count(*), (SELECT count(*) FROM in_memory) AS in_memory,
@@ -67,7 +73,8 @@ RESET work_mem;
 CREATE TYPE place AS (x int, y int);
 CREATE DOMAIN tag AS numeric;
 CREATE TABLE odd (id int, n tag, p place, fp bigint);
-INSERT INTO odd VALUES (1, 1.0, (1, NULL), 7), (2, 1.00, (1, NULL), 7), (3, 1, (NULL, NULL), 7), (4, 2, (NULL, NULL), 7), (5, NULL, NULL, 7), (6, NULL, NULL, 7);
+INSERT INTO odd VALUES (1, 1.0, (1, NULL), 7), (2, 1.00, (1, NULL), 7), (3, 1, (NULL, NULL), 7), (4, 2, (NULL, NULL), 7),
+	(5, NULL, NULL, 7), (6, NULL, NULL, 7);
 SELECT a, b FROM simhash_pairs('odd', 'id', 'fp', 0, '{n}') ORDER BY 1, 2;
 SELECT a, b FROM simhash_pairs('odd', 'id', 'fp', 0, '{p}') ORDER BY 1, 2;
 SELECT a, b FROM simhash_pairs('odd', 'id', 'fp', 0, '{n,p}') ORDER BY 1, 2;
@@ -76,7 +83,8 @@ SELECT a, b FROM simhash_pairs_between('odd', 'id', 'fp', 'odd', 'id', 'fp', 0, 
 
 -- Clusters: those of each tenant alone.
 CREATE VIEW of_tenant AS SELECT * FROM t WHERE tenant = current_setting('pairs_within.tenant')::int;
-CREATE FUNCTION cluster_faults(method text, "text" name, within text[], k int) RETURNS TABLE (clusters bigint, rows bigint, faults bigint) LANGUAGE sql AS $$
+CREATE FUNCTION cluster_faults(method text, "text" name, within text[], k int) RETURNS TABLE (clusters bigint, rows bigint,
+	faults bigint) LANGUAGE sql AS $$
 	WITH found AS MATERIALIZED (SELECT * FROM simhash_clusters('pairs_within.t', 'id', 'fp', k, method, "text", within => within)),
 	tenants AS (SELECT DISTINCT tenant FROM pairs_within.t WHERE tenant IS NOT NULL),
 	wanted AS MATERIALIZED (SELECT c.* FROM tenants,
@@ -87,7 +95,8 @@ CREATE FUNCTION cluster_faults(method text, "text" name, within text[], k int) R
 $$;
 SELECT method, "text", f.* FROM unnest('{components,star,leader}'::text[]) method, unnest('{NULL,body}'::name[]) "text",
 	cluster_faults(method, "text", '{tenant}', 4) f ORDER BY 1, 2 NULLS FIRST;
-SELECT count(*) AS rows, count(*) FILTER (WHERE c IS DISTINCT FROM k) AS differing FROM simhash_clusters('t', 'id', 'fp', 3, within => '{tenant,the Lang}') c
+SELECT count(*) AS rows, count(*) FILTER (WHERE c IS DISTINCT FROM k) AS differing
+FROM simhash_clusters('t', 'id', 'fp', 3, within => '{tenant,the Lang}') c
 JOIN simhash_clusters_keyed(NULL::bigint, 't', 'id', 'fp', 3, within => '{tenant,the Lang}') k USING (key);
 -- Keys that are equal in different groups, with pairs there, do not tell rows apart.
 CREATE TABLE same_keys (id int, tenant int, fp bigint);

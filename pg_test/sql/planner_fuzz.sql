@@ -135,7 +135,8 @@ BEGIN
     FOREACH width IN ARRAY ARRAY['smallint', 'int', 'bigint'] LOOP
         FOREACH op IN ARRAY ARRAY['@ <= $2', '@ < $2', '@ = $2', '$2 >= @', '$2 > @', '@ BETWEEN 1 AND $2'] LOOP
             EXECUTE format('PREPARE open_query(bigint, %s) AS SELECT sum(id) FROM f WHERE %s', width, replace(op, '@', '(fp <~> $1)'));
-            EXECUTE format('PREPARE hidden_query(bigint, %s) AS SELECT sum(id) FROM f WHERE %s', width, replace(op, '@', '((fp <~> $1) + 0)'));
+            EXECUTE format('PREPARE hidden_query(bigint, %s) AS SELECT sum(id) FROM f WHERE %s', width,
+                replace(op, '@', '((fp <~> $1) + 0)'));
             FOREACH k IN ARRAY ARRAY['-1', '0', '3', '6', '64', '65', 'NULL',
                 CASE width WHEN 'smallint' THEN '-32768' WHEN 'int' THEN '-2147483648' ELSE '-9223372036854775808' END,
                 CASE width WHEN 'smallint' THEN '32767' WHEN 'int' THEN '2147483647' ELSE '9223372036854775807' END] LOOP
@@ -143,7 +144,8 @@ BEGIN
                 SELECT fp INTO q FROM f WHERE id = chosen;
                 answers := '{}';
                 FOREACH name IN ARRAY ARRAY['open', 'hidden'] LOOP
-                    EXECUTE format('EXECUTE %s_query(%s, %s)', name, coalesce(q::text, 'NULL'), quote_nullable(nullif(k, 'NULL'))) INTO answer;
+                    EXECUTE format('EXECUTE %s_query(%s, %s)', name, coalesce(q::text, 'NULL'), quote_nullable(nullif(k, 'NULL')))
+                        INTO answer;
                     answers := answers || coalesce(answer, 0);
                 END LOOP;
                 INSERT INTO prepared VALUES (format('%s %s %s', width, op, k), answers[1], answers[2]);

@@ -45,7 +45,8 @@ SELECT explain('SELECT id FROM rings WHERE hamming(fp, 0) < 4');
 SELECT explain('SELECT id FROM rings WHERE fp <~> 0 = 5');
 -- another distance says nothing about the partitions, and stays translated
 SELECT explain('SELECT id FROM rings WHERE fp <~> 1 <= 2');
-SELECT agrees('rings', c), c FROM unnest('{fp <~> 0 <= 3,hamming(fp\, 0) < 4,fp <~> 0 = 5,fp <~> 1 <= 2,fp <~> 0 BETWEEN 3 AND 4}'::text[]) c;
+SELECT agrees('rings', c), c
+FROM unnest('{fp <~> 0 <= 3,hamming(fp\, 0) < 4,fp <~> 0 = 5,fp <~> 1 <= 2,fp <~> 0 BETWEEN 3 AND 4}'::text[]) c;
 -- pruned when the query runs
 PREPARE within(int) AS SELECT count(*) FROM rings WHERE fp <~> 0 <= $1;
 SET plan_cache_mode = force_generic_plan;

@@ -13,8 +13,10 @@ CREATE TABLE names AS
 	SELECT DISTINCT p.proname AS name FROM pg_proc AS p, (
 		SELECT string_agg(pg_get_functiondef(d.objid), ' ') AS text FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid
 		WHERE d.classid = 'pg_proc'::regclass AND d.deptype = 'e' AND e.extname = 'simhash_dedup') AS source
-	WHERE p.pronamespace = 'pg_catalog'::regnamespace AND text ~ ('\m' || p.proname || '\(') OR p.pronamespace = 'simhash_catalog'::regnamespace;
-SELECT count(*) > 40 AS many, bool_or(name = 'format') AND bool_or(name = 'max') AND bool_or(name = 'pg_partition_tree') AND bool_or(name = 'jaccard_at_least') AS found FROM names;
+	WHERE p.pronamespace = 'pg_catalog'::regnamespace AND text ~ ('\m' || p.proname || '\(')
+		OR p.pronamespace = 'simhash_catalog'::regnamespace;
+SELECT count(*) > 40 AS many, bool_or(name = 'format') AND bool_or(name = 'max') AND bool_or(name = 'pg_partition_tree')
+	AND bool_or(name = 'jaccard_at_least') AS found FROM names;
 DROP EXTENSION simhash_dedup;
 
 CREATE TABLE public.doc (id int8, body text, fp int8, dup int8, flag bool);
@@ -70,7 +72,8 @@ BEGIN
 		END LOOP;
 	END LOOP;
 	CREATE FUNCTION public.now() RETURNS timestamptz LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''planted function now was called''; END';
-	CREATE FUNCTION public.gen_random_uuid() RETURNS uuid LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''planted function gen_random_uuid was called''; END';
+	CREATE FUNCTION public.gen_random_uuid() RETURNS uuid
+		LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''planted function gen_random_uuid was called''; END';
 END $$;
 SET search_path = planted, public, pg_catalog;
 -- The planted ones are found first: here they are called.
@@ -80,7 +83,8 @@ SELECT length('a'::text);
 CREATE EXTENSION simhash_dedup SCHEMA planted;
 SELECT planted.simhash_create_config('t', '{}', 's2', '{common text, word1, last}', '{NULL, v, NULL}', '{a, b}') IS NOT NULL AS text;
 SELECT planted.simhash_terms('a b') AS term;
-SELECT planted.simhash_create_config('c', '{"body": 1}', base => 't', without => '{last}', idf_relation => 'public.doc', idf_column => 'body', min_documents => 2) IS NOT NULL AS one,
+SELECT planted.simhash_create_config('c', '{"body": 1}', base => 't', without => '{last}', idf_relation => 'public.doc',
+	idf_column => 'body', min_documents => 2) IS NOT NULL AS one,
 	planted.simhash_create_config('p', '{"body": 1}', 's2', idf_relation => 'public.parts', idf_column => 'body') IS NOT NULL AS two;
 SELECT planted.simhash_create_config('c', preset => 's2');
 SELECT planted.simhash_create_config('x', base => 'c', without => '{last}');
@@ -97,7 +101,8 @@ CREATE TRIGGER assign AFTER INSERT ON public.doc
 	FOR EACH ROW EXECUTE FUNCTION planted.simhash_maintain_clusters('clusters=public.cluster', 'key=id', 'fingerprint=fp');
 CREATE INDEX ON public.marked USING simhash (fp);
 CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON public.marked
-	FOR EACH ROW EXECUTE FUNCTION planted.simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'key=id', 'text=body', 'among=originals');
+	FOR EACH ROW EXECUTE FUNCTION planted.simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'key=id',
+		'text=body', 'among=originals');
 INSERT INTO public.doc (id, body, fp) VALUES (31, 'x', 0);
 INSERT INTO public.marked VALUES (1, 'one text', 5, NULL), (2, 'one text', 5, NULL);
 UPDATE public.marked SET fp = 4;

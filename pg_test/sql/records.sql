@@ -24,13 +24,15 @@ SELECT count(*), bool_and(b = a + 1000) FROM simhash_record_pairs('person', 'id'
 -- The same columns by name, in any order, and with little memory.
 CREATE TABLE found AS SELECT * FROM simhash_record_pairs('person', 'id', 0);
 SELECT count(*) > 10000 AS all, count(*) FILTER (WHERE similarity >= 0.3) AS similar FROM found;
-SELECT count(*) AS differ FROM found FULL JOIN simhash_record_pairs('person', 'id', 0, '{given_name, surname, born, phone, street, town}') AS again
+SELECT count(*) AS differ FROM found
+FULL JOIN simhash_record_pairs('person', 'id', 0, '{given_name, surname, born, phone, street, town}') AS again
 	USING (a, b) WHERE found.similarity IS DISTINCT FROM again.similarity;
 SET work_mem = '64kB';
 SELECT count(*) AS differ FROM found FULL JOIN simhash_record_pairs('person', 'id', 0) AS again
 	USING (a, b) WHERE found.similarity IS DISTINCT FROM again.similarity;
 RESET work_mem;
-SELECT count(*) AS differ FROM found FULL JOIN simhash_record_pairs('person', 'id', 0, '{town, street, phone, born, surname, given_name}') AS again
+SELECT count(*) AS differ FROM found
+FULL JOIN simhash_record_pairs('person', 'id', 0, '{town, street, phone, born, surname, given_name}') AS again
 	USING (a, b) WHERE abs(found.similarity - again.similarity) < 1e-6 IS NOT TRUE;
 -- The report counts what the other function returns, and shows its pairs.
 SELECT r.threshold, r.pairs = (SELECT count(*) FROM found WHERE similarity >= r.threshold) AS pairs,
@@ -42,13 +44,15 @@ FROM simhash_record_report('person', 'id') AS r WHERE r.threshold IN (0, 0.3, 0.
 
 -- Equal rows have similarity 1, and what nobody else has counts most.
 CREATE TABLE product (id int PRIMARY KEY, name text, description text);
-INSERT INTO product VALUES (1, 'Panasonic Cordless Phone KX-TG1034S', 'black, with answering machine'), (2, 'panasonic KXTG1034S phone', NULL),
+INSERT INTO product VALUES (1, 'Panasonic Cordless Phone KX-TG1034S', 'black, with answering machine'),
+	(2, 'panasonic KXTG1034S phone', NULL),
 	(3, 'Panasonic Cordless Phone KX-TG5432M', 'black, with answering machine'), (4, 'Sony Cordless Phone', 'white'),
 	(5, 'Sony Cordless Phone', 'white'), (6, NULL, NULL), (7, NULL, NULL), (8, '', '-'), (9, '电话机', '黑色'), (10, '無線电话机', '黑色');
 SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('product', 'id', 0.2, '{name}') ORDER BY a, b;
 SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('product', 'id', 0.2) ORDER BY a, b;
 -- All features count the same.
-SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('product', 'id', 0.2, '{name}', rarity => 0, ngram => 2) ORDER BY a, b;
+SELECT a, b, round(similarity::numeric, 2) AS similarity
+FROM simhash_record_pairs('product', 'id', 0.2, '{name}', rarity => 0, ngram => 2) ORDER BY a, b;
 -- Only features of at most two rows make candidates; equal rows are pairs whatever is rare.
 SELECT a, b FROM simhash_record_pairs('product', 'id', 0, '{name}', rare => 2) ORDER BY a, b;
 SELECT count(*) FROM simhash_record_pairs('product', 'id', 0, rare => 0);
@@ -60,7 +64,8 @@ CREATE VIEW offer AS SELECT 'o' || id AS code, upper(name) AS title, id % 2 AS s
 SELECT a, b, round(similarity::numeric, 2) AS similarity
 FROM simhash_record_pairs_keyed(NULL::int, NULL::text, 'product', 'id', 'offer', 'code', 0.5, '{name}', '{title}') ORDER BY a, b;
 SELECT a, b, pg_typeof(a), pg_typeof(b)
-FROM simhash_record_pairs_keyed(NULL::int, NULL::text, 'product', 'id', 'offer', 'code', 0.5, '{name}', '{title}', one_to_one => true) ORDER BY a, b;
+FROM simhash_record_pairs_keyed(NULL::int, NULL::text, 'product', 'id', 'offer', 'code', 0.5, '{name}', '{title}', one_to_one => true)
+ORDER BY a, b;
 SELECT a, b FROM simhash_record_pairs('product', 'id', 'product', 'id', 0.9, '{name}', '{name}') ORDER BY a, b;
 SELECT threshold, pairs, one_to_one, low_example, high_example
 FROM simhash_record_report('product', 'id', '{name}', 'offer', 'code', '{title}') WHERE low_example IS NOT NULL AND threshold > 0.5;
@@ -68,15 +73,19 @@ FROM simhash_record_report('product', 'id', '{name}', 'offer', 'code', '{title}'
 -- Names that need quotes, more columns than a function can have arguments, other types, another schema.
 CREATE SCHEMA "other schema";
 DO $$ BEGIN
-	EXECUTE (SELECT format('CREATE TABLE "other schema"."it''s 100%%" ("the key" uuid PRIMARY KEY, %s)', string_agg(format('%I varchar(20)', 'c "' || i || ''' %s'), ', '))
+	EXECUTE (SELECT format('CREATE TABLE "other schema"."it''s 100%%" ("the key" uuid PRIMARY KEY, %s)',
+		string_agg(format('%I varchar(20)', 'c "' || i || ''' %s'), ', '))
 		FROM generate_series(1, 150) i);
-	EXECUTE (SELECT format('INSERT INTO "other schema"."it''s 100%%" SELECT md5((k %% 4)::text || (k / 4))::uuid, %s FROM generate_series(0, 7) k',
+	EXECUTE (SELECT format('INSERT INTO "other schema"."it''s 100%%" SELECT md5((k %% 4)::text || (k / 4))::uuid, %s
+		FROM generate_series(0, 7) k',
 		string_agg(format('%s || ''v'' || (k %% 4)', i), ', ')) FROM generate_series(1, 150) i);
 END $$;
-SELECT count(*), min(similarity), bool_and(a < b) FROM simhash_record_pairs_keyed(NULL::uuid, '"other schema"."it''s 100%"', 'the key', 0.99);
+SELECT count(*), min(similarity), bool_and(a < b)
+FROM simhash_record_pairs_keyed(NULL::uuid, '"other schema"."it''s 100%"', 'the key', 0.99);
 SELECT count(*) FROM simhash_record_pairs_keyed(NULL::uuid, '"other schema"."it''s 100%"', 'the key', 0.99, '{"c \"150'' %s"}');
 CREATE TABLE typed (id bigint PRIMARY KEY, at timestamptz, doc jsonb, tags text[], price numeric, ok boolean);
-INSERT INTO typed VALUES (-1, '2024-02-29 10:00+00', '{"a": ["x1"]}', '{red,blue}', 19.99, true), (-2, '2024-02-29 10:00+00', '{"a": ["x1"]}', '{red,blue}', 19.99, true),
+INSERT INTO typed VALUES (-1, '2024-02-29 10:00+00', '{"a": ["x1"]}', '{red,blue}', 19.99, true),
+	(-2, '2024-02-29 10:00+00', '{"a": ["x1"]}', '{red,blue}', 19.99, true),
 	(-3, '2021-01-01 00:00+00', '{"b": 7}', '{green}', 3, false), (-4, NULL, NULL, '{yellow}', 5, NULL);
 SELECT * FROM simhash_record_pairs('typed', 'id', 0.9);
 -- Partitioned tables, and a key with a collation of its own.

@@ -8,7 +8,8 @@ SET search_path = stored_test, public;
 
 CREATE TABLE person (id int PRIMARY KEY, name text, born date, street text, year int DEFAULT 1);
 INSERT INTO person SELECT i, (ARRAY['Anna', 'Paul', 'Maria', 'Annamaria', 'Ingrid'])[1 + i % 5] || ' ' || substr(md5((i / 3) || 's'), 1, 7),
-	CASE WHEN i % 7 > 0 THEN date '1950-01-01' + (i / 3) * 61 END, CASE WHEN i % 11 > 0 THEN substr(md5((i % 90) || 'r'), 1, 6) || ' ' || i % 30 END
+	CASE WHEN i % 7 > 0 THEN date '1950-01-01' + (i / 3) * 61 END, CASE WHEN i % 11 > 0 THEN substr(md5((i % 90) || 'r'),
+		1, 6) || ' ' || i % 30 END
 FROM generate_series(1, 600) i;
 -- Copies, and rows without a value.
 INSERT INTO person SELECT id + 1000, name, born, street FROM person WHERE id % 100 < 3;
@@ -25,11 +26,13 @@ CREATE FUNCTION expected() RETURNS TABLE (key int, cluster_id int) LANGUAGE sql 
 		) AS p) AS p, simhash_components(p.a, p.b) AS c) AS c ON c.key = p.id
 $$;
 SELECT count(*) AS differ FROM person_records AS r FULL JOIN expected() AS e USING (key) WHERE r.cluster_id IS DISTINCT FROM e.cluster_id;
-SELECT count(*) > 150 AS many, count(*) FILTER (WHERE n > 1) > 100 AS groups FROM (SELECT count(*) AS n FROM person_records GROUP BY cluster_id) AS g;
+SELECT count(*) > 150 AS many, count(*) FILTER (WHERE n > 1) > 100 AS groups
+FROM (SELECT count(*) AS n FROM person_records GROUP BY cluster_id) AS g;
 
 -- A question has the similarities that it would have as a row more: all rows that share something rare with it.
 CREATE TABLE asked (id int PRIMARY KEY, name text, born date, street text, year int);
-INSERT INTO asked VALUES (5001, 'Maria ' || substr(md5('20s'), 1, 6), date '1950-01-01' + 20 * 61, '77 nowhere'), (5002, 'Ingrid', NULL, NULL),
+INSERT INTO asked VALUES (5001, 'Maria ' || substr(md5('20s'), 1, 6), date '1950-01-01' + 20 * 61, '77 nowhere'),
+	(5002, 'Ingrid', NULL, NULL),
 	(5003, 'Annamaria quite new', '1999-12-31', 'Unheard Road 99'), (5004, NULL, NULL, NULL);
 INSERT INTO asked SELECT id + 5000, name, born, street FROM person WHERE id IN (77, 100, 413);
 CREATE FUNCTION as_row(question asked) RETURNS TABLE (key text, similarity float8) LANGUAGE plpgsql AS $$
@@ -41,9 +44,11 @@ BEGIN
 END $$;
 CREATE TABLE answer AS SELECT a.id, s.* FROM asked AS a, simhash_record_search('person_records', to_jsonb(a), 10000) AS s;
 CREATE TABLE right_answer AS SELECT a.id, s.* FROM asked AS a, as_row(a) AS s;
-SELECT id, count(*) > 3 AS several, count(*) FILTER (WHERE abs(s.similarity - e.similarity) < 1e-9 IS NOT TRUE) AS differ, max(s.similarity) = 1 AS equal
+SELECT id, count(*) > 3 AS several, count(*) FILTER (WHERE abs(s.similarity - e.similarity) < 1e-9 IS NOT TRUE) AS differ,
+	max(s.similarity) = 1 AS equal
 FROM answer AS s FULL JOIN right_answer AS e USING (id, key) GROUP BY id ORDER BY id;
-SELECT count(*), bool_and(similarity >= 0.5) FROM simhash_record_search('person_records', (SELECT to_jsonb(a) FROM asked AS a WHERE id = 5100), threshold => 0.5);
+SELECT count(*), bool_and(similarity >= 0.5)
+FROM simhash_record_search('person_records', (SELECT to_jsonb(a) FROM asked AS a WHERE id = 5100), threshold => 0.5);
 SELECT count(*), min(similarity) = 1 FROM simhash_record_search('person_records', (SELECT to_jsonb(a) FROM asked AS a WHERE id = 5100), 2);
 SELECT * FROM simhash_record_search('person_records', '{"given": "Anna"}');
 SELECT * FROM simhash_record_search('person_records', '{"born": "yesterday or so"}');
@@ -62,7 +67,8 @@ DELETE FROM person WHERE id % 83 = 0 OR id IN (101, 2001);
 SELECT simhash_refresh_records('person_records') BETWEEN 10 AND 80 AS some;
 SELECT simhash_refresh_records('person_records') AS nothing;
 -- The table of features is what it is when all is computed again, and pairs of new rows are.
-CREATE TABLE term AS SELECT feature, df, CASE WHEN df <= 30 THEN ARRAY(SELECT unnest(records) ORDER BY 1) END AS records FROM person_records_term;
+CREATE TABLE term AS SELECT feature, df, CASE WHEN df <= 30 THEN ARRAY(SELECT unnest(records) ORDER BY 1) END AS records
+FROM person_records_term;
 CREATE TABLE pair AS TABLE person_records_pair;
 CREATE TABLE grouped AS SELECT key, cluster_id, record FROM person_records;
 SELECT simhash_refresh_records('person_records', true) >= 0 AS anew;
@@ -76,8 +82,10 @@ WHERE EXISTS (SELECT FROM person_records AS r WHERE r.key > 5000 AND r.key < 530
 SELECT count(*) AS differ FROM person_records AS r FULL JOIN expected() AS e USING (key) WHERE r.cluster_id IS DISTINCT FROM e.cluster_id;
 
 -- What a person has decided holds, of copies too.
-INSERT INTO decision SELECT min(key), max(key), false FROM person_records WHERE cluster_id <> 1 GROUP BY cluster_id HAVING count(*) = 2 ORDER BY 1 LIMIT 5;
-INSERT INTO decision SELECT min(key), max(key), false FROM person_records WHERE record IS NOT NULL GROUP BY record HAVING count(*) > 1 ORDER BY 1 LIMIT 5 ON CONFLICT DO NOTHING;
+INSERT INTO decision SELECT min(key), max(key), false FROM person_records WHERE cluster_id <> 1 GROUP BY cluster_id
+HAVING count(*) = 2 ORDER BY 1 LIMIT 5;
+INSERT INTO decision SELECT min(key), max(key), false FROM person_records WHERE record IS NOT NULL GROUP BY record HAVING count(*) > 1
+ORDER BY 1 LIMIT 5 ON CONFLICT DO NOTHING;
 INSERT INTO decision VALUES (1, 500, true), (500, 400, true), (3, 99999, true);
 SELECT simhash_refresh_records('person_records') > 5 AS some;
 SELECT count(*) AS differ FROM person_records AS r FULL JOIN expected() AS e USING (key) WHERE r.cluster_id IS DISTINCT FROM e.cluster_id;
@@ -90,14 +98,18 @@ UPDATE person SET year = CASE WHEN id % 10 > 0 THEN 1 + id % 3 END;
 SELECT simhash_keep_records('person', 'id', 0.5, '{name, street}', records => 'by_year', within => '{year}', rare => 10);
 SELECT (SELECT count(*) FROM by_year) = (SELECT count(*) FROM person WHERE year IS NOT NULL) AS all_rows,
 	(SELECT count(*) FROM simhash_record_pairs('person', 'id', 0.5, '{name, street}', within => '{year}', rare => 10)) =
-	(SELECT sum(x.n * y.n) FROM by_year_pair AS p, LATERAL (SELECT count(*) AS n FROM by_year WHERE record = p.a) AS x, LATERAL (SELECT count(*) AS n FROM by_year WHERE record = p.b) AS y)
-	+ (SELECT coalesce(sum(n * (n - 1) / 2), 0) FROM (SELECT count(*) AS n FROM by_year WHERE record IS NOT NULL GROUP BY record) AS c) AS all_pairs;
-SELECT count(*) > 0 AS some, bool_and(p.year = 2) FROM simhash_record_search('by_year', (SELECT to_jsonb(p) FROM person AS p WHERE id = 4), 1000) AS s JOIN person AS p ON p.id = s.key::int;
+	(SELECT sum(x.n * y.n) FROM by_year_pair AS p, LATERAL (SELECT count(*) AS n FROM by_year WHERE record = p.a) AS x,
+		LATERAL (SELECT count(*) AS n FROM by_year WHERE record = p.b) AS y)
+	+ (SELECT coalesce(sum(n * (n - 1) / 2), 0) FROM (SELECT count(*) AS n FROM by_year WHERE record IS NOT NULL
+		GROUP BY record) AS c) AS all_pairs;
+SELECT count(*) > 0 AS some, bool_and(p.year = 2)
+FROM simhash_record_search('by_year', (SELECT to_jsonb(p) FROM person AS p WHERE id = 4), 1000) AS s JOIN person AS p ON p.id = s.key::int;
 SELECT count(*) FROM simhash_record_search('by_year', '{"name": "Anna"}');
 -- Without weights the rows say how much columns count, as in pairs of the table: when all pairs are found.
 SELECT simhash_keep_records('person', 'id', 0.4, '{name, born, street}', records => 'learnt');
 CREATE FUNCTION unlike_pairs() RETURNS TABLE (differ bigint, are_many boolean) LANGUAGE sql AS $$
-	WITH pairs AS (SELECT a, b, round(similarity::numeric, 6) FROM simhash_record_pairs('person', 'id', 0.4, '{name, born, street}') WHERE similarity < 1),
+	WITH pairs AS (SELECT a, b, round(similarity::numeric, 6) FROM simhash_record_pairs('person', 'id', 0.4, '{name, born, street}')
+		WHERE similarity < 1),
 		stored AS (SELECT least(x.key, y.key), greatest(x.key, y.key), round(p.similarity::numeric, 6)
 			FROM learnt_pair AS p JOIN learnt AS x ON x.record = p.a JOIN learnt AS y ON y.record = p.b WHERE p.similarity < 1)
 	SELECT (SELECT count(*) FROM (TABLE pairs EXCEPT TABLE stored) AS d) + (SELECT count(*) FROM (TABLE stored EXCEPT TABLE pairs) AS d),

@@ -44,7 +44,8 @@ SELECT canonical(ROW('B a'::text)), canonical(ROW('B a'::varchar)), canonical(RO
 SELECT v.form FROM (VALUES
 	(canonical(ROW('{1,2,NULL}'::int[]))), (canonical(ROW('{}'::int[]))), (canonical(ROW('[2:3]={1,2}'::int[]))),
 	(canonical(ROW('{{a,b},{c,"d\" }"}}'::text[]))), (canonical(ROW('{NULL,"NULL"}'::text[]))),
-	(canonical(ROW('{1.0,2.50}'::numeric[]))), (canonical(ROW('{2024-01-01}'::date[]))), (canonical(ROW('{ab ,c}'::char(5)[]))), (canonical(ROW(ROW('ab'::padded)))),
+	(canonical(ROW('{1.0,2.50}'::numeric[]))), (canonical(ROW('{2024-01-01}'::date[]))), (canonical(ROW('{ab ,c}'::char(5)[]))),
+	(canonical(ROW(ROW('ab'::padded)))),
 	(canonical(ROW('[1,5)'::int4range))), (canonical(ROW('(,2024-01-01 10:00+02]'::tstzrange))), (canonical(ROW('empty'::int8range))),
 	(canonical(ROW('{[1,2],[5,9)}'::int4multirange))), (canonical(ROW('{}'::datemultirange))),
 	(canonical(ROW(ROW(1, 'a b')::pair))), (canonical(ROW(ROW(NULL, '')::pair))), (canonical(ROW(ROW(1, ROW(2.50, NULL))))),
@@ -76,7 +77,8 @@ DECLARE t regclass; n bigint; missing bigint;
 BEGIN
 	FOR t IN SELECT oid::regclass FROM pg_class WHERE relkind IN ('r', 'v') AND relnamespace = 'pg_catalog'::regnamespace
 		AND relname NOT IN ('pg_hba_file_rules', 'pg_ident_file_mappings', 'pg_shmem_allocations_numa') ORDER BY oid LOOP
-		EXECUTE format('SELECT count(*), count(*) - count(simhash64(x, preset => ''words'') # simhash64(ROW(ARRAY[x], x), preset => ''words'')) FROM %s AS x', t) INTO n, missing;
+		EXECUTE format('SELECT count(*), count(*) - count(simhash64(x, preset => ''words'') # simhash64(ROW(ARRAY[x], x), preset => ''words''))
+			FROM %s AS x', t) INTO n, missing;
 		IF missing > 0 THEN
 			RAISE EXCEPTION '% rows of % have no fingerprint', missing, t;
 		END IF;

@@ -62,7 +62,8 @@ CREATE FUNCTION questions(tab text, condition text, fp text DEFAULT 'fp') RETURN
 		FP = (SELECT fp FROM doc WHERE id = 100 + 3),"FP ~= ANY (ARRAY[hashint8extended(7, 1), hashint8extended(9, 1), NULL])",
 		FP IS NULL,FP IS NOT NULL,true}'::text[]) c
 	UNION ALL
-	SELECT format('SELECT %3$s <~> hashint8extended(7, 1) AS d FROM %1$s WHERE %2$s ORDER BY %3$s <~> hashint8extended(7, 1) %4$s', tab, condition, fp, n), true
+	SELECT format('SELECT %3$s <~> hashint8extended(7, 1) AS d FROM %1$s WHERE %2$s ORDER BY %3$s <~> hashint8extended(7, 1) %4$s',
+		tab, condition, fp, n), true
 	FROM unnest('{"",LIMIT 7}'::text[]) n
 $$;
 -- All of them, beside each condition: was an index used for most (the order within all scopes needs none), and what was wrong?
@@ -220,7 +221,8 @@ DROP INDEX doc_sim;
 -- Operators of fingerprints on a scope column, and orders by its distance: whatever the plan, the right rows.
 CREATE INDEX doc_sim ON doc USING simhash (big, fp);
 CREATE FUNCTION same(VARIADIC ordered text[]) RETURNS TABLE (query text, answer text) LANGUAGE sql AS
-	'SELECT q, regexp_replace(asked(''SELECT '' || q, q ~ ''ORDER BY''), '', .*'', '''') FROM unnest(ordered) WITH ORDINALITY u (q, i) ORDER BY i';
+	'SELECT q, regexp_replace(asked(''SELECT '' || q, q ~ ''ORDER BY''), '', .*'', '''') FROM unnest(ordered) WITH ORDINALITY u (q, i)
+		ORDER BY i';
 SELECT * FROM same('id FROM doc WHERE big <~> 5 <= 1', 'id FROM doc WHERE big ~= 5',
 	'id FROM doc WHERE big ~= ANY (ARRAY[5, NULL]::bigint[])',
 	'id FROM doc WHERE big <~> 5 <= 1 AND fp <~> hashint8extended(7, 1) <= 20', 'id FROM doc WHERE big ~= 5 AND big = 4',
@@ -256,7 +258,8 @@ BEGIN
 			PERFORM set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', (way < 2)::text, true),
 				set_config('enable_bitmapscan', (way > 1)::text, true),
 				set_config('plan_cache_mode', CASE way % 2 WHEN 0 THEN 'force_generic_plan' ELSE 'force_custom_plan' END, true);
-			EXECUTE format('SELECT r::text FROM (SELECT count(*), sum(id) FROM doc WHERE big = ANY (%s) AND fp <~> hashint8extended(7, 1) <= %s) r', literal, k) INTO got;
+			EXECUTE format('SELECT r::text FROM (SELECT count(*), sum(id) FROM doc WHERE big = ANY (%s) AND fp <~> hashint8extended(7, 1) <= %s) r',
+				literal, k) INTO got;
 			wrong := wrong || CASE WHEN got IS DISTINCT FROM want THEN format('constant %s: %s, not %s; ', way, got, want)
 				ELSE '' END;
 			SELECT r::text INTO got FROM (SELECT count(*), sum(id) FROM doc WHERE big = ANY (list)

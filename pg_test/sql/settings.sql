@@ -18,7 +18,8 @@ INSERT INTO samples VALUES (
 	0.1::float4 / 3, 0.1::float8 / 3, 1234.56, '\xdeadbeef00', 1234.5600, '2024-07-02 01:02:03+00', 'green', 'pg_class', 'timestamptz',
 	'lower(text)', point(1 / 3.0, 2 / 3.0), box(point(1 / 3.0, 0), point(0, 1)), circle(point(1 / 3.0, 0), 1 / 7.0),
 	'((0,0),(0.333333333333333314,0))', '<a>b</a>', '{"b": 1.50, "a": [true, null]}',
-	'{2024-03-02,infinity}', '{2024-03-02 01:02:03+05}', '{1 mon,-1 day}', ARRAY[0.1::float8 / 3], '{5.5}', ARRAY['\xff00'::bytea], '{red,green}',
+	'{2024-03-02,infinity}', '{2024-03-02 01:02:03+05}', '{1 mon,-1 day}', ARRAY[0.1::float8 / 3], '{5.5}',
+	ARRAY['\xff00'::bytea], '{red,green}',
 	'{pg_class,pg_type}', ARRAY[point(1 / 3.0, 0)], '[2024-01-01,2024-02-01)', '[2024-01-01 00:00+00,2024-02-01 00:00+00)',
 	'{[2024-01-01 00:00+00,2024-02-01 00:00+00)}', ROW('2024-03-02 01:02:03+05', 9.99, 0.1::float8 / 3),
 	ARRAY[ROW('2024-03-02 01:02:03+05', 9.99, 0.1::float8 / 3)::stay], 'postgres=r/postgres', 'plain words'

@@ -15,7 +15,8 @@ SELECT round(simhash_cosine('{30,20,20,10,0}', '{40,0,30,20,10}'::float8[])::num
 	simhash_cosine('{1,0}'::float8[], '{0,2}') AS orthogonal, simhash_cosine('{1,2}'::float8[], '{-2,-4}') AS opposite,
 	simhash_cosine('{0,0}'::float8[], '{1,1}') AS no_length, simhash_cosine('{1,NULL}'::float8[], '{1,1}') AS unknown;
 SELECT round(simhash_cosine('a b c', 'b c d', '{"tf": "raw"}', preset => 'words')::numeric, 4) AS two_thirds,
-	simhash_cosine('a b', 'B A', preset => 'words') AS same_words, round(simhash_cosine('a a b', 'a', '{"tf": "raw"}', preset => 'words')::numeric, 4) AS tf,
+	simhash_cosine('a b', 'B A', preset => 'words') AS same_words,
+	round(simhash_cosine('a a b', 'a', '{"tf": "raw"}', preset => 'words')::numeric, 4) AS tf,
 	round(simhash_cosine('a^2 b^1', 'a^1 b^2', preset => 's1')::numeric, 4) AS given, simhash_cosine('', 'a', preset => 'words') AS empty;
 
 -- MinHash against the true similarity of two sets: within four standard errors.

@@ -11,21 +11,26 @@ CREATE FUNCTION agrees(name text, options jsonb, preset text DEFAULT 'plain') RE
 	SELECT bool_and(simhash64_named(p, name) IS NOT DISTINCT FROM simhash64(p, options, preset)) FROM petition AS p
 $$;
 SELECT length(simhash_create_config('petition', '{"subject": 1, "body": 3}', 'plain')) AS digits;
-SELECT agrees('petition', '{"subject": 1, "body": 3}'), simhash_create_config('petition', '{"body": 3, "subject": 1}', 'plain') = simhash_config_digest('petition') AS again;
+SELECT agrees('petition', '{"subject": 1, "body": 3}'), simhash_create_config('petition', '{"body": 3, "subject": 1}',
+	'plain') = simhash_config_digest('petition') AS again;
 -- A text has options of another grammar.
 SELECT simhash_create_config('body', '{"tf": "set"}', 'plain') IS NOT NULL AS stored;
 SELECT simhash64_named_text(body, 'body') = simhash64(body, '{"tf": "set"}', 'plain') AS same FROM petition WHERE id < 3;
-SELECT simhash64_named_text('', 'body') AS empty, simhash64_named_text('a', NULL) AS no_name, simhash64_named(NULL::petition, 'petition') AS no_row,
+SELECT simhash64_named_text('', 'body') AS empty, simhash64_named_text('a', NULL) AS no_name,
+	simhash64_named(NULL::petition, 'petition') AS no_row,
 	simhash_config_digest(NULL) AS no_digest;
 
 -- Words and stop words; more of them, and fewer.
-SELECT simhash_create_config('places', base => 'petition', words => ARRAY['丹江口库区移民', 'street lamp'], stop_words => '{THE, 请}') IS NOT NULL AS stored;
-SELECT agrees('places', '{"subject": 1, "body": 3, "$dictionary": ["丹江口库区移民", "street lamp"], "$stop_words": ["the", "请"]}'), agrees('petition', '{"subject": 1, "body": 3}') AS base;
+SELECT simhash_create_config('places', base => 'petition', words => ARRAY['丹江口库区移民', 'street lamp'],
+	stop_words => '{THE, 请}') IS NOT NULL AS stored;
+SELECT agrees('places', '{"subject": 1, "body": 3, "$dictionary": ["丹江口库区移民", "street lamp"], "$stop_words": ["the", "请"]}'),
+	agrees('petition', '{"subject": 1, "body": 3}') AS base;
 SELECT simhash_create_config('fewer', base => 'places', without => '{street lamp, 请}') IS NOT NULL AS stored;
 SELECT agrees('fewer', '{"subject": 1, "body": 3, "$dictionary": ["丹江口库区移民"], "$stop_words": ["the"]}');
 SELECT simhash_create_config('more', '{"body": 1}', base => 'fewer', words => '{street lamp, 移民, street lamp}') IS NOT NULL AS stored;
 SELECT agrees('more', '{"body": 1, "$dictionary": ["丹江口库区移民", "street lamp", "移民"], "$stop_words": ["the"]}');
-SELECT simhash_create_config('none', base => 'fewer', without => '{丹江口库区移民, THE}') = simhash_create_config('none too', '{"subject": 1, "body": 3}', 'plain') AS empty_lists_are_none;
+SELECT simhash_create_config('none', base => 'fewer', without => '{丹江口库区移民, THE}') = simhash_create_config('none too',
+	'{"subject": 1, "body": 3}', 'plain') AS empty_lists_are_none;
 -- A file may begin with a byte order mark.
 SELECT simhash_create_config('mark', preset => 'plain', words => ARRAY[U&'\FEFF丹江口库区移民', '移民'], stop_words => ARRAY[U&'\FEFFthe'])
 	= simhash_create_config('no mark', preset => 'plain', words => ARRAY['丹江口库区移民', '移民'], stop_words => ARRAY['the']) AS mark_is_cut;
@@ -44,14 +49,18 @@ SELECT words = stop_words AS one_list, digest = simhash_config_digest(name) AS w
 
 -- Frequencies: counts against SQL's own.
 CREATE TABLE corpus (id int, body text);
-INSERT INTO corpus SELECT i, 'word' || i % 10 || ' word' || i % 7 || ' the 道路 word' || i % 10 || repeat(' filler', i % 50) FROM generate_series(1, 3000) AS i;
+INSERT INTO corpus SELECT i, 'word' || i % 10 || ' word' || i % 7 || ' the 道路 word' || i % 10 || repeat(' filler', i % 50)
+FROM generate_series(1, 3000) AS i;
 INSERT INTO corpus VALUES (0, NULL), (-1, ''), (-2, repeat('x', 300));
 SELECT simhash_create_config('rare', '{"body": 1}', 's2', idf_relation => 'corpus', idf_column => 'body') IS NOT NULL AS stored;
-CREATE VIEW frequencies AS SELECT f.name, c.documents, t.term, t.count::bigint FROM simhash_catalog.config AS f JOIN simhash_catalog.content AS c ON c.digest = f.frequencies,
+CREATE VIEW frequencies AS SELECT f.name, c.documents, t.term, t.count::bigint FROM simhash_catalog.config AS f
+JOIN simhash_catalog.content AS c ON c.digest = f.frequencies,
 	unnest(c.terms, c.about) AS t (term, count);
 SELECT documents, count(*), count(*) FILTER (WHERE t.count <> c.n) AS different FROM frequencies AS t FULL JOIN (
-	SELECT w, count(DISTINCT id) AS n FROM corpus, regexp_split_to_table(body, ' ') AS w WHERE w <> '' AND length(w) < 200 GROUP BY w) AS c ON c.w = t.term GROUP BY documents;
-SELECT jsonb_build_object('body', jsonb_build_object('idf', jsonb_build_object('documents', min(documents), 'terms', jsonb_object_agg(term, count)))) AS options FROM frequencies \gset
+	SELECT w, count(DISTINCT id) AS n FROM corpus, regexp_split_to_table(body, ' ') AS w WHERE w <> '' AND length(w) < 200
+	GROUP BY w) AS c ON c.w = t.term GROUP BY documents;
+SELECT jsonb_build_object('body', jsonb_build_object('idf', jsonb_build_object('documents', min(documents), 'terms',
+	jsonb_object_agg(term, count)))) AS options FROM frequencies \gset
 SELECT count(*) FILTER (WHERE simhash64_named(c, 'rare') = simhash64(c, :'options', 's2')) AS same,
 	count(*) FILTER (WHERE simhash64_named(c, 'rare') = simhash64(c, '{"body": 1}', 's2')) < 3000 AS matters FROM corpus AS c;
 -- Partitions, a view, children, columns of other types of text, terms that are too rare.
@@ -62,9 +71,12 @@ INSERT INTO parts SELECT * FROM corpus;
 CREATE DOMAIN letter AS varchar;
 CREATE DOMAIN short_letter AS letter;
 CREATE VIEW seen_types AS SELECT body::short_letter AS letter, ARRAY[body] AS letters, body::json AS json FROM corpus;
-SELECT simhash_create_config('parts', base => 'rare', idf_relation => 'parts', idf_column => 'body') = simhash_config_digest('rare') AS same,
-	simhash_create_config('letters', base => 'rare', idf_relation => 'seen_types', idf_column => 'letter') = simhash_config_digest('rare') AS of_domain;
-SELECT simhash_create_config('few', base => 'rare', idf_relation => 'corpus', idf_column => 'body', min_documents => 3000) IS NOT NULL AS stored;
+SELECT simhash_create_config('parts', base => 'rare', idf_relation => 'parts', idf_column => 'body')
+	= simhash_config_digest('rare') AS same,
+	simhash_create_config('letters', base => 'rare', idf_relation => 'seen_types', idf_column => 'letter')
+	= simhash_config_digest('rare') AS of_domain;
+SELECT simhash_create_config('few', base => 'rare', idf_relation => 'corpus', idf_column => 'body',
+	min_documents => 3000) IS NOT NULL AS stored;
 SELECT documents, term, count FROM frequencies WHERE name = 'few' ORDER BY term;
 CREATE TABLE child () INHERITS (corpus);
 INSERT INTO child VALUES (9000, 'orphan');
@@ -72,11 +84,14 @@ SELECT simhash_create_config('family', base => 'rare', idf_relation => 'corpus',
 SELECT term, count FROM frequencies WHERE name = 'family' AND term IN ('orphan', 'the') ORDER BY term;
 DROP TABLE child;
 -- Words and frequencies belong together; a word that is left out weighs as one that is not known.
-SELECT simhash_create_config('rare words', base => 'rare', words => '{filler filler}', idf_relation => 'corpus', idf_column => 'body') IS NOT NULL AS stored;
+SELECT simhash_create_config('rare words', base => 'rare', words => '{filler filler}', idf_relation => 'corpus',
+	idf_column => 'body') IS NOT NULL AS stored;
 SELECT term FROM frequencies WHERE name = 'rare words' AND term LIKE 'filler%' ORDER BY term;
 SELECT simhash_create_config('rare less', base => 'rare', without => '{the}') IS NOT NULL AS stored;
-SELECT simhash_create_config('rare less', '{"body": 1}', 's2', idf_relation => 'corpus', idf_column => 'body', without => '{the}') = simhash_config_digest('rare less') AS counted;
-SELECT name, count(*), count(*) FILTER (WHERE term = 'the') AS the FROM frequencies WHERE name IN ('rare', 'rare less') GROUP BY name ORDER BY name;
+SELECT simhash_create_config('rare less', '{"body": 1}', 's2', idf_relation => 'corpus', idf_column => 'body', without => '{the}')
+	= simhash_config_digest('rare less') AS counted;
+SELECT name, count(*), count(*) FILTER (WHERE term = 'the') AS the FROM frequencies WHERE name IN ('rare', 'rare less')
+GROUP BY name ORDER BY name;
 
 -- The words of a text.
 SELECT * FROM simhash_terms('The cat, the 道路 cat', '{"stop_words": true}');
@@ -84,11 +99,14 @@ SELECT * FROM simhash_terms('The cat, the 道路 cat', '{"stop_words": true}');
 -- Dropped, with the lists that no other has; the name keeps its meaning, also for a session that had loaded it.
 SELECT simhash_create_config('person', '{"$dictionary": ["Ann Smith"]}', 'plain', '{Ann Smith}', stop_words => '{THE}') AS digest \gset
 SELECT simhash_drop_config('person');
-SELECT name, digest = :'digest' AS same, dropped, num_nonnulls(options, preset, words, stop_words, frequencies) AS others FROM simhash_catalog.config WHERE name = 'person';
-SELECT count(*) FILTER (WHERE 'Ann Smith' = ANY (terms)) AS her, count(*) FILTER (WHERE 'THE' = ANY (terms)) > 0 AS the FROM simhash_catalog.content;
+SELECT name, digest = :'digest' AS same, dropped, num_nonnulls(options, preset, words, stop_words, frequencies) AS others
+FROM simhash_catalog.config WHERE name = 'person';
+SELECT count(*) FILTER (WHERE 'Ann Smith' = ANY (terms)) AS her, count(*) FILTER (WHERE 'THE' = ANY (terms)) > 0 AS the
+FROM simhash_catalog.content;
 SELECT simhash_create_config('person', preset => 'plain');
 SELECT simhash64_named_text('a', 'person');
-SELECT simhash_create_config('person', '{"$dictionary": ["Ann Smith"]}', 'plain', '{Ann Smith}', stop_words => '{THE}') = :'digest' AS the_same;
+SELECT simhash_create_config('person', '{"$dictionary": ["Ann Smith"]}', 'plain', '{Ann Smith}', stop_words => '{THE}')
+	= :'digest' AS the_same;
 SELECT simhash_config_digest('person') = :'digest' AS there;
 BEGIN;
 SELECT simhash_create_config('undone', '{"stop_words": ["two", "three"]}', 'plain') IS NOT NULL AS stored;
@@ -99,7 +117,8 @@ SELECT simhash_create_config('undone', preset => 'plain') IS NOT NULL AS stored;
 SELECT simhash64_named_text('one two three', 'undone') = simhash64('one two three', preset => 'plain') AS another;
 
 -- A configuration that is used again and again is loaded once, whatever others come and go; a list once for two of them.
-SELECT count(simhash_create_config('passing' || i, jsonb_build_object('stop_words', ARRAY[i::text]), 'plain')) FROM generate_series(1, 10) AS i;
+SELECT count(simhash_create_config('passing' || i, jsonb_build_object('stop_words', ARRAY[i::text]), 'plain'))
+FROM generate_series(1, 10) AS i;
 BEGIN;
 SELECT simhash64_named_text('one', 'undone') IS NOT NULL AS loaded;
 CREATE FUNCTION checks() RETURNS bigint LANGUAGE sql AS $$
@@ -193,14 +212,16 @@ SELECT f.* FROM unnest(ARRAY[
 	$$SELECT simhash_create_config('bad', preset => 's2', idf_relation => 'corpus', idf_column => 'id')$$,
 	$$SELECT simhash_create_config('bad', preset => 's2', idf_relation => 'seen_types', idf_column => 'letters')$$,
 	$$SELECT simhash_create_config('bad', preset => 's2', idf_relation => 'seen_types', idf_column => 'json')$$,
-	$$CREATE TABLE no_parts (id int) PARTITION BY LIST (id); SELECT simhash_create_config('bad', preset => 's2', idf_relation => 'no_parts', idf_column => 'nope')$$,
+	$$CREATE TABLE no_parts (id int) PARTITION BY LIST (id); SELECT simhash_create_config('bad', preset => 's2', idf_relation => 'no_parts',
+		idf_column => 'nope')$$,
 	$$SELECT simhash_create_config('bad', preset => 's2', idf_relation => 0, idf_column => 'body')$$,
 	$$SELECT simhash_create_config('bad', preset => 's2', idf_relation => 'corpus')$$,
 	$$SELECT simhash_create_config('bad', preset => 's2', min_documents => NULL)$$,
 	$$SELECT simhash_drop_config('nope')$$,
 	$$SELECT simhash_drop_config(NULL)$$,
 	$$SELECT simhash_drop_config('person'), simhash_drop_config('person')$$,
-	$$INSERT INTO simhash_catalog.config SELECT 'copy', digest, false, '{"body": 2}', preset, words FROM simhash_catalog.config WHERE name = 'more'$$,
+	$$INSERT INTO simhash_catalog.config SELECT 'copy', digest, false, '{"body": 2}', preset, words FROM simhash_catalog.config
+		WHERE name = 'more'$$,
 	$$INSERT INTO simhash_catalog.config (name, digest, dropped, preset) VALUES ('copy', repeat('0', 64), true, 's2')$$,
 	$$INSERT INTO simhash_catalog.config (name, digest, dropped) VALUES ('rare', repeat('0', 64), true)$$,
 	$$INSERT INTO simhash_catalog.config (name, digest, dropped) VALUES ('long', 'short', true)$$,
@@ -256,7 +277,8 @@ DECLARE
 	detail text;
 	call text;
 BEGIN
-	FOREACH call IN ARRAY '{"simhash64_named_text(''a b'', ''whole'')", "simhash_config_digest(''whole'')", "simhash_create_config(''new'', base => ''whole'')"}'::text[] LOOP
+	FOREACH call IN ARRAY '{"simhash64_named_text(''a b'', ''whole'')", "simhash_config_digest(''whole'')",
+		"simhash_create_config(''new'', base => ''whole'')"}'::text[] LOOP
 		BEGIN
 			SET LOCAL session_replication_role = replica;
 			EXECUTE damage;
@@ -283,9 +305,12 @@ SELECT a.* FROM unnest(ARRAY[
 SELECT simhash64_named_text('a b', 'whole') IS NOT NULL AS whole;
 
 -- Outside of simhash_catalog the extension has no relation, only functions, types, operators and the access method.
-SELECT DISTINCT i.type, i.schema FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid, pg_identify_object(d.classid, d.objid, d.objsubid) AS i
-WHERE e.extname = 'simhash_dedup' AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND i.schema IS DISTINCT FROM 'simhash_catalog' ORDER BY 1;
-SELECT c.relname, c.relkind, c.relnamespace::regnamespace FROM pg_class AS c JOIN pg_depend AS d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'
+SELECT DISTINCT i.type, i.schema FROM pg_depend AS d
+JOIN pg_extension AS e ON e.oid = d.refobjid, pg_identify_object(d.classid, d.objid, d.objsubid) AS i
+WHERE e.extname = 'simhash_dedup' AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+	AND i.schema IS DISTINCT FROM 'simhash_catalog' ORDER BY 1;
+SELECT c.relname, c.relkind, c.relnamespace::regnamespace FROM pg_class AS c
+JOIN pg_depend AS d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'
 	JOIN pg_extension AS e ON e.oid = d.refobjid WHERE e.extname = 'simhash_dedup' ORDER BY 1;
 
 -- A search_path that puts other tables first changes nothing.
@@ -300,7 +325,8 @@ ALTER EXTENSION simhash_dedup SET SCHEMA stored_test;
 \set VERBOSITY default
 ALTER SCHEMA public RENAME TO elsewhere;
 SELECT elsewhere.simhash64_named_text('one two three', 'undone') IS NOT NULL AS present;
-SELECT elsewhere.simhash_create_config('moved', base => 'whole', idf_relation => 'stored_test.corpus', idf_column => 'body') IS NOT NULL AS config;
+SELECT elsewhere.simhash_create_config('moved', base => 'whole', idf_relation => 'stored_test.corpus',
+	idf_column => 'body') IS NOT NULL AS config;
 SELECT elsewhere.simhash_config_digest('moved') IS NOT NULL AS whole, elsewhere.simhash_drop_config('moved');
 ALTER SCHEMA elsewhere RENAME TO public;
 

@@ -37,7 +37,8 @@ SELECT * FROM simhash_pairs('photo', 'id', 'fp', 3, min_jaccard => 0.5, text => 
 SELECT * FROM simhash_pairs_between('photo', 'id', 'fp', 'photo', 'id', 'kept', 0);
 SELECT * FROM simhash_clusters('photo', 'id', 'fp', 3);
 SELECT * FROM simhash_clusters('photo', 'number', 'fp', 3, text => 'title');
-CREATE FUNCTION same_number(a photo, b photo) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RETURN a.number <> b.number AND a.title = upper(a.body); END $$;
+CREATE FUNCTION same_number(a photo, b photo) RETURNS boolean
+	LANGUAGE plpgsql AS $$ BEGIN RETURN a.number <> b.number AND a.title = upper(a.body); END $$;
 SELECT * FROM simhash_pairs('photo', 'id', 'fp', 3, checked_by => 'same_number');
 SELECT distance, pairs, compared FROM simhash_radius_report('photo', 'id', 'fp', 'title', max_radius => 2);
 SELECT a, b, similarity > 0.5 AS alike FROM simhash_record_pairs('photo', 'id', 0.1, '{title}');

@@ -39,7 +39,8 @@ SELECT simhash64(ROW(' A ＳＵＢＪＥＣＴ'::text), '{"f1": {"as": "value"}}
 -- {} says nothing; the scale of weights does not matter.
 SELECT simhash64(p, preset => 'words') = simhash64(p, '{}', preset => 'words') AS empty,
 	simhash64(p, '{"subject": 1, "body": 3}', preset => 'words') = simhash64(p, '{"subject": 100, "body": 300}', preset => 'words') AS scaled,
-	simhash64(p, '{"subject": 1, "body": 3}', preset => 'words') = simhash64(p, '{"body": 3, "subject": 1, "id": 0}', preset => 'words') AS zero
+	simhash64(p, '{"subject": 1, "body": 3}', preset => 'words') = simhash64(p, '{"body": 3, "subject": 1, "id": 0}',
+		preset => 'words') AS zero
 FROM petition AS p;
 
 -- Kinds of features, stop words, masked runs and dictionaries: what is left of a text.
@@ -80,18 +81,22 @@ SELECT simhash64('<p>a &lt; b</p>', '{"markup": "html"}', preset => 'words') = s
 -- Other software can compute the hash of a feature: what stands in front of it tells columns and kinds apart.
 SELECT kind, bool_and(f.hash = simhash64_tokens(ARRAY[E'f1\x1f' || mark || f.feature])) AS as_documented
 FROM (VALUES ('"words"', ''), ('"pairs"', ''), ('"ngrams"', E'\x1e'), ('"whole"', E'\x1d')) AS k (kind, mark),
-	simhash_features(ROW('one two three'::text), ('{"$features": [' || kind || ']}')::jsonb, preset => 'words') AS f GROUP BY kind ORDER BY kind;
-SELECT f.hash = simhash64_tokens(ARRAY[E'f1\x1fone two']) AS value FROM simhash_features(ROW('one two'::text), '{"f1": {"as": "value"}}', preset => 'words') AS f;
+	simhash_features(ROW('one two three'::text), ('{"$features": [' || kind || ']}')::jsonb, preset => 'words') AS f
+	GROUP BY kind ORDER BY kind;
+SELECT f.hash = simhash64_tokens(ARRAY[E'f1\x1fone two']) AS value
+FROM simhash_features(ROW('one two'::text), '{"f1": {"as": "value"}}', preset => 'words') AS f;
 
 -- An index on named columns stays right when the table gets a column, and when one is renamed. (On a whole row it would not.)
 CREATE TABLE indexed AS SELECT i AS id, 'subject ' || i AS title, 'body number ' || i AS body FROM generate_series(1, 50) AS i;
-CREATE INDEX indexed_fp ON indexed USING simhash (simhash64(ROW(title, body), '{"$columns": ["title", "body"], "title": 1, "body": 3}', preset => 'words'));
+CREATE INDEX indexed_fp ON indexed USING simhash (simhash64(ROW(title, body),
+	'{"$columns": ["title", "body"], "title": 1, "body": 3}', preset => 'words'));
 ALTER TABLE indexed ADD COLUMN extra text DEFAULT 'some more words';
 ALTER TABLE indexed RENAME title TO heading;
 INSERT INTO indexed VALUES (51, 'subject 7', 'body number 7');
 SET enable_seqscan = off;
 SELECT id FROM indexed WHERE simhash64(ROW(heading, body), '{"$columns": ["title", "body"], "title": 1, "body": 3}', preset => 'words')
-	<~> simhash64(ROW('subject 7'::text, 'body number 7'::text), '{"$columns": ["title", "body"], "title": 1, "body": 3}', preset => 'words') <= 0 ORDER BY id;
+	<~> simhash64(ROW('subject 7'::text, 'body number 7'::text), '{"$columns": ["title", "body"], "title": 1, "body": 3}',
+		preset => 'words') <= 0 ORDER BY id;
 RESET enable_seqscan;
 
 -- What words weigh besides their frequency, and the presets that are made of it.
@@ -109,8 +114,10 @@ FROM report AS r, (VALUES
 -- The title column need not count, may be no text, and may be NULL.
 SELECT simhash64(ROW('the road', 'road lamp'), '{"f2": {"title": "f1"}}', preset => 'words')
 	= simhash64(ROW('road', 'road lamp'), '{"f2": {"title": "f1"}}', preset => 'words') AS title_words,
-	simhash64(ROW(NULL, 'road lamp'), '{"f2": {"title": "f1"}}', preset => 'words') = simhash64(ROW('x', 'road lamp'), '{"f2": 1}', preset => 'words') AS no_title,
-	simhash64(ROW(12, 'road 12'), '{"f2": {"title": "f1"}}', preset => 'words') = simhash64(ROW('12', 'road 12'), '{"f2": {"title": "f1"}}', preset => 'words') AS number;
+	simhash64(ROW(NULL, 'road lamp'), '{"f2": {"title": "f1"}}', preset => 'words') = simhash64(ROW('x', 'road lamp'), '{"f2": 1}',
+		preset => 'words') AS no_title,
+	simhash64(ROW(12, 'road 12'), '{"f2": {"title": "f1"}}', preset => 'words') = simhash64(ROW('12', 'road 12'), '{"f2": {"title": "f1"}}',
+		preset => 'words') AS number;
 
 -- Errors.
 CREATE TABLE subject AS SELECT 'a subject'::text AS subject;

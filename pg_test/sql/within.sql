@@ -100,8 +100,10 @@ SELECT type, of_type(type, a, b, c) FROM (VALUES
 	('text', 'a', 'a', 'A'), ('varchar(5)', 'a', 'a', 'a '), ('char(5)', 'a', 'a  ', 'b'), ('code', 'x', 'x', 'y'),
 	('mood', 'sad', 'sad', 'happy'), ('date', '2026-01-02', '20260102', '2026-01-03'), ('numeric', '1', '1.00', '1.01'),
 	('float8', '0', '-0', '1'), ('timestamptz', '2026-01-01 00:00+00', '2026-01-01 01:00+01', '2026-01-01 00:00:01+00'),
-	('interval', '1 day', '24 hours', '1 hour'), ('bytea', 'a', '\x61', 'b'), ('int[]', '{1,2}', '{1,2}', '{2,1}'), ('pair', '(1,a)', '(1,a)', '(1,b)'),
-	('xid', '7', '7', '8'), ('jsonb', '{"a": 1, "b": 1}', '{"b": 1.0, "a": 1}', '{"a": 2}'), ('int4range', '[1,3)', '[1,2]', '[1,4)')) v (type, a, b, c);
+	('interval', '1 day', '24 hours', '1 hour'), ('bytea', 'a', '\x61', 'b'), ('int[]', '{1,2}', '{1,2}', '{2,1}'),
+	('pair', '(1,a)', '(1,a)', '(1,b)'),
+	('xid', '7', '7', '8'), ('jsonb', '{"a": 1, "b": 1}', '{"b": 1.0, "a": 1}', '{"a": 2}'),
+	('int4range', '[1,3)', '[1,2]', '[1,4)')) v (type, a, b, c);
 -- Values that are stored elsewhere.
 SELECT of_type('text', repeat('long ', 100000), repeat('long ', 100000), repeat('long ', 100000) || '.');
 -- A nondeterministic collation, where the server has ICU.
@@ -357,11 +359,13 @@ BEGIN
 		CASE i % 4
 		WHEN 0 THEN DELETE FROM c WHERE hashint4(id + i) % 7 = 0;
 			IF i % 8 = 0 THEN DELETE FROM c_cluster WHERE NOT EXISTS (SELECT FROM c WHERE id = key); END IF;
-		WHEN 1 THEN INSERT INTO c (id, tenant, fp) SELECT n, 1 + abs(hashint4(n + i) % 5), 15 * (n % 3) FROM generate_series(1, 20) n ON CONFLICT DO NOTHING;
+		WHEN 1 THEN INSERT INTO c (id, tenant, fp) SELECT n, 1 + abs(hashint4(n + i) % 5), 15 * (n % 3)
+		FROM generate_series(1, 20) n ON CONFLICT DO NOTHING;
 		WHEN 2 THEN UPDATE c SET tenant = nullif(abs(hashint4(id * i) % 6), 0) WHERE hashint4(id * i + 1) % 3 = 0;
 		ELSE UPDATE c SET fp = 15 * abs(hashint4(id + i) % 3), tenant = 1 + abs(hashint4(id * i) % 5) WHERE hashint4(id * i + 2) % 5 = 0;
 		END CASE;
-		ASSERT NOT EXISTS (SELECT FROM c_cluster JOIN c ON key = id GROUP BY cluster_id HAVING count(DISTINCT coalesce(tenant, 0)) > 1), 'spans ' || i;
+		ASSERT NOT EXISTS (SELECT FROM c_cluster JOIN c ON key = id GROUP BY cluster_id HAVING count(DISTINCT coalesce(tenant, 0)) > 1),
+			'spans ' || i;
 		ASSERT NOT EXISTS (SELECT FROM c a JOIN c b ON a.id < b.id AND a.tenant = b.tenant AND a.fp = b.fp
 			WHERE (SELECT cluster_id FROM c_cluster WHERE key = a.id) IS DISTINCT FROM (SELECT cluster_id FROM c_cluster WHERE key = b.id)
 				OR (SELECT cluster_id FROM c_cluster WHERE key = a.id) IS NULL), 'apart ' || i;
@@ -393,7 +397,8 @@ CREATE TRIGGER assign AFTER INSERT OR UPDATE ON c FOR EACH ROW
 	EXECUTE FUNCTION simhash_maintain_clusters('clusters=c_cluster', 'key=id', 'fingerprint=fp', 'within=tenant,source');
 CREATE OR REPLACE FUNCTION clusters() RETURNS text LANGUAGE sql AS $$
 	SELECT string_agg(tenants || ': ' || keys, ', ' ORDER BY keys) FROM (
-		SELECT string_agg(DISTINCT coalesce(tenant || source, 'none'), '+') AS tenants, cluster_id || ' ' || array_agg(key ORDER BY key)::text AS keys
+		SELECT string_agg(DISTINCT coalesce(tenant || source, 'none'), '+') AS tenants,
+			cluster_id || ' ' || array_agg(key ORDER BY key)::text AS keys
 		FROM c_cluster JOIN c ON key = id GROUP BY cluster_id) s
 $$;
 TRUNCATE c_cluster;

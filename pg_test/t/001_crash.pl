@@ -144,7 +144,8 @@ done_so_far(sprintf '%d kills under load (%d of a backend, %d of the server) wit
 
 # Rows written after a crash find their place, on leaves of all formats, and vacuum copes with what the crash left.
 $node->safe_psql('postgres', "INSERT INTO t (fp) SELECT skewed_fp() FROM generate_series(1, 3000)");
-is(join('; ', appended_formats()), 'narrow, one scope; narrow, several scopes; wide, one scope; wide, several scopes', 'leaves of all formats took rows');
+is(join('; ', appended_formats()), 'narrow, one scope; narrow, several scopes; wide, one scope; wide, several scopes',
+	'leaves of all formats took rows');
 $node->safe_psql('postgres', <<'SQL');
 DELETE FROM t WHERE id % 3 = 0;
 VACUUM t;

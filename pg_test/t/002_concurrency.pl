@@ -12,7 +12,8 @@ my $node = new_node('concurrency');
 # Rows with kind 'fixed' stay. All rows are within 16 random bits of each other's low half, so
 # three of the four key spaces see few keys.
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint, kind text NOT NULL DEFAULT 'moving', tenant int DEFAULT any_tenant());
+CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint, kind text NOT NULL DEFAULT 'moving',
+	tenant int DEFAULT any_tenant());
 CREATE FUNCTION hot_fp() RETURNS bigint LANGUAGE sql VOLATILE AS $$
 	SELECT (4711::bigint << 48) | (floor(random() * 3)::bigint << 32) | floor(random() * 65536)::bigint
 $$;
@@ -62,7 +63,8 @@ sub looks { return $node->safe_psql('postgres', 'SELECT CASE WHEN is_called THEN
 
 my $insert = "INSERT INTO t (fp) SELECT hot_fp() FROM generate_series(1, 15);\n";
 my $update = <<'SQL';
-UPDATE t SET fp = hot_fp(), tenant = any_tenant() WHERE id IN (SELECT id FROM t WHERE kind = 'moving' ORDER BY random() LIMIT 5 FOR UPDATE SKIP LOCKED);
+UPDATE t SET fp = hot_fp(), tenant = any_tenant() WHERE id IN (SELECT id FROM t
+	WHERE kind = 'moving' ORDER BY random() LIMIT 5 FOR UPDATE SKIP LOCKED);
 SQL
 my $delete = <<'SQL';
 DELETE FROM t WHERE id IN (SELECT id FROM t WHERE kind = 'moving' ORDER BY random() LIMIT 8 FOR UPDATE SKIP LOCKED);
@@ -108,7 +110,8 @@ for (@tables)
 {
 	my ($table, $scope, $when) = @$_;
 	$node->safe_psql('postgres', <<"SQL");
-CREATE TABLE $table (id bigint GENERATED ALWAYS AS IDENTITY, tenant int, fp bigint, CONSTRAINT ${table}_fp EXCLUDE USING simhash (${scope}fp WITH ~=) $when);
+CREATE TABLE $table (id bigint GENERATED ALWAYS AS IDENTITY, tenant int, fp bigint, CONSTRAINT ${table}_fp
+	EXCLUDE USING simhash (${scope}fp WITH ~=) $when);
 SQL
 }
 sub no_pair_is_left
@@ -117,14 +120,18 @@ sub no_pair_is_left
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $pairs = "SELECT count(*) FROM $table a, $table b WHERE a.id < b.id AND bit_count((a.fp # b.fp)::bit(64)) <= 3";
 	is($node->safe_psql('postgres', $pairs . ($scope ? ' AND a.tenant = b.tenant' : '')), 0, "$table, $what: no pair within 3 is left");
-	cmp_ok($node->safe_psql('postgres', "$pairs AND a.tenant <> b.tenant"), '>', 0, "$table, $what: there are pairs of different tenants") if $scope;
-	cmp_ok($node->safe_psql('postgres', "$pairs AND a.tenant IS NULL AND b.tenant IS NULL"), '>', 0, "$table, $what: and pairs without a tenant") if $scope;
+	cmp_ok($node->safe_psql('postgres', "$pairs AND a.tenant <> b.tenant"), '>', 0,
+		"$table, $what: there are pairs of different tenants") if $scope;
+	cmp_ok($node->safe_psql('postgres', "$pairs AND a.tenant IS NULL AND b.tenant IS NULL"), '>', 0,
+		"$table, $what: and pairs without a tenant") if $scope;
 	is_sound($node, $table, "${table}_fp", "$table, $what", 2);
 	return;
 }
 
 my $race = <<'SQL';
-INSERT INTO %s (tenant, fp) SELECT nullif(floor(random() * 5)::int, 0), floor(random() * 64)::bigint * 85 # (1::bigint << floor(random() * 64)::int) ON CONFLICT DO NOTHING;
+INSERT INTO %s (tenant, fp)
+	SELECT nullif(floor(random() * 5)::int, 0), floor(random() * 64)::bigint * 85 # (1::bigint << floor(random() * 64)::int)
+		ON CONFLICT DO NOTHING;
 SQL
 # ON CONFLICT needs a constraint that is checked at once.
 my @at_once = grep { $_->[2] eq '' } @tables;
@@ -164,7 +171,8 @@ BEGIN
 END $$;
 SQL
 $node->safe_psql('postgres', "TRUNCATE $_->[0]") for @at_once;
-$load = start_load($node, [ map { "CALL try_rows('$_->[0]');\nDELETE FROM $_->[0] WHERE random() < 0.005;\n" } @tables ], clients => 16, transactions => 5000);
+$load = start_load($node, [ map { "CALL try_rows('$_->[0]');\nDELETE FROM $_->[0] WHERE random() < 0.005;\n" } @tables ], clients => 16,
+	transactions => 5000);
 ok($load->{run}->finish, 'no session failed in the race of several rows') or diag ${ $load->{err} };
 for (@tables)
 {
@@ -172,7 +180,8 @@ for (@tables)
 	note $node->safe_psql('postgres', "SELECT what, count(*) FROM ends WHERE tab = '$table' GROUP BY 1 ORDER BY 1");
 	is($node->safe_psql('postgres', "SELECT DISTINCT what FROM ends WHERE tab = '$table' AND what NOT IN ('in', 'UNDO0', '23P01', '40P01')"),
 		'', "$table: got in, rolled back, was refused or broke a deadlock, and nothing else");
-	is($node->safe_psql('postgres', "SELECT count(*) > 0, count(*) FILTER (WHERE what = '23P01') > 0 FROM ends WHERE tab = '$table' AND what IN ('in', '23P01')"),
+	is($node->safe_psql('postgres',
+		"SELECT count(*) > 0, count(*) FILTER (WHERE what = '23P01') > 0 FROM ends WHERE tab = '$table' AND what IN ('in', '23P01')"),
 		't|t', "$table: some got in and some were refused");
 	no_pair_is_left($table, $scope, 'several rows at a time');
 }

@@ -55,7 +55,8 @@ for my $memory ('64MB', '4MB')
 	}
 	cmp_ok($stopped, '>=', 5, "builds stop in the middle, with $memory");
 }
-ok($node->poll_query_until('postgres', "SELECT temp_files > 0 FROM pg_stat_database WHERE datname = 'postgres'"), 'builds in little memory use temporary files');
+ok($node->poll_query_until('postgres', "SELECT temp_files > 0 FROM pg_stat_database WHERE datname = 'postgres'"),
+	'builds in little memory use temporary files');
 is($node->safe_psql('postgres', "SELECT count(*) FROM pg_class WHERE relname = 't_fp'"), 0, 'no index is left');
 is(temporary_files(), 0, 'no temporary file is left');
 $node->safe_psql('postgres', 'CHECKPOINT');

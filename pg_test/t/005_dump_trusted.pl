@@ -81,7 +81,8 @@ SELECT simhash_create_config('newest', base => 'petition', without => '{路灯}'
 SELECT simhash_create_config('gone', preset => 's0', words => '{Ann Smith}');
 SELECT simhash_drop_config('gone');
 CREATE TABLE named (body text, fp bigint);
-CREATE FUNCTION named() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.fp := public.simhash64_named_text(NEW.body, 'named'); RETURN NEW; END $$;
+CREATE FUNCTION named() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.fp := public.simhash64_named_text(NEW.body,
+	'named'); RETURN NEW; END $$;
 CREATE TRIGGER named BEFORE INSERT OR UPDATE ON named FOR EACH ROW EXECUTE FUNCTION named();
 -- NOT VALID: pg_dump adds the constraint when all rows are there, those of the configurations too.
 ALTER TABLE named ADD CONSTRAINT sound CHECK (fp = simhash64_named_text(body, 'named')) NOT VALID;
@@ -95,10 +96,12 @@ $node->safe_psql('one', <<'SQL', @owner);
 CREATE FUNCTION add_lamp(word text) RETURNS text LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT public.simhash_create_config('with ' || word, preset => 's0', base => 'named', words => ARRAY[word]) $$;
 SQL
-like($node->safe_psql('one', q{SET ROLE clerk; SELECT add_lamp('lantern')}), qr/^[0-9a-f]{64}$/, 'a configuration by a role that the owner lets');
+like($node->safe_psql('one', q{SET ROLE clerk; SELECT add_lamp('lantern')}), qr/^[0-9a-f]{64}$/,
+	'a configuration by a role that the owner lets');
 my ($denied, $nothing, $why) = $node->psql('one', q{SET ROLE clerk; SELECT simhash_create_config('mine', preset => 's0')});
 like($why, qr/permission denied for table config/, 'not without');
-for my $change (q{UPDATE simhash_catalog.config SET preset = 's0'}, 'DELETE FROM simhash_catalog.content', 'TRUNCATE simhash_catalog.content')
+for my $change (q{UPDATE simhash_catalog.config SET preset = 's0'}, 'DELETE FROM simhash_catalog.content',
+	'TRUNCATE simhash_catalog.content')
 {
 	my ($status, $out, $err) = $node->psql('one', $change, @owner);
 	like($err, qr/permission denied|cannot change rows|invalid row of configuration/, "the owner may not: $change");
@@ -113,7 +116,8 @@ SELECT sum(id) FROM petition WHERE fp <~> (SELECT fp FROM petition WHERE id = 7)
 SELECT sum(d) FROM (SELECT fp <~> 12345 AS d FROM petition ORDER BY fp <~> 12345 LIMIT 30) x;
 SELECT count(*), sum(id), sum(newest), sum(first), count(*) FILTER (WHERE newest = first) FROM filed;
 SELECT count(*), sum(fp) FROM named WHERE fp = simhash64_named_text(body, 'named');
-SELECT count(*) FROM filed JOIN petition AS p USING (id) WHERE newest = simhash64_named(p, 'newest') AND first = simhash64_named(p, 'petition');
+SELECT count(*) FROM filed JOIN petition AS p USING (id)
+	WHERE newest = simhash64_named(p, 'newest') AND first = simhash64_named(p, 'petition');
 SELECT count(*), sum(hashtext(t::text)) FROM simhash_catalog.config AS t;
 SELECT count(*), sum(hashtext(t::text)) FROM simhash_catalog.content AS t;
 SELECT name, simhash_config_digest(name) FROM simhash_catalog.config WHERE NOT dropped ORDER BY name;
@@ -128,7 +132,8 @@ is($node->safe_psql('one', q{SELECT count(*) FROM filed JOIN petition AS p USING
 
 my $dump = $node->basedir . '/one.dump';
 $node->command_ok([ 'pg_dump', '-U', 'owner', '-Fc', '-f', $dump, '-d', $node->connstr('one') ], 'pg_dump by the owner');
-$node->command_ok([ 'pg_restore', '-U', 'owner', '--exit-on-error', '-j', 2, '-d', $node->connstr('two'), $dump ], 'pg_restore by the owner');
+$node->command_ok([ 'pg_restore', '-U', 'owner', '--exit-on-error', '-j', 2, '-d', $node->connstr('two'), $dump ],
+	'pg_restore by the owner');
 is($node->safe_psql('two', $questions, @owner), $before, 'the answers after the round trip are equal');
 ($status, $out, $err) = $node->psql('two', 'INSERT INTO petition (id, given) VALUES (1000, hashint8extended(7, 1) # 3)', @owner);
 like($err, qr/violates exclusion constraint "apart"/, 'the restored constraint holds');
@@ -142,7 +147,8 @@ my $plain = sub {
 };
 is($plain->('two'), $plain->('one'), 'the plain dumps are equal');
 
-is($node->safe_psql('two', q{INSERT INTO named VALUES ('a lamp', 0); SELECT count(*) FROM named WHERE fp = simhash64_named_text(body, 'named')}, @owner),
+is($node->safe_psql('two',
+	q{INSERT INTO named VALUES ('a lamp', 0); SELECT count(*) FROM named WHERE fp = simhash64_named_text(body, 'named')}, @owner),
 	3, 'the restored trigger names its configuration');
 ($status, $out, $err) = $node->psql('two', 'ALTER TABLE named DISABLE TRIGGER named; UPDATE named SET fp = 7', @owner);
 like($err, qr/violates check constraint "sound"/, 'the restored check holds for new rows');
@@ -160,7 +166,8 @@ $node->command_ok([ 'pg_dump', '-Fc', '--schema-only', '-f', $schema, '-d', $nod
 $node->safe_psql('postgres', "CREATE DATABASE $_") for 'refused', 'four', 'five';
 $node->command_ok([ 'pg_restore', '--exit-on-error', '-d', $node->connstr($_), $schema ], 'is restored') for 'refused', 'four', 'five';
 my @data = ('pg_restore', '--exit-on-error', '--data-only');
-$node->command_fails_like([ @data, '-d', $node->connstr('refused'), $dump ], qr/configuration "named" does not exist/, 'the trigger needs its configuration');
+$node->command_fails_like([ @data, '-d', $node->connstr('refused'), $dump ], qr/configuration "named" does not exist/,
+	'the trigger needs its configuration');
 # A check is no trigger.
 $node->safe_psql('four', 'ALTER TABLE named DROP CONSTRAINT sound');
 $node->command_ok([ @data, '--disable-triggers', '-d', $node->connstr('four'), $dump ], 'without triggers the data are restored');
@@ -174,10 +181,12 @@ for my $database ('four', 'five')
 
 add_oracle($node, 'two');
 is_sound($node, 'petition', 'petition_fp', 'the restored index', 3, 'two');
-is($node->safe_psql('two', "SELECT * FROM broken_invariants('$_')"), '', "the restored $_ is sound") for qw(apart petition_some petition_body);
+is($node->safe_psql('two', "SELECT * FROM broken_invariants('$_')"), '',
+	"the restored $_ is sound") for qw(apart petition_some petition_body);
 
 $node->safe_psql('two', 'DROP EXTENSION simhash_dedup CASCADE', @owner);
-is($node->safe_psql('two', "SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam WHERE amname = 'simhash'"),
+is($node->safe_psql('two',
+	"SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam WHERE amname = 'simhash'"),
 	0, 'DROP EXTENSION CASCADE takes the indexes along');
 
 $node->stop;

@@ -112,7 +112,10 @@ my @damages = (
 	[ 'pages in reverse order', 'verified', sub { @{ $_[0] }[ 1 .. $#{ $_[0] } ] = reverse @{ $_[0] }[ 1 .. $#{ $_[0] } ] } ],
 	# Leaves that look sound, with one posting less or more: its row is still filed in the other key spaces.
 	[ 'a posting less', 'row \(N,N\) is missing in N of N key spaces', sub {
-		change_last_posting($_[0], sub { my ($page, $lower, $upper, $size) = @_; substr($$page, $at{lower}, 4) = pack 'SS', $lower - 4, $upper + $size; });
+		change_last_posting($_[0], sub {
+			my ($page, $lower, $upper, $size) = @_;
+			substr($$page, $at{lower}, 4) = pack 'SS', $lower - 4, $upper + $size;
+		});
 	} ],
 	[ 'a posting twice', 'row \(N,N\) is filed more than once in key space N', sub {
 		change_last_posting($_[0], sub {
@@ -178,7 +181,8 @@ for my $other (1, 99)
 my $node = new_node('corrupt', damaged => 1);
 create_try($node);
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE source AS SELECT i AS id, CASE WHEN i % 40 = 0 THEN NULL ELSE skewed_fp() END AS fp, any_tenant() AS tenant FROM generate_series(1, 6000) i;
+CREATE TABLE source AS SELECT i AS id, CASE WHEN i % 40 = 0 THEN NULL ELSE skewed_fp() END AS fp, any_tenant() AS tenant
+	FROM generate_series(1, 6000) i;
 -- How many searches within a tenant give other rows than reading every row does. An error is none.
 CREATE FUNCTION wrong_answers(tab regclass) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -204,7 +208,8 @@ BEGIN
 END $$;
 SQL
 # The check of an exclusion constraint searches too.
-my %apart = (rows => sub { move_rows($_[0], sub { return (5000, $_[1]) }) }, links => sub { substr($_[0][0], $at{roots}, 20) = pack('L5', (5000) x 5) });
+my %apart = (rows => sub { move_rows($_[0], sub { return (5000, $_[1]) }) },
+	links => sub { substr($_[0][0], $at{roots}, 20) = pack('L5', (5000) x 5) });
 for my $kind (sort keys %apart)
 {
 	$node->safe_psql('postgres', <<"SQL");
@@ -246,16 +251,20 @@ SQL
 SET statement_timeout = '15s';
 SET enable_bitmapscan = off;
 SET simhash_dedup.directory_cache = 0;
-SELECT 'descent ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 6) s, generate_series(0, 9, 3) k;
+SELECT 'descent ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source
+	WHERE fp IS NOT NULL LIMIT 6) s, generate_series(0, 9, 3) k;
 SELECT 'walk ' || try('SELECT id FROM t$i WHERE fp <~> 0 <= 64');
 RESET simhash_dedup.directory_cache;
-SELECT 'search ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 6) s, generate_series(0, 9, 3) k;
-SELECT 'nearest ' || try(format('SELECT id FROM t$i $pinned ORDER BY fp <~> %s LIMIT %s', fp, n)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 3) s, unnest('{5,10000}'::int[]) n;
+SELECT 'search ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source
+	WHERE fp IS NOT NULL LIMIT 6) s, generate_series(0, 9, 3) k;
+SELECT 'nearest ' || try(format('SELECT id FROM t$i $pinned ORDER BY fp <~> %s LIMIT %s', fp, n)) FROM (SELECT fp FROM source
+	WHERE fp IS NOT NULL LIMIT 3) s, unnest('{5,10000}'::int[]) n;
 SELECT 'null ' || try('SELECT id FROM t$i WHERE fp IS NULL');
 $within
 SET enable_indexscan = off;
 SET enable_bitmapscan = on;
-SELECT 'bitmap ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 3) s, generate_series(0, 9, 3) k;
+SELECT 'bitmap ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source
+	WHERE fp IS NOT NULL LIMIT 3) s, generate_series(0, 9, 3) k;
 SELECT 'faults ' || count(*) FROM simhash_index_verify('t${i}_fp', true) HAVING count(*) > 0;
 SELECT DISTINCT 'faults: ' || regexp_replace(fault, '[0-9]+', 'N', 'g') FROM simhash_index_verify('t${i}_fp', true);
 SELECT DISTINCT 'faults_in_pages: ' || regexp_replace(fault, '[0-9]+', 'N', 'g') FROM simhash_index_verify('t${i}_fp');
@@ -297,14 +306,16 @@ SQL
 	unlike($node->safe_psql('postgres', "EXPLAIN SELECT * FROM t$i WHERE id = 1"), qr/_fp/, 'and its plan');
 	command_like([ 'pg_dump', '-h', $node->host, '-p', $node->port, '-t', "t$i", 'postgres' ],
 		qr/^CREATE INDEX t${i}_fp ON public\.t$i USING simhash \(fp\);$/m, 'other format: a dump');
-	is($node->safe_psql('postgres', "BEGIN; DROP INDEX t${i}_fp; SELECT count(*) FROM t$i WHERE fp <~> 1 <= 0; ROLLBACK"), 0, 'other format: the index is dropped');
+	is($node->safe_psql('postgres', "BEGIN; DROP INDEX t${i}_fp; SELECT count(*) FROM t$i WHERE fp <~> 1 <= 0; ROLLBACK"), 0,
+		'other format: the index is dropped');
 }
 
 for my $kind (sort keys %apart)
 {
 	my $message = $kind eq 'rows' ? $no_row : $links{insert};
 	my $try = "SELECT 'exclude ' || try('INSERT INTO apart_$kind SELECT 0, hashint8extended(7, 1)')";
-	like($node->safe_psql('postgres', $try), qr/^exclude ${\($message =~ s{"t\\d\+_fp"}{"apart_${kind}_fp_excl"}r)}/, "the check of an exclusion constraint: $kind");
+	like($node->safe_psql('postgres', $try), qr/^exclude ${\($message =~ s{"t\\d\+_fp"}{"apart_${kind}_fp_excl"}r)}/,
+		"the check of an exclusion constraint: $kind");
 }
 
 for my $i (0 .. $#damages)
@@ -323,7 +334,8 @@ CREATE TABLE t (fp bigint);
 DO $$ BEGIN EXECUTE format('CREATE INDEX %I ON t USING simhash (fp)', 'name' || chr(233)); END $$;
 INSERT INTO t SELECT hashint8extended(i, 1) FROM generate_series(1, 1000) i;
 SQL
-	my $path = $node->data_dir . '/' . $node->safe_psql('latin1', q{SELECT pg_relation_filepath(indexrelid) FROM pg_index WHERE indrelid = 't'::regclass});
+	my $path = $node->data_dir . '/' . $node->safe_psql('latin1',
+		q{SELECT pg_relation_filepath(indexrelid) FROM pg_index WHERE indrelid = 't'::regclass});
 	$node->stop;
 	damage_file($path, $apart{links});
 	$node->start;

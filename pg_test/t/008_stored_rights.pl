@@ -13,7 +13,8 @@ $node->start;
 $node->safe_psql('postgres', 'CREATE ROLE bob LOGIN');
 my $makes = q{SELECT simhash_create_config('c', preset => 'plain')};
 my $rights = q{SELECT c.relname, pg_get_userbyid(c.relowner), a.grantee::regrole, a.privilege_type, a.is_grantable
-	FROM pg_class AS c, aclexplode(c.relacl) AS a WHERE c.relnamespace = 'simhash_catalog'::regnamespace AND c.relkind = 'r' ORDER BY 1, 2, 3, 4};
+	FROM pg_class AS c, aclexplode(c.relacl) AS a WHERE c.relnamespace = 'simhash_catalog'::regnamespace AND c.relkind = 'r'
+		ORDER BY 1, 2, 3, 4};
 
 sub may
 {
@@ -30,7 +31,8 @@ sub restored
 	$node->command_ok([ 'pg_dump', '-f', $file, '-d', $node->connstr($from) ], "$from is dumped");
 	my $text = slurp_file($file);
 	unlike($text, qr/^(GRANT|REVOKE) .*simhash_(?:catalog|methods)/m, "$from: no right differs from those that the extension gives");
-	$node->command_ok([ 'psql', '-X', '-q', '-U', $as, '-v', 'ON_ERROR_STOP=1', '-f', $file, '-d', $node->connstr($to) ], "$from is restored by $as");
+	$node->command_ok([ 'psql', '-X', '-q', '-U', $as, '-v', 'ON_ERROR_STOP=1', '-f', $file, '-d', $node->connstr($to) ],
+		"$from is restored by $as");
 	is($node->safe_psql($to, $rights), $node->safe_psql($from, $rights), "$from: the same rights in $to");
 	return;
 }
@@ -49,14 +51,17 @@ SQL
 	# Default privileges grant nothing here, and leave no role's name in an ACL.
 	my $given = sub {
 		my ($does, $to) = @_;
-		$node->safe_psql($name, join '', map { "ALTER DEFAULT PRIVILEGES FOR ROLE $superuser, root2 $does ALL ON $_ $to reader, PUBLIC;" } 'TABLES', 'SCHEMAS');
+		$node->safe_psql($name, join '',
+			map { "ALTER DEFAULT PRIVILEGES FOR ROLE $superuser, root2 $does ALL ON $_ $to reader, PUBLIC;" } 'TABLES', 'SCHEMAS');
 	};
 	$node->safe_psql('postgres', 'CREATE ROLE reader');
 	$given->('GRANT', 'TO');
 	$node->safe_psql($name, "CREATE EXTENSION simhash_dedup; $makes", extra_params => [ '-U', $creator ]);
 	$given->('REVOKE', 'FROM');
 	$node->safe_psql($name, 'DROP OWNED BY reader; DROP ROLE reader');
-	is($node->safe_psql($name, q{SELECT has_schema_privilege('bob', s, 'CREATE'), has_schema_privilege('bob', s, 'USAGE') FROM unnest('{simhash_catalog,simhash_methods}'::text[]) AS s}),
+	is($node->safe_psql($name,
+		q{SELECT has_schema_privilege('bob', s, 'CREATE'), has_schema_privilege('bob', s, 'USAGE')
+			FROM unnest('{simhash_catalog,simhash_methods}'::text[]) AS s}),
 		"f|t\nf|t", "$name: others create nothing in the extension's own schemas, and may use them");
 	ok(may($name, 'alice'), "$name: the owner of the database makes configurations");
 	ok(!may($name, 'bob'), "$name: others do not");
@@ -78,7 +83,8 @@ SQL
 	}
 	$node->safe_psql('postgres', "ALTER DATABASE $_ OWNER TO bob") for $name, "${name}_by_superuser";
 	$node->safe_psql('postgres', 'DROP OWNED BY alice, root2; DROP ROLE alice, root2, clerk');
-	is($node->safe_psql($name, q{SELECT count(*) FROM pg_init_privs, aclexplode(initprivs) AS a WHERE a.grantee <> 0 AND a.grantee NOT IN (SELECT oid FROM pg_roles)
+	is($node->safe_psql($name,
+		q{SELECT count(*) FROM pg_init_privs, aclexplode(initprivs) AS a WHERE a.grantee <> 0 AND a.grantee NOT IN (SELECT oid FROM pg_roles)
 		OR a.grantor NOT IN (SELECT oid FROM pg_roles)}), 0, "$name: nothing is left of roles that are gone");
 	ok(may($name, 'bob'), "$name: the new owner makes configurations");
 	restored($name, "${name}_by_owner", 'bob');
@@ -101,24 +107,28 @@ SELECT simhash_create_config('petition', '{"tf": "log", "cue_words": ["幸福", 
 	tags => '{ns,NULL,v}', stop_words => '{the,的}', idf_relation => 'doc', idf_column => 'body');
 SELECT simhash_create_config('row', '{"路": 1, "lamp": 2, "灯灯": 3}', preset => 'plain');
 SQL
-$node->safe_psql('to_there', q{SET client_encoding = 'UTF8'; SELECT simhash_create_config('other', preset => 's0', stop_words => '{的,the}')});
+$node->safe_psql('to_there',
+	q{SET client_encoding = 'UTF8'; SELECT simhash_create_config('other', preset => 's0', stop_words => '{的,the}')});
 $node->safe_psql('from_here', join "\n", @copies[0, 1]);
 my $asks = q{SELECT simhash_config_digest('petition'), simhash64_named_text('the lamp in 幸福路', 'petition')};
 for my $time ('copied', 'copied again')
 {
 	$node->safe_psql('to_there', "SET client_encoding = 'UTF8';\n" . join "\n", @copies[2, 3]);
-	is($node->safe_psql('to_there', "SET client_encoding = 'UTF8'; $asks"), $node->safe_psql('from_here', $asks), "$time: the same digest and fingerprint");
+	is($node->safe_psql('to_there', "SET client_encoding = 'UTF8'; $asks"), $node->safe_psql('from_here', $asks),
+		"$time: the same digest and fingerprint");
 }
 is($node->safe_psql('to_there', 'SELECT count(*) FROM simhash_catalog.content'), 3, 'both have one list of stop words');
 # The keys of its options have another order in jsonb of the other encoding.
 my $row_asks = q{SELECT simhash_config_digest('row'), simhash64_named(r, 'row') FROM (VALUES ('a', 'b', 'c')) AS r ("路", lamp, "灯灯")};
 $node->safe_psql('from_here', $copies[1] =~ s/'petition'/'row'/r);
 $node->safe_psql('to_there', "SET client_encoding = 'UTF8';\n$copies[3]");
-is($node->safe_psql('to_there', "SET client_encoding = 'UTF8'; $row_asks"), $node->safe_psql('from_here', $row_asks), 'columns of other names: the same');
+is($node->safe_psql('to_there', "SET client_encoding = 'UTF8'; $row_asks"), $node->safe_psql('from_here', $row_asks),
+	'columns of other names: the same');
 $node->safe_psql('from_here', $copies[1]);
 $node->safe_psql('to_there', q{SELECT simhash_drop_config('petition')});
 $node->safe_psql('to_there', "SET client_encoding = 'UTF8';\n" . join "\n", @copies[2, 3]);
-is($node->safe_psql('to_there', "SET client_encoding = 'UTF8'; $asks"), $node->safe_psql('from_here', $asks), 'dropped and copied: the same again');
+is($node->safe_psql('to_there', "SET client_encoding = 'UTF8'; $asks"), $node->safe_psql('from_here', $asks),
+	'dropped and copied: the same again');
 $node->safe_psql('postgres', 'CREATE DATABASE to_other');
 $node->safe_psql('to_other', q{CREATE EXTENSION simhash_dedup; SELECT simhash_create_config('petition', preset => 'plain')});
 my (undef, undef, $refusal) = $node->psql('to_other', join "\n", @copies[2, 3]);
@@ -134,7 +144,8 @@ $node->stop;
 my $new = PostgreSQL::Test::Cluster->new('upgraded');
 $new->init;
 chdir $new->basedir or die $!;
-command_ok([ 'pg_upgrade', '--no-sync', '-d', $node->data_dir, '-D', $new->data_dir, '-b', $node->config_data('--bindir'), '-B', $new->config_data('--bindir'),
+command_ok([ 'pg_upgrade', '--no-sync', '-d', $node->data_dir, '-D', $new->data_dir, '-b', $node->config_data('--bindir'), '-B',
+	$new->config_data('--bindir'),
 		'-s', $node->host, '-p', $node->port, '-P', $new->port ], 'pg_upgrade');
 $new->start;
 $node = $new;

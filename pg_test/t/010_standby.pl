@@ -174,12 +174,16 @@ $primary->poll_query_until('postgres', 'SELECT backend_xmin IS NOT NULL FROM pg_
 # ------------------------------------------------------------------ SERIALIZABLE, which a standby does not offer
 {
 	my @asked = (
-		'SELECT count(*) FROM t WHERE fp <~> 1 <= 8', 'SELECT id FROM t ORDER BY fp <~> 1 LIMIT 3', 'SELECT count(*) FROM t WHERE tenant = 1 AND fp # 0 <~> 1 <= 8',
-		"SELECT * FROM simhash_index_verify('t_fp', true)", "SELECT * FROM simhash_index_stats('t_fp')", "SELECT count(*) FROM simhash_pairs('t', 'id', 'fp', 2)");
+		'SELECT count(*) FROM t WHERE fp <~> 1 <= 8', 'SELECT id FROM t ORDER BY fp <~> 1 LIMIT 3',
+		'SELECT count(*) FROM t WHERE tenant = 1 AND fp # 0 <~> 1 <= 8',
+		"SELECT * FROM simhash_index_verify('t_fp', true)", "SELECT * FROM simhash_index_stats('t_fp')",
+		"SELECT count(*) FROM simhash_pairs('t', 'id', 'fp', 2)");
 	my ($status, $out, $err) = $standby->psql('postgres',
-		join(";\n", '\set VERBOSITY sqlstate', 'SET enable_seqscan = off; SET default_transaction_isolation = serializable', @asked, 'RESET default_transaction_isolation', "SELECT * FROM faults('t', 2)") =~ s/;//r,
+		join(";\n", '\set VERBOSITY sqlstate', 'SET enable_seqscan = off; SET default_transaction_isolation = serializable', @asked,
+			'RESET default_transaction_isolation', "SELECT * FROM faults('t', 2)") =~ s/;//r,
 		on_error_stop => 0);
-	is($err =~ s/^psql:<stdin>:\d+: //gmr, join("\n", map { 'ERROR:  0A000' } @asked), 'serializable on a standby: each statement ends with the same clean error');
+	is($err =~ s/^psql:<stdin>:\d+: //gmr, join("\n", map { 'ERROR:  0A000' } @asked),
+		'serializable on a standby: each statement ends with the same clean error');
 	is($out, '', 'afterwards the session answers as the oracle does');
 }
 
@@ -203,7 +207,8 @@ for my $change (
 }
 # While replay splits under the searches.
 {
-	my $load = start_load($primary, [ sprintf("$insert;\n", "$q # (random() * 3000)::bigint", 40), "VACUUM t;\n" ], clients => 2, seconds => 4);
+	my $load = start_load($primary, [ sprintf("$insert;\n", "$q # (random() * 3000)::bigint", 40), "VACUUM t;\n" ],
+		clients => 2, seconds => 4);
 	for my $round (1 .. 4)
 	{
 		$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
@@ -273,7 +278,8 @@ session_agrees($reader, 't', 'the same after splits', 3);
 is_sound($standby, 't', 't_fp', 'promoted and written to', 5);
 is($standby->safe_psql('postgres', 'SELECT count(*) FROM u'), 0, 'the unlogged table is empty after promotion');
 is_sound($standby, 'u', 'u_fp', 'its empty index', 1);
-$standby->safe_psql('postgres', 'INSERT INTO u (fp) SELECT CASE WHEN i % 10 = 0 THEN NULL ELSE skewed_fp() END FROM generate_series(1, 4000) i');
+$standby->safe_psql('postgres',
+	'INSERT INTO u (fp) SELECT CASE WHEN i % 10 = 0 THEN NULL ELSE skewed_fp() END FROM generate_series(1, 4000) i');
 is_sound($standby, 'u', 'u_fp', 'its index, filled again', 4);
 $reader->quit;
 

@@ -131,7 +131,8 @@ is_sound($node, 't', 't_fp', 'subtransactions, after VACUUM', 4);
 
 # ------------------------------------------------------------------ isolation levels
 # Write skew through the index: each looks for near-duplicates of what it inserts, both see none.
-answers('CREATE TABLE skew (id bigint, fp bigint); CREATE INDEX skew_fp ON skew USING simhash (fp); INSERT INTO skew SELECT i, random_fp() | (1::bigint << 62) FROM generate_series(1, 2000) i');
+answers('CREATE TABLE skew (id bigint, fp bigint); CREATE INDEX skew_fp ON skew USING simhash (fp);
+	INSERT INTO skew SELECT i, random_fp() | (1::bigint << 62) FROM generate_series(1, 2000) i');
 my %look = (
 	'a search' => 'SELECT count(*) FROM skew WHERE fp <~> 7 <= 3',
 	'the nearest' => 'SELECT fp <~> 7 <= 3 FROM skew ORDER BY fp <~> 7 LIMIT 1');
@@ -173,7 +174,8 @@ is_sound($node, 'skew', 'skew_fp', 'after the serializable load', 3);
 
 # An exclusion constraint and ON CONFLICT beside each other. A transaction that commits has stored its row just when its
 # snapshot had no near one: what others did meanwhile is a serialization failure, and neither a row that nobody sees nor a pair.
-answers('CREATE TABLE alone (id bigint, tenant int, fp bigint, EXCLUDE USING simhash (tenant WITH =, fp WITH ~=)); CREATE TABLE outcome (stored boolean, seen boolean)');
+answers('CREATE TABLE alone (id bigint, tenant int, fp bigint, EXCLUDE USING simhash (tenant WITH =, fp WITH ~=));
+	CREATE TABLE outcome (stored boolean, seen boolean)');
 my $alone = run_sessions($node, <<'SQL', sessions => 8, seconds => 4, isolation => 'serializable', also => '23P01');
 BEGIN;
 SET LOCAL enable_seqscan = off;
@@ -191,7 +193,8 @@ is($alone->{errors}, '', 'serializable sessions with an exclusion constraint ran
 cmp_ok($alone->{sent_back}, '>', 0, "of their transactions $alone->{done} were done, $alone->{sent_back} sent back");
 is(answers('SELECT DISTINCT stored, seen FROM outcome WHERE stored = seen'), '', 'a row was stored just when no near one was seen');
 is(answers('SELECT count(*) FILTER (WHERE stored) > 0, count(*) FILTER (WHERE NOT stored) > 0 FROM outcome'), 't|t', 'both happened');
-is(answers('SELECT count(*) FROM alone a, alone b WHERE a.ctid < b.ctid AND a.tenant = b.tenant AND bit_count((a.fp # b.fp)::bit(64)) <= 3'), 0, 'no pair is left');
+is(answers('SELECT count(*) FROM alone a, alone b
+	WHERE a.ctid < b.ctid AND a.tenant = b.tenant AND bit_count((a.fp # b.fp)::bit(64)) <= 3'), 0, 'no pair is left');
 is_sound($node, 'alone', 'alone_tenant_fp_excl', 'after that load', 3);
 
 # A snapshot keeps its answers while others write, vacuum and split.

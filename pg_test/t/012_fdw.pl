@@ -20,7 +20,8 @@ INSERT INTO whole SELECT i, i % 3, CASE WHEN i % 50 = 0 THEN NULL WHEN i % 9 = 0
 	FROM generate_series(1, 9000) i;
 CREATE INDEX whole_fp ON whole USING simhash (fp);
 CREATE TABLE asked (n int, fp bigint);
-INSERT INTO asked SELECT row_number() OVER (), fp FROM (SELECT flip(fp, 2) AS fp FROM whole WHERE fp IS NOT NULL ORDER BY random() LIMIT 10) x;
+INSERT INTO asked SELECT row_number() OVER (), fp FROM (SELECT flip(fp, 2) AS fp FROM whole
+	WHERE fp IS NOT NULL ORDER BY random() LIMIT 10) x;
 INSERT INTO asked VALUES (11, 4711::bigint << 48), (12, 0), (13, -1), (14, random_fp());
 ANALYZE;
 SQL
@@ -92,9 +93,12 @@ $head->safe_psql('postgres', 'ALTER SERVER s1 OPTIONS (DROP use_remote_estimate)
 # What the other servers do with it.
 for my $server (@servers)
 {
-	my $own = $server->safe_psql('postgres', "SET enable_seqscan = off; EXPLAIN (COSTS OFF) SELECT id FROM public.share WHERE ((fp OPERATOR(public.<~>) ${q}::bigint) <= 3)");
+	my $own = $server->safe_psql('postgres',
+		"SET enable_seqscan = off; EXPLAIN (COSTS OFF) SELECT id FROM public.share WHERE ((fp OPERATOR(public.<~>) ${q}::bigint) <= 3)");
 	like($own, qr/Index Cond: \(fp <@/, $server->name . ': the shipped search uses the index');
-	$own = $server->safe_psql('postgres', "SET enable_sort = off; EXPLAIN (COSTS OFF) SELECT id FROM public.share ORDER BY (fp OPERATOR(public.<~>) ${q}::bigint) ASC NULLS LAST LIMIT 5");
+	$own = $server->safe_psql('postgres',
+		"SET enable_sort = off; EXPLAIN (COSTS OFF) SELECT id
+			FROM public.share ORDER BY (fp OPERATOR(public.<~>) ${q}::bigint) ASC NULLS LAST LIMIT 5");
 	like($own, qr/Order By: \(fp <~>/, $server->name . ': the shipped order uses the index');
 }
 
@@ -108,14 +112,16 @@ unlike($plan, qr/Remote SQL: .*<~>/, 'and is not shipped');
 sub compare
 {
 	my ($when) = @_;
-	$head->safe_psql('postgres', 'CREATE OR REPLACE VIEW plain AS SELECT * FROM plain0 UNION ALL SELECT * FROM plain1 UNION ALL SELECT * FROM plain2');
+	$head->safe_psql('postgres',
+		'CREATE OR REPLACE VIEW plain AS SELECT * FROM plain0 UNION ALL SELECT * FROM plain1 UNION ALL SELECT * FROM plain2');
 	my $radii = <<'SQL';
 SELECT a.n, k, count(s.id), sum(hashint8extended(s.id, 0)), sum(d)
 FROM asked a, generate_series(0, 12) k, LATERAL (SELECT id, %s AS d FROM %s x WHERE %s <= k OFFSET 0) s GROUP BY 1, 2 ORDER BY 1, 2
 SQL
 	my $oracle = 'bit_count((x.fp # a.fp)::bit(64))';
 	my $want = $head->safe_psql('postgres', sprintf $radii, $oracle, 'whole', $oracle);
-	is($head->safe_psql('postgres', sprintf $radii, 'x.fp <~> a.fp', 'spread', 'x.fp <~> a.fp'), $want, "$when: k = 0 .. 12 as one server answers");
+	is($head->safe_psql('postgres', sprintf $radii, 'x.fp <~> a.fp', 'spread', 'x.fp <~> a.fp'), $want,
+		"$when: k = 0 .. 12 as one server answers");
 	# That brings every row here for each search: a few do.
 	my $few = $radii =~ s/generate_series\(0, 12\) k/unnest('{0,3,12}'::int[]) k/r =~ s/GROUP BY/WHERE a.n IN (1, 11) GROUP BY/r;
 	is($head->safe_psql('postgres', sprintf $few, 'x.fp <~> a.fp', 'plain', 'x.fp <~> a.fp'),
@@ -124,14 +130,16 @@ SQL
 	for my $center (split /\n/, $head->safe_psql('postgres', 'SELECT fp FROM asked WHERE n > 7'))
 	{
 		my @of = map { my ($table, $distance) = @$_;
-			"SELECT array_agg(x) FROM (SELECT k || ':' || (SELECT count(*) || '/' || coalesce(sum(id), 0) FROM $table WHERE $distance <= k) AS x FROM generate_series(0, 12) k) y;\n"
+			"SELECT array_agg(x) FROM (SELECT k || ':' || (SELECT count(*) || '/' || coalesce(sum(id), 0) FROM $table WHERE $distance <= k) AS x
+				FROM generate_series(0, 12) k) y;\n"
 			  . "SELECT array_agg(d) FROM (SELECT $distance AS d FROM $table ORDER BY $distance LIMIT 40) y;\n"
 			  . "SELECT array_agg(d) FROM (SELECT $distance AS d FROM $table WHERE $distance <= 9 ORDER BY $distance LIMIT 15) y;\n"
 		} [ 'spread', "(fp <~> '$center')" ], [ 'whole', "bit_count((fp # '$center')::bit(64))" ];
 		is($head->safe_psql('postgres', $of[0]), $head->safe_psql('postgres', $of[1]), "$when: around $center");
 	}
 	# Rows without a fingerprint come last.
-	my $last = 'SELECT count(*), count(*) FILTER (WHERE fp IS NULL) FROM (SELECT fp FROM %s ORDER BY fp <~> 77 OFFSET (SELECT count(fp) FROM whole)) x';
+	my $last =
+		'SELECT count(*), count(*) FILTER (WHERE fp IS NULL) FROM (SELECT fp FROM %s ORDER BY fp <~> 77 OFFSET (SELECT count(fp) FROM whole)) x';
 	is($head->safe_psql('postgres', sprintf $last, 'spread'), $head->safe_psql('postgres', sprintf $last, 'whole'), "$when: NULLs last");
 	return;
 }

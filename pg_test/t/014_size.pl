@@ -17,7 +17,8 @@ my %sets = (
 	skewed => ['skewed_fp()'],
 	equal => ['CASE WHEN random() < 0.7 THEN 42 ELSE random_fp() END'],
 	'without fingerprint' => ['CASE WHEN random() < 0.9 THEN NULL ELSE random_fp() END'],
-	'one large tenant, the others with a row each' => [ 'random_fp()', 'CASE WHEN i % 2 = 0 THEN 7 ELSE hashint8(floor(random() * 1e15)::bigint) END' ],
+	'one large tenant, the others with a row each' => [ 'random_fp()',
+		'CASE WHEN i % 2 = 0 THEN 7 ELSE hashint8(floor(random() * 1e15)::bigint) END' ],
 	'skewed, three hundred tenants' => [ 'skewed_fp()', 'zipf_key(0.5)::int % 300' ]);
 
 # A soak goes on with more generations.
@@ -50,7 +51,8 @@ SQL
 	my $used = $node->safe_psql('postgres', "SELECT pg_relation_size('t_fp')") / $rows;
 	diag(sprintf '%s: pages after each replacement of all rows: %s; %.1f bytes a row', $set, "@sizes", $used);
 	# The last few percent come ever more slowly: chance fills one leaf and not its sibling.
-	cmp_ok(max(@sizes[ $rounds / 2 .. $rounds - 1 ]), '<=', $sizes[ $rounds / 2 - 1 ] * 1.1 + 2, "$set: the second half of the replacements adds nothing");
+	cmp_ok(max(@sizes[ $rounds / 2 .. $rounds - 1 ]), '<=', $sizes[ $rounds / 2 - 1 ] * 1.1 + 2,
+		"$set: the second half of the replacements adds nothing");
 	# A built index fills its pages to nine tenths; inserts leave them two thirds full, or a half.
 	$node->safe_psql('postgres', 'REINDEX INDEX t_fp');
 	my $fresh = $node->safe_psql('postgres', "SELECT pg_relation_size('t_fp') / 8192");

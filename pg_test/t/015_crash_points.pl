@@ -30,7 +30,8 @@ SQL
 $node->backup('base');
 my $from = $node->safe_psql('postgres', 'SELECT pg_current_wal_lsn()');
 # One by one, each a transaction: up to the splits of all spaces, and of pages after them.
-my $rows = join '', map { "INSERT INTO t (fp) VALUES ($base | floor(random() * 65536)::bigint);\nINSERT INTO t (fp) VALUES (NULL);\n" } 1 .. 700;
+my $rows = join '',
+	map { "INSERT INTO t (fp) VALUES ($base | floor(random() * 65536)::bigint);\nINSERT INTO t (fp) VALUES (NULL);\n" } 1 .. 700;
 $node->safe_psql('postgres', $rows);
 # Runs of equal fingerprints split at their end; masses of rows in one statement; VACUUM.
 $node->safe_psql('postgres', "INSERT INTO t (fp) SELECT 42 FROM generate_series(1, 1500)");
@@ -43,7 +44,8 @@ my $one_scope = $node->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()
 $node->safe_psql('postgres', "INSERT INTO t (fp, tenant) VALUES ($base, 1)");
 my $two_scopes = $node->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
 # And more of them, until such leaves split.
-$node->safe_psql('postgres', "INSERT INTO t (fp, tenant) SELECT $base | floor(random() * 65536)::bigint, i % 9 FROM generate_series(1, 900) i");
+$node->safe_psql('postgres',
+	"INSERT INTO t (fp, tenant) SELECT $base | floor(random() * 65536)::bigint, i % 9 FROM generate_series(1, 900) i");
 my $to = $node->safe_psql('postgres', 'SELECT pg_current_wal_lsn()');
 $node->safe_psql('postgres', 'SELECT pg_switch_wal()');
 $node->poll_query_until('postgres', "SELECT last_archived_wal >= pg_walfile_name('$to') FROM pg_stat_archiver");
@@ -112,7 +114,9 @@ BEGIN
 END \$\$;
 SQL
 	# The next inserts meet unfinished splits, in every space.
-	$copy->safe_psql('postgres', "INSERT INTO t (fp, tenant) SELECT CASE WHEN i % 3 = 0 THEN NULL ELSE $base | floor(random() * 65536)::bigint END, nullif(i % 4, 0) FROM generate_series(1, 900) i");
+	$copy->safe_psql('postgres',
+		"INSERT INTO t (fp, tenant) SELECT CASE WHEN i % 3 = 0 THEN NULL ELSE $base | floor(random() * 65536)::bigint END, nullif(i % 4, 0)
+			FROM generate_series(1, 900) i");
 	$copy->safe_psql('postgres', 'INSERT INTO t (fp) SELECT 42 FROM generate_series(1, 300)');
 	is_sound($copy, 't', 't_fp', "$what, written to after recovery up to $lsn", 1);
 	$copy->stop('immediate');

@@ -46,7 +46,8 @@ SQL
 	$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM h');
 	$node->safe_psql('postgres', 'UPDATE h SET fp = fp # 1 WHERE id % 7 = 0');
 	$node->safe_psql('postgres', 'CREATE INDEX h_fp ON h USING simhash (fp)');
-	is($node->safe_psql('postgres', "SELECT indcheckxmin FROM pg_index WHERE indexrelid = 'h_fp'::regclass"), 't', 'a broken HOT chain was met');
+	is($node->safe_psql('postgres', "SELECT indcheckxmin FROM pg_index WHERE indexrelid = 'h_fp'::regclass"), 't',
+		'a broken HOT chain was met');
 	is($old->query_safe("SELECT * FROM simhash_index_verify('h_fp', true)"), '', 'an index younger than the snapshot is judged as of now');
 	$old->quit;
 }
@@ -65,7 +66,8 @@ SKIP:
 	my $peak = sub { $session->query_safe("SELECT pg_read_file('/proc/self/status')") =~ /^VmPeak:\s+(\d+)/m; $1 };
 	$session->query_safe("SELECT count(*) FROM simhash_index_verify('t_fp', true)");
 	my $before = $peak->();
-	is($session->query_safe("SELECT count(*) FROM simhash_index_verify('many_fp', true)"), 400000, 'every row is missing, and another one is filed in its place');
+	is($session->query_safe("SELECT count(*) FROM simhash_index_verify('many_fp', true)"), 400000,
+		'every row is missing, and another one is filed in its place');
 	cmp_ok($peak->() - $before, '<', 40_000, 'and that takes little memory (kB)');
 	$session->quit;
 }
@@ -98,7 +100,8 @@ SQL
 	$query{nearest} = 'SELECT fp FROM o ORDER BY fp <~> 7 LIMIT 1';
 	my %session = map { $_ => open_session($node) } keys %off;
 	$_->set_query_timer_restart for values %session;
-	$session{$_}->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SET enable_seqscan = off; SET enable_$off{$_} = off; SELECT 1") for keys %off;
+	$session{$_}->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SET enable_seqscan = off; SET enable_$off{$_} = off;
+		SELECT 1") for keys %off;
 	sleep 2;
 	$node->safe_psql('postgres', 'DELETE FROM o WHERE id <= 3000');
 	for (1 .. 190)

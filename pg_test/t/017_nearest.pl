@@ -36,7 +36,8 @@ VACUUM ANALYZE;
 -- that the table has under the filter; $1 is the centre.
 CREATE FUNCTION order_faults(tab regclass, q bigint, filter text, oracle text, n int) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
-	query text := format('SELECT id, fp, fp <~> %s AS d FROM %s WHERE %s ORDER BY fp <~> %1$s LIMIT %4$s', quote_nullable(q) || '::bigint', tab, filter, n);
+	query text := format('SELECT id, fp, fp <~> %s AS d FROM %s
+		WHERE %s ORDER BY fp <~> %1$s LIMIT %4$s', quote_nullable(q) || '::bigint', tab, filter, n);
 	got record;
 	want int[];
 BEGIN
@@ -49,7 +50,8 @@ BEGIN
 		FROM (SELECT array_agg(d) AS d, array_agg(bit_count((fp # $1)::bit(64))::int) AS real, array_agg(id) AS list
 			FROM (%s) x) y', query) INTO got USING q;
 	PERFORM read_by('table');
-	EXECUTE format('SELECT array_agg(d) FROM (SELECT bit_count((fp # $1)::bit(64))::int AS d FROM %s WHERE %s ORDER BY d LIMIT %s) x', tab, oracle, n)
+	EXECUTE format('SELECT array_agg(d) FROM (SELECT bit_count((fp # $1)::bit(64))::int AS d FROM %s
+		WHERE %s ORDER BY d LIMIT %s) x', tab, oracle, n)
 		INTO want USING q;
 	IF got.d IS DISTINCT FROM want OR got.real IS DISTINCT FROM got.d OR got.rows <> got.ids THEN
 		RETURN NEXT format('%s: %s rows (%s ids), not %s; %s instead of %s', query, got.rows, got.ids, cardinality(want), got.d[:40], want[:40]);
@@ -103,11 +105,15 @@ no_faults("scopes beside filters", join ' UNION ALL ', map {
 # Two radii without an order.
 for my $k (4, 9, 25)
 {
-	is($node->safe_psql('postgres', "SET enable_seqscan = off; SELECT count(*) || ' ' || coalesce(sum(id), 0) FROM t WHERE fp <~> $q <= $k AND fp <~> ($q # 7) <= 9"),
-		$node->safe_psql('postgres', "SELECT count(*) || ' ' || coalesce(sum(id), 0) FROM t WHERE bit_count((fp # ($q))::bit(64)) <= $k AND bit_count((fp # ($q # 7))::bit(64)) <= 9"),
+	is($node->safe_psql('postgres',
+		"SET enable_seqscan = off; SELECT count(*) || ' ' || coalesce(sum(id), 0) FROM t WHERE fp <~> $q <= $k AND fp <~> ($q # 7) <= 9"),
+		$node->safe_psql('postgres',
+			"SELECT count(*) || ' ' || coalesce(sum(id), 0) FROM t
+				WHERE bit_count((fp # ($q))::bit(64)) <= $k AND bit_count((fp # ($q # 7))::bit(64)) <= 9"),
 		"two radii at once, $k and 9");
 }
-unlike($node->safe_psql('postgres', "SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN SELECT id FROM t ORDER BY fp <~> $q DESC LIMIT 3"),
+unlike($node->safe_psql('postgres',
+	"SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN SELECT id FROM t ORDER BY fp <~> $q DESC LIMIT 3"),
 	qr/Order By:/, 'the farthest rows are not asked of the index');
 
 # ------------------------------------------------------------------ memory
@@ -115,17 +121,22 @@ unlike($node->safe_psql('postgres', "SET enable_seqscan = off; SET enable_bitmap
 for my $memory ('64kB', '4MB')
 {
 	my $all = join ' UNION ALL ', map { my $c = $_; map { "SELECT * FROM nearest_faults('crowd', $c, $_)" } 1, 9000, 40000 } 42, 43, -1;
-	no_faults("waiting rows within $memory, many equal ones", "SET work_mem = '$memory'; $all UNION ALL SELECT * FROM null_faults('crowd', 42)");
-	no_faults("waiting rows within $memory, uniform ones", "SET work_mem = '$memory'; SELECT * FROM nearest_faults('t', $q, 100000) UNION ALL SELECT * FROM nearest_faults('corner', -1, 100000)");
-	no_faults("waiting rows within $memory, of a scope, and of all", "SET work_mem = '$memory'; SELECT * FROM scope_nearest_faults('scoped', 'part = 1', 'fp', $q, 100000)
+	no_faults("waiting rows within $memory, many equal ones",
+		"SET work_mem = '$memory'; $all UNION ALL SELECT * FROM null_faults('crowd', 42)");
+	no_faults("waiting rows within $memory, uniform ones",
+		"SET work_mem = '$memory'; SELECT * FROM nearest_faults('t', $q, 100000) UNION ALL SELECT * FROM nearest_faults('corner', -1, 100000)");
+	no_faults("waiting rows within $memory, of a scope, and of all",
+		"SET work_mem = '$memory'; SELECT * FROM scope_nearest_faults('scoped', 'part = 1', 'fp', $q, 100000)
 		UNION ALL SELECT * FROM scope_nearest_faults('scoped', 'true', 'fp', $q, 100000)");
 }
 
 # ------------------------------------------------------------------ for each row of another table
-$node->safe_psql('postgres', 'CREATE TABLE asked AS SELECT row_number() OVER () AS n, flip(fp, (id % 4)::int) AS fp FROM t WHERE id % 1500 = 7');
+$node->safe_psql('postgres',
+	'CREATE TABLE asked AS SELECT row_number() OVER () AS n, flip(fp, (id % 4)::int) AS fp FROM t WHERE id % 1500 = 7');
 my $lateral = 'SELECT a.n, x.d FROM asked a, LATERAL (SELECT fp <~> a.fp AS d FROM t ORDER BY fp <~> a.fp LIMIT 4) x';
 my $off = 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;';
-like($node->safe_psql('postgres', "$off EXPLAIN (COSTS OFF) $lateral"), qr/Nested Loop.*Limit\n\s+->  Index Scan using t_fp on t\n\s+Order By: \(fp <~> a\.fp\)/s, 'the nearest of each: by the index');
+like($node->safe_psql('postgres', "$off EXPLAIN (COSTS OFF) $lateral"),
+	qr/Nested Loop.*Limit\n\s+->  Index Scan using t_fp on t\n\s+Order By: \(fp <~> a\.fp\)/s, 'the nearest of each: by the index');
 is($node->safe_psql('postgres', "$off SELECT array_agg(n || ':' || d ORDER BY n, d) FROM ($lateral) y"),
 	$node->safe_psql('postgres', "SELECT array_agg(n || ':' || d ORDER BY n, d) FROM (SELECT a.n, x.d FROM asked a, LATERAL
 		(SELECT bit_count((fp # a.fp)::bit(64)) AS d FROM t ORDER BY d LIMIT 4) x) y"),
@@ -134,8 +145,10 @@ is($node->safe_psql('postgres', "$off SELECT array_agg(n || ':' || d ORDER BY n,
 # ------------------------------------------------------------------ partitions
 my $merged = $node->safe_psql('postgres', "$off EXPLAIN (COSTS OFF) SELECT id FROM parted ORDER BY fp <~> $q LIMIT 9");
 like($merged, qr/Merge Append\n\s+Sort Key: .*<~>.*(Index Scan.*){3}/s, 'partitions are merged in order');
-no_faults('the nearest of all partitions', join ' UNION ALL ', map { "SELECT * FROM order_faults('parted', $q, 'true', 'true', $_)" } 1, 40, 10000);
-no_faults('the same within a radius', "SELECT * FROM order_faults('parted', $q, 'fp <~> $q <= 24', 'bit_count((fp # ($q))::bit(64)) <= 24', 500)");
+no_faults('the nearest of all partitions', join ' UNION ALL ',
+	map { "SELECT * FROM order_faults('parted', $q, 'true', 'true', $_)" } 1, 40, 10000);
+no_faults('the same within a radius',
+	"SELECT * FROM order_faults('parted', $q, 'fp <~> $q <= 24', 'bit_count((fp # ($q))::bit(64)) <= 24', 500)");
 
 # ------------------------------------------------------------------ pages
 # Buffers of the whole query.
@@ -175,7 +188,8 @@ for my $cache ('64MB', '0')
 for my $cache ('64MB', '0')
 {
 	my $set = "SET simhash_dedup.directory_cache = '$cache'; $off";
-	cmp_ok(pages_read("SELECT id FROM scoped WHERE part = 3 ORDER BY fp <~> $q LIMIT 5", $set), '<=', 40, 'the nearest of a tenant with one row');
+	cmp_ok(pages_read("SELECT id FROM scoped WHERE part = 3 ORDER BY fp <~> $q LIMIT 5", $set), '<=', 40,
+		'the nearest of a tenant with one row');
 	cmp_ok(pages_read("SELECT id FROM scoped WHERE part = 8 ORDER BY fp <~> $q LIMIT 5", $set), '<=', 40, 'and of one without');
 }
 # A filter that few rows pass makes the scan go on, and no further than needed.

@@ -83,7 +83,8 @@ for my $tenant (0 .. 3)
 
 # ------------------------------------------------------------------ absurd counts
 # The session has counted rows that are gone, and none of those that were inserted since.
-for my $new ('hashint8extended(i, 7) & 281474976710655', 'hashint8extended(i, 7) | (-281474976710656)', '(hashint8extended(i, 7) << 16) | 4711', '77')
+for my $new ('hashint8extended(i, 7) & 281474976710655', 'hashint8extended(i, 7) | (-281474976710656)',
+	'(hashint8extended(i, 7) << 16) | 4711', '77')
 {
 	$node->safe_psql('postgres', "DELETE FROM t; INSERT INTO t SELECT i, $new FROM generate_series(1, 3000) i");
 	$node->safe_psql('postgres', 'VACUUM t');
@@ -134,9 +135,14 @@ SQL
 	$grown = $grows->('', $one);
 	cmp_ok($grown, '>', 200, "many queries do ($grown kB)");
 	# The larger the index, the later.
-	$node->safe_psql('postgres', 'CREATE TABLE large AS SELECT i::bigint AS id, hashint8extended(i, 3) AS fp FROM generate_series(1, 400000) i; CREATE INDEX large_fp ON large USING simhash (fp)');
+	$node->safe_psql('postgres',
+		'CREATE TABLE large AS SELECT i::bigint AS id, hashint8extended(i, 3) AS fp FROM generate_series(1, 400000) i;
+			CREATE INDEX large_fp ON large USING simhash (fp)');
 	my $some = sub { warm(shift, 'large') };
-	my $few = $grows->('', sub { my $session = shift; $session->query_safe('SET enable_seqscan = off; SELECT id FROM large WHERE fp <~> 1 <= 3; RESET enable_seqscan'); });
+	my $few = $grows->('', sub {
+		my $session = shift;
+		$session->query_safe('SET enable_seqscan = off; SELECT id FROM large WHERE fp <~> 1 <= 3; RESET enable_seqscan');
+	});
 	cmp_ok($few, '<', 200, "a query of a larger index counts nothing ($few kB)");
 	$grown = $grows->('', $some);
 	cmp_ok($grown, '>', 200, "many do ($grown kB)");
@@ -150,7 +156,8 @@ SQL
 	cmp_ok($grown, '<', 300, "nor with 0 ($grown kB)");
 	# A lower setting frees at the next search what is too much. (With another limit than 0, what stays may keep the C
 	# library from returning what is freed.)
-	my $lower = sub { shift->query_safe('SET simhash_dedup.directory_cache = 0; SET enable_seqscan = off; SELECT id FROM m1 WHERE fp <~> 1 <= 3') };
+	my $lower =
+		sub { shift->query_safe('SET simhash_dedup.directory_cache = 0; SET enable_seqscan = off; SELECT id FROM m1 WHERE fp <~> 1 <= 3') };
 	$grown = $grows->('', $all, $lower);
 	cmp_ok($grown, '<', 100 * $count, "a limit lowered to 0 frees what was counted ($grown kB)");
 	is_sound($node, 'm1', 'm1_fp', 'one of many', 1);

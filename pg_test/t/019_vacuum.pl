@@ -65,7 +65,8 @@ for my $round (1 .. 3)
 	# And a few for the metapage.
 	cmp_ok($touched, '<=', $blocks + 5, "round $round: each once ($touched)");
 	nothing_dead_is_left("round $round");
-	is(answer("SELECT (SELECT reltuples FROM pg_class WHERE relname = 't_fp') = (SELECT count(*) FROM t)"), 't', "round $round: and the planner is told");
+	is(answer("SELECT (SELECT reltuples FROM pg_class WHERE relname = 't_fp') = (SELECT count(*) FROM t)"), 't',
+		"round $round: and the planner is told");
 	answer('INSERT INTO t (fp) SELECT CASE WHEN i % 40 = 0 THEN NULL ELSE skewed_fp() END FROM generate_series(1, 3000) i');
 	is_sound($node, 't', 't_fp', "round $round", 3);
 }
@@ -135,10 +136,12 @@ CREATE INDEX asked_few ON asked USING simhash (fp) WHERE id % 1000 < 2;
 INSERT INTO asked (fp) SELECT hashint8extended(i, 6) FROM generate_series(1, 54000) i;
 DELETE FROM asked WHERE id % 3 = 0;
 SQL
-	is(answer("SELECT reltuples < 0 AND pg_relation_size('asked') / 8192 > 1900 FROM pg_class WHERE relname = 'asked'"), 't', "$memory: the table is large, and nobody has counted its rows");
+	is(answer("SELECT reltuples < 0 AND pg_relation_size('asked') / 8192 > 1900 FROM pg_class WHERE relname = 'asked'"), 't',
+		"$memory: the table is large, and nobody has counted its rows");
 	answer("SET maintenance_work_mem = '$memory'; VACUUM (INDEX_CLEANUP ON, PARALLEL 0) asked");
 	nothing_dead_is_left($memory, 'asked');
-	is(answer("SELECT rows FROM simhash_index_stats('asked_few')"), answer('SELECT count(fp) FROM asked WHERE id % 1000 < 2'), "$memory: nor in the index of few rows");
+	is(answer("SELECT rows FROM simhash_index_stats('asked_few')"), answer('SELECT count(fp) FROM asked WHERE id % 1000 < 2'),
+		"$memory: nor in the index of few rows");
 	is(answer("SELECT * FROM broken_invariants('asked_few')"), '', "$memory: which is sound");
 	answer('INSERT INTO asked (fp) SELECT hashint8extended(i, 7) FROM generate_series(1, 20000) i');
 	is_sound($node, 'asked', 'asked_fp', $memory, 3);
@@ -167,7 +170,8 @@ like($err, qr/launched 2 parallel vacuum workers for index vacuuming/, 'workers 
 unlike($err, qr/for index cleanup/, 'but not in the cleanup, which has nothing to do');
 nothing_dead_is_left('parallel VACUUM');
 is(answer("SELECT * FROM broken_invariants('$_')"), '', "parallel VACUUM: $_ is sound") for qw(t_scoped t_some);
-is(answer("SELECT rows FROM simhash_index_stats('t_some')"), answer('SELECT count(fp) FROM t WHERE id % 3 = 0'), 'parallel VACUUM: nothing dead in the third');
+is(answer("SELECT rows FROM simhash_index_stats('t_some')"), answer('SELECT count(fp) FROM t WHERE id % 3 = 0'),
+	'parallel VACUUM: nothing dead in the third');
 # From PostgreSQL 19 on autovacuum has workers too.
 SKIP:
 {
@@ -175,22 +179,27 @@ SKIP:
 	answer('DELETE FROM t WHERE id % 7 = 0');
 	my $logged = -s $node->logfile;
 	answer('ALTER TABLE t SET (autovacuum_parallel_workers = 2, autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0)');
-	answer("ALTER SYSTEM SET $_") for 'autovacuum_max_parallel_workers = 2', "autovacuum_naptime = '1s'", 'log_autovacuum_min_duration = 0', 'autovacuum = on';
+	answer("ALTER SYSTEM SET $_") for 'autovacuum_max_parallel_workers = 2', "autovacuum_naptime = '1s'",
+		'log_autovacuum_min_duration = 0', 'autovacuum = on';
 	answer('SELECT pg_reload_conf()');
 	# The line is written when the table is done.
-	ok($node->wait_for_log(qr/automatic vacuum of table "postgres\.public\.t".*index vacuum: 2 planned, [12] launched/s, $logged), 'autovacuum has come with workers');
+	ok($node->wait_for_log(qr/automatic vacuum of table "postgres\.public\.t".*index vacuum: 2 planned, [12] launched/s, $logged),
+		'autovacuum has come with workers');
 	answer('ALTER SYSTEM SET autovacuum = off');
 	answer('SELECT pg_reload_conf()');
 	nothing_dead_is_left('autovacuum');
-	is(answer("SELECT rows FROM simhash_index_stats('t_some')"), answer('SELECT count(fp) FROM t WHERE id % 3 = 0'), 'autovacuum: nothing dead in the third');
+	is(answer("SELECT rows FROM simhash_index_stats('t_some')"), answer('SELECT count(fp) FROM t WHERE id % 3 = 0'),
+		'autovacuum: nothing dead in the third');
 }
 answer('DROP INDEX t_scoped, t_some');
 # ------------------------------------------------------------------ validation
 # CREATE INDEX CONCURRENTLY asks VACUUM's way which rows are filed. Each is shown once.
 my $rows = answer('SELECT count(*) FROM t');
-($status, $out, $err) = $node->psql('postgres', 'SET client_min_messages = debug2; CREATE INDEX CONCURRENTLY t_beside ON t USING simhash (fp)');
+($status, $out, $err) = $node->psql('postgres',
+	'SET client_min_messages = debug2; CREATE INDEX CONCURRENTLY t_beside ON t USING simhash (fp)');
 like($err, qr/found $rows heap tuples, $rows index tuples; inserted 0 missing tuples/, 'validation is shown each row once');
-is(answer("SELECT rows || ' ' || null_rows FROM simhash_index_stats('t_beside')"), answer("SELECT count(fp) || ' ' || count(*) - count(fp) FROM t"), 'and files none twice');
+is(answer("SELECT rows || ' ' || null_rows FROM simhash_index_stats('t_beside')"),
+	answer("SELECT count(fp) || ' ' || count(*) - count(fp) FROM t"), 'and files none twice');
 answer('DROP INDEX t_fp');
 # One that was left invalid is cleaned as a whole, for rows that take the places of dead ones.
 answer("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 't_beside'::regclass");

@@ -110,7 +110,8 @@ sub nothing_is_left
 {
 	my ($what) = @_;
 	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_class WHERE relname = 't_fp'"), 0, "$what: no index is left");
-	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'parallel worker'"), "$what: no worker is left");
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'parallel worker'"),
+		"$what: no worker is left");
 	my @files = glob($node->data_dir . '/base/pgsql_tmp/*');
 	is(scalar @files, 0, "$what: no temporary file is left");
 	return;
@@ -132,8 +133,11 @@ for my $timeout (1, 20, 100, 1500)
 my $run = IPC::Run::start(
 	[ 'psql', '-X', '-h', $node->host, '-p', $node->port, 'postgres', '-c', 'CREATE INDEX t_fp ON t USING simhash (slow(fp))' ],
 	'>', \my $said, '2>', \my $complained);
-ok($node->poll_query_until('postgres', "SELECT count(*) = 2 FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND query LIKE 'CREATE INDEX%'"), 'workers say what they do');
-like($node->safe_psql('postgres', 'SELECT phase, blocks_total > 0 FROM pg_stat_progress_create_index'), qr/^building index: scanning table\|t$/, 'progress of the scan');
+ok($node->poll_query_until('postgres',
+	"SELECT count(*) = 2 FROM pg_stat_activity
+		WHERE backend_type = 'parallel worker' AND query LIKE 'CREATE INDEX%'"), 'workers say what they do');
+like($node->safe_psql('postgres', 'SELECT phase, blocks_total > 0 FROM pg_stat_progress_create_index'),
+	qr/^building index: scanning table\|t$/, 'progress of the scan');
 $node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'parallel worker' LIMIT 1");
 $run->finish;
 like($complained, qr/terminating|lost connection/, 'a terminated worker ends the build');

@@ -98,7 +98,8 @@ CREATE INDEX few_fp ON few USING simhash (fp);
 ANALYZE few;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM t a JOIN few b ON a.fp <~> b.fp <= 3;
 SQL
-like($small, qr/Nested Loop\n\s+->  Seq Scan on few b\n\s+->  (Index|Bitmap Heap) Scan (using t_fp )?on t a/, 'few rows drive the look-ups, not all');
+like($small, qr/Nested Loop\n\s+->  Seq Scan on few b\n\s+->  (Index|Bitmap Heap) Scan (using t_fp )?on t a/,
+	'few rows drive the look-ups, not all');
 like($generic, qr/Index Scan using t_fp on t\n.*hamming_ball\(\$1, \$2\)/, 'generic plan of an unknown radius: the index');
 like($generic, qr/Seq Scan on t\n.*hamming_within\(fp, \$1, 36\)/, 'generic plan of a wide radius: the table');
 like($generic, qr/Nested Loop\n.*Seq Scan on t a\n.*\n.*Index Scan using t_fp on t b/, 'a few rows with all: the index for each');
@@ -110,7 +111,8 @@ for my $page_cost ('4', '1.1')
 		my ($query, $settings) = @_;
 		return $node->safe_psql('postgres', ($settings // '') . "SET random_page_cost = $page_cost; EXPLAIN (COSTS OFF) $query");
 	};
-	like($chosen->("SELECT id FROM t ORDER BY fp <~> 5 LIMIT $_"), qr/Index Scan using t_fp/, "the $_ nearest, random_page_cost $page_cost: the index")
+	like($chosen->("SELECT id FROM t ORDER BY fp <~> 5 LIMIT $_"), qr/Index Scan using t_fp/,
+		"the $_ nearest, random_page_cost $page_cost: the index")
 	  for 1, 100, 10000;
 	for my $query ('SELECT id FROM t ORDER BY fp <~> 5', 'SELECT id, rank() OVER (ORDER BY fp <~> 5) FROM t',
 		'SELECT fp <~> 5, count(*) FROM t GROUP BY 1 ORDER BY 1', 'SELECT DISTINCT ON (fp <~> 5) id FROM t ORDER BY fp <~> 5',
@@ -120,7 +122,8 @@ for my $page_cost ('4', '1.1')
 		my $plan = $chosen->($query);
 		ok($plan =~ /Seq Scan on t/ && $plan !~ /Index Scan/, "$query, random_page_cost $page_cost: a sort") or diag $plan;
 	}
-	like($chosen->("SELECT id FROM t ORDER BY fp <~> 5 LIMIT $$_[0]", 'SET effective_cache_size = 8;'), $$_[1], "$$_[0] of a table larger than the cache")
+	like($chosen->("SELECT id FROM t ORDER BY fp <~> 5 LIMIT $$_[0]", 'SET effective_cache_size = 8;'), $$_[1],
+		"$$_[0] of a table larger than the cache")
 	  for [ 10, qr/Index Scan using t_fp/ ], [ 20000, qr/Seq Scan on t/ ];
 	like($chosen->('SELECT fp <~> 5, count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 2'), qr/Index Scan using t_fp/,
 		"the first distances, random_page_cost $page_cost: the index");
@@ -136,7 +139,8 @@ for my $case ([ 'tenant = 7', qr/Scan (using|on) tenants_tenant/ ], [ 'tenant IN
 	[ 'tenant < 4', qr/Scan (using|on) tenants_tenant/ ], [ 'tenant < 100', qr/Index Scan using tenants_fp/ ])
 {
 	my ($condition, $expected) = @$case;
-	like($node->safe_psql('postgres', "SET random_page_cost = $_; EXPLAIN (COSTS OFF) SELECT id FROM tenants WHERE $condition ORDER BY fp <~> 7 LIMIT 10"),
+	like($node->safe_psql('postgres',
+		"SET random_page_cost = $_; EXPLAIN (COSTS OFF) SELECT id FROM tenants WHERE $condition ORDER BY fp <~> 7 LIMIT 10"),
 		$expected, "the nearest where $condition, random_page_cost $_")
 	  for '4', '1.1';
 }
@@ -226,13 +230,15 @@ sub chosen_without
 	return $node->safe_psql('postgres', ($settings // '') . "BEGIN; DROP INDEX $indexes; EXPLAIN (COSTS OFF) $query");
 }
 like(chosen_without('tenants_tenant', 'SELECT id FROM tenants WHERE fp = 5'), qr/tenants_equal/, 'equal fingerprints: the b-tree');
-like(chosen_without('tenants_equal', 'SELECT id FROM tenants WHERE fp = 5'), qr/Index Scan using tenants_fp/, 'equal fingerprints without a b-tree: no scan of the table');
+like(chosen_without('tenants_equal', 'SELECT id FROM tenants WHERE fp = 5'), qr/Index Scan using tenants_fp/,
+	'equal fingerprints without a b-tree: no scan of the table');
 my $off = 'SET enable_sort = off; SET enable_seqscan = off; SET enable_bitmapscan = off;';
 unlike(chosen_without('tenants_fp', "SELECT id FROM tenants WHERE $_ ORDER BY fp <~> 5 LIMIT 10", $off), $in_scope,
 	"the nearest where $_: not by an index of which not all scopes are given")
   for 'true', 'tenant < 9', 'tenant IS NOT NULL';
 $node->safe_psql('postgres', 'CREATE INDEX tenants_twice ON tenants USING simhash (fp, fp)');
-unlike(chosen_without('tenants_fp', "SELECT id FROM tenants WHERE fp <~> 5 <= 3 ORDER BY fp <~> 5 LIMIT 10", $off), qr/Index Scan using tenants_twice/,
+unlike(chosen_without('tenants_fp', "SELECT id FROM tenants WHERE fp <~> 5 <= 3 ORDER BY fp <~> 5 LIMIT 10", $off),
+	qr/Index Scan using tenants_twice/,
 	'a distance to a scope column is nothing to search by');
 
 is_sound($node, 't', 't_fp', 'at the end', 2);
@@ -266,14 +272,16 @@ INSERT INTO texts SELECT id, CASE WHEN id % 3 > 0 THEN fp::text END FROM cluster
 CREATE INDEX ON texts USING simhash ((t::bigint));
 VACUUM ANALYZE;
 SQL
-for my $case ([ 'clusters', 'fp' ], [ 'repeated', 'fp' ], [ 'skewed', 'fp' ], [ 'inserted', 'fp' ], [ 'divided', 'fp' ], [ 'texts', 't::bigint' ])
+for my $case ([ 'clusters', 'fp' ], [ 'repeated', 'fp' ], [ 'skewed', 'fp' ], [ 'inserted', 'fp' ], [ 'divided', 'fp' ],
+	[ 'texts', 't::bigint' ])
 {
 	my ($table, $hash) = @$case;
 	$node->safe_psql('postgres', "CREATE VIEW centres_of_$table AS SELECT id::int, $hash AS fp FROM $table");
 	for my $k (0, 2, 3, 5, 8, 10, 12, 15, 16)
 	{
 		my ($median, $p95) = split /\|/, $node->safe_psql('postgres', <<"SQL");
-SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY e), percentile_cont(0.95) WITHIN GROUP (ORDER BY e) FROM errors('centres_of_$table', 'fp', $k) e
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY e), percentile_cont(0.95) WITHIN GROUP (ORDER BY e)
+	FROM errors('centres_of_$table', 'fp', $k) e
 SQL
 		cmp_ok($median, '<=', 2.5, "$table within $k: median error of the estimate");
 		cmp_ok($p95, '<=', 12, "$table within $k: 95th percentile");
@@ -286,7 +294,8 @@ my ($centre, $cluster, $near) = split /\|/, $node->safe_psql('postgres', <<'SQL'
 SET enable_seqscan = off;
 SELECT c.fp, c.cluster, (SELECT count(*) FROM clusters b WHERE b.fp <~> c.fp <= 8) AS near
 FROM (SELECT fp, cluster FROM clusters ORDER BY id DESC LIMIT 2000) c,
-	(SELECT coalesce(most_common_vals::text::bigint[], '{}') || histogram_bounds::text::bigint[] AS known FROM pg_stats WHERE tablename = 'clusters' AND attname = 'fp') s
+	(SELECT coalesce(most_common_vals::text::bigint[], '{}') || histogram_bounds::text::bigint[] AS known FROM pg_stats
+		WHERE tablename = 'clusters' AND attname = 'fp') s
 WHERE NOT EXISTS (SELECT FROM unnest(known) v WHERE hamming(v, c.fp) <= 8)
 ORDER BY near DESC LIMIT 1
 SQL
@@ -343,7 +352,8 @@ my %damages = (
 	'pages beyond the end' => sub { substr($_[0][0], $at{roots}, 20) = pack('L5', (1_000_000) x 5) },
 	'another format' => sub { substr($_[0][0], $at{version}, 4) = pack('L', 99) },
 	'a page of zeros' => sub { $_[0][0] = "\0" x $page_size },
-	'roots that are leaves of another space' => sub { substr($_[0][0], $at{roots}, 20) = pack('L5', unpack('x4L4', substr($_[0][0], $at{roots}, 20)), 1) },
+	'roots that are leaves of another space' => sub { substr($_[0][0], $at{roots}, 20) = pack('L5',
+		unpack('x4L4', substr($_[0][0], $at{roots}, 20)), 1) },
 	'headers that the server refuses' => sub { substr($_, 0, $header) = "\xFF" x $header for @{ $_[0] }[ 1 .. $#{ $_[0] } ] },
 	'content that we refuse' => sub { substr($_, $header) = "\x55" x ($page_size - $header) for @{ $_[0] }[ 1 .. $#{ $_[0] } ] });
 my $path = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('clusters_fp')");

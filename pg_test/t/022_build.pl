@@ -11,11 +11,13 @@ use Test::More;
 use List::Util qw(max);
 use Time::HiRes qw(time);
 
-my $node = new_node('build', conf => "max_parallel_maintenance_workers = 0\nmax_worker_processes = 8\nlog_temp_files = 0\nmax_wal_size = 2GB\n");
+my $node = new_node('build',
+	conf => "max_parallel_maintenance_workers = 0\nmax_worker_processes = 8\nlog_temp_files = 0\nmax_wal_size = 2GB\n");
 # Many enough that each of three processes could fill three times the memory that is its share of 4 MB.
 my %rows = (t => 150_000, many => 500_000);
 $node->safe_psql('postgres', <<"SQL") for sort keys %rows;
-CREATE TABLE $_ AS SELECT i::bigint AS id, (i % 900)::int AS tenant, CASE WHEN i % 100 = 0 THEN NULL WHEN i % 50 = 1 THEN 42 ELSE hashint8extended(i, 1) END AS fp
+CREATE TABLE $_ AS SELECT i::bigint AS id, (i % 900)::int AS tenant,
+	CASE WHEN i % 100 = 0 THEN NULL WHEN i % 50 = 1 THEN 42 ELSE hashint8extended(i, 1) END AS fp
 	FROM generate_series(1, $rows{$_}) i;
 SQL
 
@@ -108,7 +110,9 @@ for my $case (@cases)
 	my ($what, $table, $memory, $wanted, $scopes) = @$case;
 	answer("ALTER TABLE $table SET (parallel_workers = $wanted)");
 	my $before = temporary_bytes();
-	my ($peak, $phases, $workers) = build("SET maintenance_work_mem = '$memory'; SET max_parallel_maintenance_workers = $wanted; SET min_parallel_table_scan_size = 0", create($table, $scopes));
+	my ($peak, $phases, $workers) =
+		build("SET maintenance_work_mem = '$memory'; SET max_parallel_maintenance_workers = $wanted; SET min_parallel_table_scan_size = 0",
+			create($table, $scopes));
 	my $used;
 	for (1 .. 30)
 	{

@@ -16,12 +16,14 @@ CREATE INDEX t_scoped ON t USING simhash (tenant as_numbered, (fp # 0));
 CREATE TABLE found (rows bigint, fault text);
 SQL
 my $rows = <<'SQL';
-INSERT INTO t (fp) SELECT CASE WHEN random() < 0.3 THEN NULL ELSE (4711::bigint << 48) | floor(random() * 4294967296)::bigint END FROM generate_series(1, 60);
+INSERT INTO t (fp) SELECT CASE WHEN random() < 0.3 THEN NULL ELSE (4711::bigint << 48) | floor(random() * 4294967296)::bigint END
+	FROM generate_series(1, 60);
 SQL
 my $again = <<'SQL';
 BEGIN;
 LOCK TABLE t IN ACCESS EXCLUSIVE MODE;
-INSERT INTO found SELECT count(*), (SELECT string_agg(fault, '; ') FROM unnest('{t_fp,t_scoped}'::regclass[]) i, simhash_index_verify(i, true)) FROM t;
+INSERT INTO found SELECT count(*), (SELECT string_agg(fault, '; ')
+	FROM unnest('{t_fp,t_scoped}'::regclass[]) i, simhash_index_verify(i, true)) FROM t;
 TRUNCATE t;
 COMMIT;
 SQL

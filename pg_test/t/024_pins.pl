@@ -57,11 +57,13 @@ CREATE INDEX seen_fp ON seen USING simhash (fp);
 CREATE TABLE places AS SELECT ctid AS place FROM seen WHERE fp = 1;
 DELETE FROM seen WHERE fp = 1;
 SQL
-$session->query_safe('SET enable_seqscan = off; SET enable_bitmapscan = off; BEGIN; DECLARE c CURSOR FOR SELECT id FROM seen WHERE fp <~> 0 <= 3');
+$session->query_safe('SET enable_seqscan = off; SET enable_bitmapscan = off; BEGIN; DECLARE c CURSOR FOR SELECT id FROM seen
+	WHERE fp <~> 0 <= 3');
 is($session->query_safe('FETCH 1 FROM c'), 1, 'a query hands out its first row');
 is(answer("$vacuum seen"), '', 'VACUUM passes it');
 answer('INSERT INTO seen SELECT i, -1 FROM generate_series(1001, 1400) i');
-cmp_ok(answer('SELECT count(*) FROM seen JOIN places ON seen.ctid = place WHERE fp = -1'), '>', 300, 'other rows take the places of dead ones');
+cmp_ok(answer('SELECT count(*) FROM seen JOIN places ON seen.ctid = place WHERE fp = -1'), '>', 300,
+	'other rows take the places of dead ones');
 is($session->query_safe('FETCH ALL FROM c'), 901, 'and the query does not return them');
 $session->query_safe('COMMIT');
 $session->quit;

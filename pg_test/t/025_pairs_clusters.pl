@@ -79,7 +79,8 @@ SQL
 # They are counts to the report: 2,000 sampled rows have 3 x 10^8 equal ones.
 is($node->safe_psql('postgres', <<'SQL'), "0|t|t\n2|t|t", 'a radius report on a mass of equal rows');
 SET work_mem = '512kB';
-SELECT distance, pairs BETWEEN 22e9 AND 23e9, cardinality(low_example) = 2 FROM simhash_radius_report('mass', 'id', 'fp', max_radius => 2) WHERE distance <> 1;
+SELECT distance, pairs BETWEEN 22e9 AND 23e9, cardinality(low_example) = 2 FROM simhash_radius_report('mass', 'id', 'fp', max_radius => 2)
+	WHERE distance <> 1;
 SQL
 
 # Nor where they are of several values that no division tells apart.
@@ -150,14 +151,16 @@ my ($status, $out, $err) = $node->psql('postgres',
 like($err, qr/temporary file size exceeds "?temp_file_limit"? \(4096kB\)/, 'temp_file_limit is kept');
 is(temporary_files(), 0, 'and leaves no file');
 my $in_files = $node->safe_psql('postgres', "SET work_mem = '1MB'; SELECT count(*), sum(a), sum(b) FROM simhash_pairs('t', 'id', 'fp', 3)");
-my $in_memory = $node->safe_psql('postgres', "SET work_mem = '64MB'; SELECT count(*), sum(a), sum(b) FROM simhash_pairs('t', 'id', 'fp', 3)");
+my $in_memory = $node->safe_psql('postgres',
+	"SET work_mem = '64MB'; SELECT count(*), sum(a), sum(b) FROM simhash_pairs('t', 'id', 'fp', 3)");
 is($in_files, $in_memory, 'files and memory find the same');
 like(slurp_file($node->logfile), qr/temporary file: path/, 'files were used');
 
 # Pairs of a clustering that work_mem does not hold: all numbers of 14 bits, of which each is near 469 others
 # (46 MB of pairs), and with texts those of 11 bits. Files and memory group alike; memory stays in bounds.
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE dense AS SELECT i AS id, hashint8extended(i, 1) AS place, i::bigint AS fp, 'row ' || i % 7 AS body FROM generate_series(0, 16383) i;
+CREATE TABLE dense AS SELECT i AS id, hashint8extended(i, 1) AS place, i::bigint AS fp, 'row ' || i % 7 AS body
+	FROM generate_series(0, 16383) i;
 CREATE INDEX ON dense (place);
 CREATE VIEW less_dense AS SELECT * FROM dense WHERE id < 2048;
 SQL
@@ -166,7 +169,9 @@ for my $case ([ 'dense', '', '1MB', 12000 ], [ 'less_dense', ", 'body', 0.5", '6
 	my ($table, $text, $memory, $most) = @$case;
 	for my $method ('star', 'leader', 'components')
 	{
-		my $grouped = "SELECT count(*), count(DISTINCT cluster_id), sum(hashint8extended(key, representative)) FROM simhash_clusters('$table', 'place', 'fp', 3, '$method'$text)";
+		my $grouped =
+			"SELECT count(*), count(DISTINCT cluster_id), sum(hashint8extended(key, representative))
+				FROM simhash_clusters('$table', 'place', 'fp', 3, '$method'$text)";
 		my $session = $node->background_psql('postgres');
 		my $pid = $session->query_safe("SET jit = off; SET work_mem = '$memory'; SELECT pg_backend_pid()");
 		# What is loaded at the first call.
@@ -219,7 +224,8 @@ SQL
 	my $pid = $session->query_safe("SET jit = off; SELECT pg_backend_pid()");
 	my $peak = sub { (slurp_file("/proc/$pid/status") =~ /VmHWM:\s+(\d+) kB/)[0] };
 	# Everything that is loaded, and all shared buffers, once before.
-	$session->query_safe("SELECT sum(id + fp % 2) FROM million; SELECT count(*) FROM simhash_pairs_between('side_0', 'id', 'fp', 'even', 'id', 'fp', 0)");
+	$session->query_safe("SELECT sum(id + fp % 2) FROM million;
+		SELECT count(*) FROM simhash_pairs_between('side_0', 'id', 'fp', 'even', 'id', 'fp', 0)");
 	for my $megabytes (8, 64)
 	{
 		my $before = $peak->();
@@ -253,7 +259,8 @@ SQL
 		'texts' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0, text => 'body')",
 		'the radius report' => "SELECT count(*) FROM simhash_radius_report('texts', 'id', 'fp', 'body', 2, 20000)",
 		'pairs' => "SELECT count(*) FROM simhash_pairs_keyed(NULL::text, 'texts', 'name', 'fp', 0)",
-		'pairs of two relations' => "SELECT count(*) FROM simhash_pairs_between_keyed(NULL::text, NULL::text, 'texts', 'name', 'fp', 'texts', 'name', 'fp', 0)");
+		'pairs of two relations' => "SELECT count(*)
+			FROM simhash_pairs_between_keyed(NULL::text, NULL::text, 'texts', 'name', 'fp', 'texts', 'name', 'fp', 0)");
 	for my $what (sort keys %call)
 	{
 		my $right = $node->safe_psql('postgres', $call{$what});
@@ -278,13 +285,15 @@ SKIP:
 {
 	skip 'no /proc', 1 unless -r '/proc/self/status';
 	$node->safe_psql('postgres', <<'SQL');
-CREATE TABLE long_keys AS SELECT repeat(md5(i::text), 22) AS key, i::bigint AS fp, 'the same text'::text AS body FROM generate_series(0, 8191) i;
+CREATE TABLE long_keys AS SELECT repeat(md5(i::text), 22) AS key, i::bigint AS fp, 'the same text'::text AS body
+	FROM generate_series(0, 8191) i;
 CREATE UNIQUE INDEX ON long_keys (key);
 ANALYZE long_keys;
 SQL
 	my $session = $node->background_psql('postgres');
 	my $pid = $session->query_safe("SET jit = off; SELECT pg_backend_pid()");
-	my $clusters = sub { "SELECT count(*), count(DISTINCT cluster_id) FROM simhash_clusters_keyed(NULL::text, 'long_keys', 'key', 'fp', 1, 'star'$_[0])" };
+	my $clusters =
+		sub { "SELECT count(*), count(DISTINCT cluster_id) FROM simhash_clusters_keyed(NULL::text, 'long_keys', 'key', 'fp', 1, 'star'$_[0])" };
 	my $plain = $session->query_safe($clusters->(''));
 	my $before = peak_memory($pid);
 	is($session->query_safe($clusters->(", text => 'body'")), $plain, 'clusters by long keys, with equal texts');
@@ -300,7 +309,8 @@ $session->query_until(qr/started/, "\\echo started\nSELECT 'watched', count(*) F
 ok($node->poll_query_until('postgres',
 	"SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '/* simhash_pairs: % */ SELECT ''watched''%'"),
 	'progress is shown');
-$node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%''watched''%' AND pid <> pg_backend_pid()");
+$node->safe_psql('postgres',
+	"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%''watched''%' AND pid <> pg_backend_pid()");
 $session->quit;
 
 # Whoever writes such a text, however large its numbers, is no harm to who watches.
@@ -309,7 +319,8 @@ $liar->query_until(qr/started/, "\\echo started\n/* simhash_pairs: lying: " . '9
 ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '%lying%' AND pid <> pg_backend_pid()"),
 	'a text with a number that is too large');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM simhash_progress()'), '0', 'is no progress');
-$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%lying%' AND pid <> pg_backend_pid()");
+$node->safe_psql('postgres',
+	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%lying%' AND pid <> pg_backend_pid()");
 eval { $liar->quit };
 
 # A worker helps where a parallel scan might have one: it searches too, and ends with the search, however that ends.
@@ -342,7 +353,8 @@ for my $setting ('max_parallel_workers_per_gather = 2', 'max_parallel_workers_pe
 {
 	my $caller = $node->background_psql('postgres');
 	my $settings = "SET work_mem = '64MB'; SET $setting;";
-	push @helped, $caller->query_safe("$settings SELECT count(*), sum(a::numeric * b * (distance + 1)) FROM simhash_pairs('many', 'id', 'fp', 5)");
+	push @helped,
+		$caller->query_safe("$settings SELECT count(*), sum(a::numeric * b * (distance + 1)) FROM simhash_pairs('many', 'id', 'fp', 5)");
 	next if $setting =~ /= 2/;
 	$caller->query_until(qr/started/, "\\echo started\n$slow;\n");
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM simhash_progress() WHERE doing = 'comparing fingerprints'"),
@@ -405,7 +417,8 @@ SET client_min_messages = log;
 SELECT count(*) FROM simhash_$function('$relation', 'id', 'fp', 0);
 SQL
 		like($err, qr/Function Scan on simhash_$function/, "$function of $relation: the query is logged");
-		$plan ? like($err, qr/$plan/, "$function of $relation: read by a query") : unlike($err, qr/Scan on t\b/, "$function of $relation: read without one");
+		$plan ? like($err, qr/$plan/, "$function of $relation: read by a query")
+			: unlike($err, qr/Scan on t\b/, "$function of $relation: read without one");
 	}
 }
 
@@ -438,7 +451,8 @@ SET client_min_messages = log;
 SET jit = on;
 INSERT INTO plain VALUES (1, 1), (2, 1), (3, 1);
 SQL
-like($err, qr/Seq Scan on plain r.*Seq Scan on plain_cluster.*INSERT INTO "public"."plain_cluster"/s, 'the trigger reads tables without an index');
+like($err, qr/Seq Scan on plain r.*Seq Scan on plain_cluster.*INSERT INTO "public"."plain_cluster"/s,
+	'the trigger reads tables without an index');
 unlike($err, qr/JIT:/, 'and compiles nothing for it');
 
 # Clusters kept current by eight sessions that insert rows near each other, some of which roll back: row by
@@ -499,15 +513,22 @@ for my $case ([ 'at once', 'TRIGGER', '' ], [ 'deferred', @deferred ])
 	for my $level ('REPEATABLE READ', 'SERIALIZABLE')
 	{
 		my $old = $node->background_psql('postgres', on_error_stop => 0);
-		my $insert = sub { $old->query("INSERT INTO live (fp) VALUES ($_[0]); COMMIT"); my $err = $old->{stderr}; $old->{stderr} = ''; return $err };
+		my $insert = sub {
+			$old->query("INSERT INTO live (fp) VALUES ($_[0]); COMMIT");
+			my $err = $old->{stderr};
+			$old->{stderr} = '';
+			return $err;
+		};
 		$old->query_safe("\\set VERBOSITY verbose\nBEGIN ISOLATION LEVEL $level; SELECT count(*) FROM live");
 		$node->safe_psql('postgres', 'TRUNCATE live_cluster; DELETE FROM live; INSERT INTO live (fp) VALUES (0)');
 		unlike($insert->(1), qr/ERROR/, "$what: $level: a younger row is joined");
-		is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT cluster_id) FROM live_cluster'), '2|1', "$what: $level: clusters are right");
+		is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT cluster_id) FROM live_cluster'), '2|1',
+			"$what: $level: clusters are right");
 		$old->query_safe("BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM live");
 		$node->safe_psql('postgres', 'INSERT INTO live (fp) VALUES (3)');
 		is($insert->(3), '', "$what: $level: a younger row that is in a cluster is joined");
-		is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT cluster_id) FROM live_cluster'), '4|1', "$what: $level: and clusters are right");
+		is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT cluster_id) FROM live_cluster'), '4|1',
+			"$what: $level: and clusters are right");
 		$old->quit;
 	}
 }
@@ -529,7 +550,8 @@ ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE 
 	'prepared: another insert waits');
 $node->safe_psql('postgres', "COMMIT PREPARED 'clusters'");
 $waits->quit;
-is($node->safe_psql('postgres', "SELECT key, cluster_id FROM live_cluster ORDER BY key"), "2|2\n3|3\n4|2\n5|3", 'prepared: clusters are there');
+is($node->safe_psql('postgres', "SELECT key, cluster_id FROM live_cluster ORDER BY key"), "2|2\n3|3\n4|2\n5|3",
+	'prepared: clusters are there');
 is($node->safe_psql('postgres', $drift), 0, 'prepared: clusters are those of a full computation');
 $node->safe_psql('postgres', "BEGIN; INSERT INTO live (fp) VALUES (3); PREPARE TRANSACTION 'away'; ROLLBACK PREPARED 'away'");
 is($node->safe_psql('postgres', $drift), 0, 'prepared and rolled back: no cluster is left');

@@ -22,7 +22,8 @@ my $verifier = open_session($node);
 $verifier->query_safe("BEGIN; SELECT count(*) FROM simhash_index_verify('t_fp', true)");
 is(answer("SELECT string_agg(DISTINCT mode, ' ') FROM pg_locks WHERE relation IN ('t'::regclass, 't_fp'::regclass)"),
 	'AccessShareLock', 'an open transaction that has verified holds the lock of a reader');
-my ($status, $out, $err) = $node->psql('postgres', "SET lock_timeout = '1s'; INSERT INTO t (fp) VALUES (1); VACUUM t; CREATE INDEX t_second ON t USING simhash (fp)");
+my ($status, $out, $err) = $node->psql('postgres',
+	"SET lock_timeout = '1s'; INSERT INTO t (fp) VALUES (1); VACUUM t; CREATE INDEX t_second ON t USING simhash (fp)");
 is("$status$err", '0', 'so that others write, and build indexes');
 $verifier->query_safe('COMMIT');
 answer('DROP INDEX t_second');
@@ -86,7 +87,8 @@ answer("UPDATE pg_index SET indisready = true WHERE indexrelid = 'g_fp'::regclas
 like(stopped_verification(sub { }), qr/^row \(\d+,\d+\) is missing in 4 of 4 key spaces: 0, 1, 2, 3$/, 'one that stays is');
 $verifier->query_safe("SET statement_timeout = '1s'");
 $holder->query_safe("SELECT pg_advisory_lock($gate)");
-like($verifier->query("SELECT fault FROM simhash_index_verify('g_fp', true)") . finish_errors($verifier), qr/canceling statement due to statement timeout/, 'it can be cancelled');
+like($verifier->query("SELECT fault FROM simhash_index_verify('g_fp', true)") . finish_errors($verifier),
+	qr/canceling statement due to statement timeout/, 'it can be cancelled');
 $holder->query_safe("SELECT pg_advisory_unlock($gate)");
 $verifier->query_safe('RESET statement_timeout');
 
@@ -122,7 +124,8 @@ is($verifier->query_safe($search), '900', 'a row at the end of its table is foun
 answer("UPDATE pg_index SET indisready = false WHERE indexrelid = 'short_fp'::regclass");
 answer('DELETE FROM short WHERE id > 100; VACUUM short');
 answer("UPDATE pg_index SET indisready = true WHERE indexrelid = 'short_fp'::regclass");
-like($verifier->query($search) . finish_errors($verifier), qr/index "short_fp" is damaged: no row can be at/, 'in the shortened table its address is damage, to the same session too');
+like($verifier->query($search) . finish_errors($verifier), qr/index "short_fp" is damaged: no row can be at/,
+	'in the shortened table its address is damage, to the same session too');
 $verifier->query_safe('RESET enable_seqscan');
 
 # ------------------------------------------------------------------ beside load

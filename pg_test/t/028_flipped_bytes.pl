@@ -18,7 +18,8 @@ note "SIMHASH_TEST_SEED=$seed";
 my $node = new_node('flipped', damaged => 1, conf => "shared_buffers = 128MB\n");
 create_try($node);
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE source AS SELECT i AS id, CASE WHEN i % 40 = 0 THEN NULL ELSE skewed_fp() END AS fp, any_tenant() AS tenant FROM generate_series(1, 3000) i;
+CREATE TABLE source AS SELECT i AS id, CASE WHEN i % 40 = 0 THEN NULL ELSE skewed_fp() END AS fp, any_tenant() AS tenant
+	FROM generate_series(1, 3000) i;
 -- For each row with a tenant four searches within 3 bits, and the rows that they must give. Search b finds the row in
 -- block b alone: it asks for a fingerprint that differs by a bit in each of the three others.
 CREATE TABLE asked AS SELECT s.id, b, tenant, fp # mask AS q, NULL::text AS want FROM source s, generate_series(0, 3) b,
@@ -40,8 +41,10 @@ BEGIN
 	IF lost IS NOT NULL THEN
 		RAISE 'lost: % of %', left(lost, 200), tab;
 	END IF;
-	EXECUTE format('SELECT a::text FROM (SELECT count(fp), sum(id) FROM %1$I WHERE fp <~> 0 <= 64) a, (SELECT count(*), sum(id) FROM %1$I WHERE fp IS NULL) n
-		WHERE (a, n) IS DISTINCT FROM (SELECT (count(fp), sum(id) FILTER (WHERE fp IS NOT NULL)), (count(*) - count(fp), sum(id) FILTER (WHERE fp IS NULL)) FROM source)', tab)
+	EXECUTE format('SELECT a::text FROM (SELECT count(fp), sum(id) FROM %1$I WHERE fp <~> 0 <= 64) a, (SELECT count(*), sum(id)
+		FROM %1$I WHERE fp IS NULL) n
+		WHERE (a, n) IS DISTINCT FROM (SELECT (count(fp), sum(id) FILTER (WHERE fp IS NOT NULL)), (count(*) - count(fp),
+			sum(id) FILTER (WHERE fp IS NULL)) FROM source)', tab)
 		INTO lost;
 	IF lost IS NOT NULL THEN
 		RAISE 'lost: of all rows of %: %', tab, lost;
@@ -69,7 +72,9 @@ INSERT INTO $_ SELECT * FROM source OFFSET 1500;
 VACUUM ANALYZE $_;
 SQL
 my %path = map { $_ => $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('${_}_fp')") } @copies;
-like($node->safe_psql('postgres', "BEGIN; SELECT read_by('index'); EXPLAIN (COSTS OFF) SELECT (SELECT count(*) FROM t1 t WHERE t.tenant = a.tenant AND fp <~> q <= 3) FROM asked a"),
+like($node->safe_psql('postgres',
+	"BEGIN; SELECT read_by('index'); EXPLAIN (COSTS OFF) SELECT (SELECT count(*) FROM t1 t
+		WHERE t.tenant = a.tenant AND fp <~> q <= 3) FROM asked a"),
 	qr/Index Scan using t1_fp/, 'the searches are by the index');
 $node->stop;
 my %sound = map { $_ => [ pages_of($path{$_}) ] } @copies;
@@ -99,8 +104,10 @@ sub statements_on
 	# What is in free space cannot change the answer to some questions only.
 	my $tenths = in_free_space($table, @byte) ? 1 : 10;
 	return <<"SQL";
-SELECT '$table search ' || try(format('SELECT id FROM $table WHERE tenant = %s AND fp <~> %s <= %s', tenant, q, 3 + b * 3)) FROM asked WHERE id % 399 = $n % 399;
-SELECT '$table nearest ' || try(format('SELECT id FROM $table WHERE tenant = %s ORDER BY fp <~> %s LIMIT 50', tenant, q)) FROM asked WHERE id % 399 = $n % 399 AND b = 1;
+SELECT '$table search ' || try(format('SELECT id FROM $table WHERE tenant = %s AND fp <~> %s <= %s', tenant, q, 3 + b * 3)) FROM asked
+	WHERE id % 399 = $n % 399;
+SELECT '$table nearest ' || try(format('SELECT id FROM $table WHERE tenant = %s ORDER BY fp <~> %s LIMIT 50', tenant, q)) FROM asked
+	WHERE id % 399 = $n % 399 AND b = 1;
 SELECT try('SELECT verified(''${table}_fp'')') AS verify \\gset
 \\echo $table verify :verify
 SELECT '$table compare ' || CASE :'verify' WHEN 'ok' THEN try('SELECT compare(''$table'', $tenths)') ELSE 'ok' END;
@@ -129,7 +136,8 @@ sub flip_and_look
 	}
 	$node->start;
 	my ($status, $out, $err) = $node->psql('postgres',
-		join('', "\\set ON_ERROR_STOP 0\nSET statement_timeout = '20s';\n", map { statements_on($copies[$_], $count{flips} + $_, @{ $byte{ $copies[$_] } }) } 0 .. $#copies),
+		join('', "\\set ON_ERROR_STOP 0\nSET statement_timeout = '20s';\n",
+			map { statements_on($copies[$_], $count{flips} + $_, @{ $byte{ $copies[$_] } }) } 0 .. $#copies),
 		timeout => 900);
 	$died++ if $status == 2;
 	for my $table (@copies)
@@ -148,7 +156,8 @@ sub flip_and_look
 			$lost++;
 			diag "$where: $compared, and verification finds no fault";
 		}
-		diag "$where: an error, and verification finds no fault: " . join ' ', map { "$_: @{ $end{$_} }" } sort keys %end if $by_statement && !$by_verify;
+		diag "$where: an error, and verification finds no fault: " . join ' ', map { "$_: @{ $end{$_} }" } sort keys %end
+			if $by_statement && !$by_verify;
 		my $result = $by_statement ? 'statement' : $by_verify ? 'verify' : 'harmless';
 		$count{$result}++;
 		next if $result ne 'harmless';

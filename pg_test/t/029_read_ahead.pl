@@ -37,7 +37,8 @@ SET enable_seqscan = off; SET enable_indexscan = off;
 EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM t WHERE fp <~> 1 <= 22;
 RESET enable_seqscan; RESET enable_indexscan;
 SQL
-	my ($rows, $hit, $read) = $plan =~ /Bitmap Index Scan on t_fp \(actual rows=(\d+)\S* .*?shared(?: hit=(\d+))?(?: read=(\d+))?/s or die $plan;
+	my ($rows, $hit, $read) = $plan =~ /Bitmap Index Scan on t_fp \(actual rows=(\d+)\S* .*?shared(?: hit=(\d+))?(?: read=(\d+))?/s
+		or die $plan;
 	return ($rows, ($hit // 0) + ($read // 0));
 }
 

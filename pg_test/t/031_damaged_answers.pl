@@ -36,7 +36,8 @@ sub damage_all
 	my ($round) = @_;
 	for my $table (@tables)
 	{
-		my $t = { name => 't', has => '', exclude => '', partitions => '', unlogged => 0, key => 'PRIMARY KEY', indexes => [], server => {}, %$table };
+		my $t = { name => 't', has => '', exclude => '', partitions => '', unlogged => 0, key => 'PRIMARY KEY', indexes => [],
+			server => {}, %$table };
 		my $tall = $t->{what} eq 'three levels';
 		# The quick form shares the kinds among the first two; the tall tree takes those that look at its levels, and whole files.
 		my $n = 0;
@@ -52,7 +53,8 @@ sub damage_all
 
 until_over(1, \&damage_all);
 cmp_ok($sum{$_}, '>', 0, "some: $_") for qw(misleading errors);
-is(join(', ', grep { !/file|^rows without/ } sort keys %past_quick), '', 'without the table, verification misses files in the place of others and rows without a fingerprint, and nothing else');
+is(join(', ', grep { !/file|^rows without/ } sort keys %past_quick), '',
+	'without the table, verification misses files in the place of others and rows without a fingerprint, and nothing else');
 done_so_far(sprintf '%d damages: %d gave %d wrong answers without an error; verification with the table reported %d of these, without it %d (not: %s); %d answers were errors',
 	@sum{qw(damages misleading wrong heap quick)}, join(', ', map { "$_ $past_quick{$_} times" } sort keys %past_quick) || '-', $sum{errors});
 unlike(slurp_file($node->logfile), qr/was terminated by signal|PANIC/, 'no process died');

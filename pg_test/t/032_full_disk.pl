@@ -19,7 +19,12 @@ BEGIN
 		make_path($disk);
 		my $again = "mount -t tmpfs -o size=48m,mode=777 tmpfs '$disk' && exec unshare --user --map-user=$> --map-group=" . ($) + 0) . ' "$@"';
 		my @mounted = ('unshare', '--user', '--map-root-user', '--mount', 'sh', '-c', $again, 'sh');
-		my $why = do { open my $pipe, '-|', 'sh', '-c', '"$@" true 2>&1', 'sh', @mounted or die "sh: $!"; local $/; my $said = <$pipe>; close($pipe) ? '' : "$said " };
+		my $why = do {
+			open my $pipe, '-|', 'sh', '-c', '"$@" true 2>&1', 'sh', @mounted or die "sh: $!";
+			local $/;
+			my $said = <$pipe>;
+			close($pipe) ? '' : "$said ";
+		};
 		plan skip_all => 'a small disk cannot be mounted here: ' . $why =~ s/\n.*//sr if $why;
 		$ENV{SIMHASH_SMALL_DISK} = 1;
 		exec @mounted, $^X, (map { "-I$_" } @INC), $0 or die "unshare: $!";
@@ -96,11 +101,14 @@ answer(sprintf $insert, 20000);
 is_sound($node, 't', 't_fp', 'with room again', 4);
 
 # ------------------------------------------------------------------ temporary files
-answer('CREATE TABLE many AS SELECT i AS id, hashint8extended(i / 2, 1) # (i & 1) AS fp, i % 7 AS tenant FROM generate_series(1, 150000) i');
-my $little = "SET temp_tablespaces = small; SET maintenance_work_mem = '1MB'; SET work_mem = '64kB'; SET max_parallel_maintenance_workers = ";
+answer('CREATE TABLE many AS SELECT i AS id, hashint8extended(i / 2, 1) # (i & 1) AS fp, i % 7 AS tenant
+	FROM generate_series(1, 150000) i');
+my $little =
+	"SET temp_tablespaces = small; SET maintenance_work_mem = '1MB'; SET work_mem = '64kB'; SET max_parallel_maintenance_workers = ";
 my %with_files = (
 	'a build' => '0; CREATE INDEX many_fp ON many USING simhash (fp)',
-	'a build by several processes' => '2; ALTER TABLE many SET (parallel_workers = 2); CREATE INDEX many_fp ON many USING simhash (tenant, fp)',
+	'a build by several processes' => '2; ALTER TABLE many SET (parallel_workers = 2);
+		CREATE INDEX many_fp ON many USING simhash (tenant, fp)',
 	'pairs' => "0; SELECT count(*) FROM simhash_pairs('many', 'id', 'fp', 3)",
 	'clusters' => "0; SELECT count(*) FROM simhash_clusters('many', 'id', 'fp', 3)",
 	'verification' => "0; SELECT count(*) FROM simhash_index_verify('many_there', true)");

@@ -36,9 +36,12 @@ SQL
 my $table = $node->safe_psql('postgres', "SELECT relpages FROM pg_class WHERE relname = 'm'");
 
 # Centres: of the hot key, of another one, of no row. Tenants: of half of the rows, of about 1,000, of one.
-my ($hot, $rare) = map { $node->safe_psql('postgres', "SELECT fp FROM m WHERE (fp >> 48 = 4711) = $_ ORDER BY hashint8extended(id, 5) LIMIT 1") } 'true', 'false';
+my ($hot, $rare) = map { $node->safe_psql('postgres',
+	"SELECT fp FROM m WHERE (fp >> 48 = 4711) = $_ ORDER BY hashint8extended(id, 5) LIMIT 1") } 'true', 'false';
 my %centres = (hot => $hot, rare => $rare, strange => -3);
-my %tenants = (large => 1, middle => 1007, single => $node->safe_psql('postgres', 'SELECT tenant FROM m WHERE id = (SELECT min(id) FROM m WHERE tenant <> 1 AND tenant NOT BETWEEN 1000 AND 1255)'));
+my %tenants = (large => 1, middle => 1007,
+	single => $node->safe_psql('postgres',
+		'SELECT tenant FROM m WHERE id = (SELECT min(id) FROM m WHERE tenant <> 1 AND tenant NOT BETWEEN 1000 AND 1255)'));
 my @queries;
 for my $c (sort keys %centres)
 {
@@ -47,7 +50,10 @@ for my $c (sort keys %centres)
 	push @queries, map { [ "$c, $_ nearest", 'true', "fp <~> $q LIMIT $_" ] } 1, 10, 100;
 	push @queries, [ "$c, ten nearest within 8", "fp <~> $q <= 8", "fp <~> $q LIMIT 10" ];
 	# Where the key's index reads about as much, or more, or less.
-	for my $below (300, 3000, 30_000, 100_000, 300_000) { push @queries, map { [ "$c, within $_, ids below $below", "fp <~> $q <= $_ AND id < $below" ] } 3, 8, 12; }
+	for my $below (300, 3000, 30_000, 100_000, 300_000)
+	{
+		push @queries, map { [ "$c, within $_, ids below $below", "fp <~> $q <= $_ AND id < $below" ] } 3, 8, 12;
+	}
 	for my $t (sort keys %tenants)
 	{
 		push @queries, map { [ "$c, tenant $t, within $_", "tenant = $tenants{$t} AND fp <~> $q <= $_" ] } 3, 8, 16;
@@ -58,8 +64,10 @@ for my $c (sort keys %centres)
 
 # Rows with all others, and within their tenants.
 my $few = '(SELECT * FROM m WHERE id % 33333 = 7) a';
-push @queries, map { [ "thirty rows with all, within $_", "a.fp <~> m.fp <= $_", undef, "$few, m" ], [ "thirty rows with their tenants, within $_", "a.tenant = m.tenant AND a.fp <~> m.fp <= $_", undef, "$few, m" ] } 3, 8;
-push @queries, [ 'the nearest of thirty rows', 'true', undef, "$few, LATERAL (SELECT id FROM m b WHERE b.tenant = a.tenant AND b.id <> a.id ORDER BY b.fp <~> a.fp LIMIT 3) m" ];
+push @queries, map { [ "thirty rows with all, within $_", "a.fp <~> m.fp <= $_", undef, "$few, m" ],
+	[ "thirty rows with their tenants, within $_", "a.tenant = m.tenant AND a.fp <~> m.fp <= $_", undef, "$few, m" ] } 3, 8;
+push @queries, [ 'the nearest of thirty rows', 'true', undef,
+	"$few, LATERAL (SELECT id FROM m b WHERE b.tenant = a.tenant AND b.id <> a.id ORDER BY b.fp <~> a.fp LIMIT 3) m" ];
 
 # SQL that explains a query, after other statements, knowing its constants or not.
 sub explained
@@ -70,7 +78,8 @@ sub explained
 	my (@constants, @types);
 	$sql =~ s/(<~> |tenant = )(-?\d+|ANY \(('[^']*')\))/push @types, $3 ? 'int[]' : $1 eq '<~> ' ? 'bigint' : 'int'; push @constants, $3 \/\/ $2; $1 . ($3 ? "ANY (\$" . @types . ')' : "\$" . @types)/ge if $generic;
 	my $explain = 'EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF)';
-	my $run = @constants ? 'SET LOCAL plan_cache_mode = force_generic_plan; PREPARE asked (' . join(', ', @types) . ") AS $sql; $explain EXECUTE asked (" . join(', ', @constants) . '); DEALLOCATE asked;' : "$explain $sql;";
+	my $run = @constants ? 'SET LOCAL plan_cache_mode = force_generic_plan; PREPARE asked (' . join(', ', @types)
+		. ") AS $sql; $explain EXECUTE asked (" . join(', ', @constants) . '); DEALLOCATE asked;' : "$explain $sql;";
 	return "BEGIN; $before $run ROLLBACK;\n\\echo next\n";
 }
 
@@ -78,10 +87,12 @@ sub explained
 sub looked_at
 {
 	my $out = $node->safe_psql('postgres', join '', @_);
-	return map { [ pages_looked_at(s/Planning:.*//sr), join ' and ', /(?:using|Bitmap Index Scan on|Seq Scan on) (\w+)/g ] } split /^next\n?/m, $out;
+	return map { [ pages_looked_at(s/Planning:.*//sr), join ' and ', /(?:using|Bitmap Index Scan on|Seq Scan on) (\w+)/g ] } split /^next\n?/m,
+		$out;
 }
 
-my @others = (map({ "SET LOCAL enable_$_ = off;" } qw(indexscan bitmapscan)), map({ "DROP INDEX $_;" } qw(m_fp m_scoped)), 'ALTER TABLE m DROP CONSTRAINT m_pkey;');
+my @others = (map({ "SET LOCAL enable_$_ = off;" } qw(indexscan bitmapscan)), map({ "DROP INDEX $_;" } qw(m_fp m_scoped)),
+	'ALTER TABLE m DROP CONSTRAINT m_pkey;');
 my ($chosen_in_all, $best_in_all) = (0, 0);
 for my $query (@queries)
 {
@@ -95,7 +106,8 @@ for my $query (@queries)
 		my ($chosen, $by) = @{ $looked_at[$generic] };
 		my $best = min($chosen, $what =~ /thirty/ ? () : $table, map { $_->[0] } values %others);
 		# Prices are those of evenly spread fingerprints (docs/search.md): around the hot key a search reads more than they say.
-		cmp_ok($chosen, '<=', 2 * $best + ($what =~ /^hot/ ? 600 : 150), sprintf '%s%s: %d pages by %s, at best %d', $generic ? 'generic plan, ' : '', $what, $chosen, $by, $best)
+		cmp_ok($chosen, '<=', 2 * $best + ($what =~ /^hot/ ? 600 : 150), sprintf '%s%s: %d pages by %s, at best %d', $generic ? 'generic plan, '
+			: '', $what, $chosen, $by, $best)
 		  or diag map { "$_ $others{$_}[0] by $others{$_}[1]\n" } sort keys %others;
 		$chosen_in_all += $chosen, $best_in_all += $best unless $generic;
 	}

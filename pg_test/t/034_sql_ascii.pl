@@ -69,7 +69,8 @@ for my $question (sort keys %questions)
 	is(asked("SELECT * FROM $question x ORDER BY x"), $questions{$question}, $question);
 }
 # The planner and verification.
-like(asked('SET enable_seqscan = off; EXPLAIN (COSTS OFF) SELECT 1 FROM <s>.<t> WHERE <w2> = 7 AND <f2> <~> 0 <= 1'), qr/Index Scan using "?i\xe8/, 'the index of such columns');
+like(asked('SET enable_seqscan = off; EXPLAIN (COSTS OFF) SELECT 1 FROM <s>.<t> WHERE <w2> = 7 AND <f2> <~> 0 <= 1'),
+	qr/Index Scan using "?i\xe8/, 'the index of such columns');
 is(asked('SELECT count(*) FROM simhash_index_verify(\'<s>.<i>\', true)'), '0', 'verification');
 
 # Kept clusters, in two tables whose names differ in such a byte.
@@ -104,12 +105,14 @@ for my $case ([ 'ascii', "\xe9" ], [ 'latin1', "\xe9" ], [ 'euc_jp', "\xa4\xa2" 
 CREATE TABLE weighed (id int, "b$letter" text, "f$letter" bigint, copy int);
 CREATE TRIGGER g BEFORE INSERT ON weighed FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate(
 	'fingerprint=f$letter', 'radius=3', 'duplicate_of=copy', 'key=id', 'weights={"b$letter": 1}', 'preset=shingles');
-INSERT INTO weighed (id, "b$letter") VALUES (1, 'one two three four five'), (2, 'one two three four five'), (3, 'something else altogether');
+INSERT INTO weighed (id, "b$letter")
+	VALUES (1, 'one two three four five'), (2, 'one two three four five'), (3, 'something else altogether');
 SQL
 	is($node->safe_psql($db, q{SELECT string_agg(copy::text, ' ') FROM weighed}), '1', "$db: filled and flagged");
 	is($node->safe_psql($db, "SELECT simhash_made_by('weighed', 'f$letter')"),
 		qq[public.simhash64(new.*, '{"b$letter": 1}'::jsonb, 'shingles'::text)], "$db: what made the fingerprints");
-	is($node->safe_psql($db, "SELECT checked, differing FROM simhash_fingerprint_verify('weighed', 'f$letter', NULL)"), '3|0', "$db: computed again");
+	is($node->safe_psql($db, "SELECT checked, differing FROM simhash_fingerprint_verify('weighed', 'f$letter', NULL)"), '3|0',
+		"$db: computed again");
 	is($node->safe_psql($db, "SELECT simhash_diff('a $letter b', 'a c b')"), "a [!$letter!]{!c!} b",
 		"$db: the bytes of texts that differ") unless $db eq 'ascii';
 }
@@ -118,9 +121,12 @@ SQL
 is(run_named(q{SELECT simhash_diff('~c ~d x', '~c2 ~d x')}), named('c[-') . "\xe9-]{+\xe8+} d\xe9 x", 'the bytes of texts that differ');
 
 # A name in a message has each byte that is no UTF-8 as \x..
-like(asked(q{SELECT * FROM simhash_pairs('<s>.<t>', '~k', '~x2', 1)}), qr/ERROR:  column "x\\xe8" of relation "t\\xe9" does not exist/, 'a column that is not there');
-like(asked(q{SELECT * FROM simhash_pairs('<s>.<t>', '~k', '~b2', 1)}), qr/ERROR:  column "b\\xe8" is of type text, not bigint/, 'a column of another type');
-like(asked(q{SELECT * FROM simhash_clusters('<s>.<t>', '~k', '~f2', 1, '~b2')}), qr/unknown method "b\\xe8".*text => 'b\\xe8'/s, 'a column in place of a method');
+like(asked(q{SELECT * FROM simhash_pairs('<s>.<t>', '~k', '~x2', 1)}), qr/ERROR:  column "x\\xe8" of relation "t\\xe9" does not exist/,
+	'a column that is not there');
+like(asked(q{SELECT * FROM simhash_pairs('<s>.<t>', '~k', '~b2', 1)}), qr/ERROR:  column "b\\xe8" is of type text, not bigint/,
+	'a column of another type');
+like(asked(q{SELECT * FROM simhash_clusters('<s>.<t>', '~k', '~f2', 1, '~b2')}), qr/unknown method "b\\xe8".*text => 'b\\xe8'/s,
+	'a column in place of a method');
 
 $node->stop;
 done_testing();

@@ -123,7 +123,8 @@ DROP TABLE IF EXISTS flagged;
 CREATE TABLE flagged (id int, fp bigint, is_dup boolean);
 INSERT INTO flagged SELECT i, hashint8extended(i, 1) FROM generate_series(1, 20000) i;
 CREATE INDEX flagged_fp ON flagged USING simhash (fp);
-CREATE TRIGGER flag BEFORE INSERT ON flagged FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=is_dup', 'radius=3');
+CREATE TRIGGER flag BEFORE INSERT ON flagged
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=is_dup', 'radius=3');
 ALTER TABLE flagged DISABLE TRIGGER flag;
 INSERT INTO flagged SELECT 20000 + i, 42 FROM generate_series(1, 8000) i;
 INSERT INTO flagged SELECT 30000 + i, hashint8extended(i, 2) FROM generate_series(1, 300) i;
@@ -247,7 +248,8 @@ cmp_ok($looks, '>=', 5, "in $looks looks on the standby");
 
 # A standby removes nothing itself, and gets what the primary removes.
 # In a table of its own, whose pages are full: the server prunes no others.
-answer('CREATE TABLE e AS SELECT 42::bigint AS fp FROM generate_series(1, 8000); INSERT INTO e SELECT hot_fp() FROM generate_series(1, 300)');
+answer('CREATE TABLE e AS SELECT 42::bigint AS fp FROM generate_series(1, 8000);
+	INSERT INTO e SELECT hot_fp() FROM generate_series(1, 300)');
 answer('CREATE INDEX e_fp ON e USING simhash (fp); DELETE FROM e WHERE fp = 42');
 my $count = "$by_index SELECT count(*) FROM e WHERE fp <~> 42 <= 0";
 my $rows_of = "SELECT rows FROM simhash_index_stats('e_fp')";

@@ -59,8 +59,10 @@ for my $call (
 	q{simhash128(t)}, q{simhash64_margin(t, preset => 'words')}, q{simhash64(t, '{"features": ["ngrams", "pairs", "whole"]}')},
 	q{simhash64(t, preset => 's2')}, q{simhash64(t, preset => 's3')}, q{simhash_jaccard(t, t)}, q{simhash_diff(t, 'y ' || t || 'z')},
 	q{(SELECT sum(bits) FROM simhash_explain(t, 'y' || t))}, q{simhash_cosine(t, t)},
-	q{(SELECT count(*) FROM simhash_terms(t))}, q{(SELECT count(*) FROM simhash_features(ROW(t)))}, q{(SELECT count(*) FROM simhash_features(t))},
-	q{simhash64(t, '{"markup": "html"}')}, q{simhash64('a<title></' || t, '{"markup": "html"}')}, q{simhash64('a<' || t, '{"markup": "html"}')})
+	q{(SELECT count(*) FROM simhash_terms(t))}, q{(SELECT count(*) FROM simhash_features(ROW(t)))},
+	q{(SELECT count(*) FROM simhash_features(t))},
+	q{simhash64(t, '{"markup": "html"}')}, q{simhash64('a<title></' || t, '{"markup": "html"}')},
+	q{simhash64('a<' || t, '{"markup": "html"}')})
 {
 	my ($answer, $seconds, $memory) = measure("SELECT $call IS NOT NULL FROM repeat('x', 10000000) AS t");
 	is($answer, 't', "$call of 10 MB of one letter");
@@ -72,7 +74,8 @@ for my $call (
 # A cancel in the middle of each: what the call goes on to do is measured with what it did before.
 $node->safe_psql('postgres', q{CREATE TABLE long AS SELECT repeat('数据库中的重复记录 of a long text, ', 3000000) AS t});
 for my $call (
-	'simhash64(t)', 'simhash128(t)', 'simhash64(ROW(t))', q{simhash64(t, preset => 's3')}, q{simhash64(ROW(t, t), '{"f1": {"title": "f2"}}', 'words')},
+	'simhash64(t)', 'simhash128(t)', 'simhash64(ROW(t))', q{simhash64(t, preset => 's3')},
+	q{simhash64(ROW(t, t), '{"f1": {"title": "f2"}}', 'words')},
 	'simhash_jaccard(t, t)', 'simhash_cosine(t, t)', '(SELECT count(*) FROM simhash_terms(t))', q{simhash_diff(t || ' y', 'x ' || t)},
 	q{(SELECT count(*) FROM simhash_explain(t, 'x' || t, preset => 'words'))}, q{simhash64(repeat('a^1 ', 25000000), preset => 's1')},
 	q{simhash64(ROW(convert_to(repeat('x', 100000000), 'UTF8')))},
@@ -104,7 +107,9 @@ my $columns = join(', ', map { "c$_ " . ($_ % 3 ? 'text' : 'int') } 1 .. 1600);
 $node->safe_psql('postgres', "CREATE TABLE wide ($columns)");
 $node->safe_psql('postgres', 'INSERT INTO wide (c1, c2, c3, c1600) SELECT i, i, i, i FROM generate_series(1, 500) AS i');
 is($node->safe_psql('postgres', 'SELECT count(DISTINCT simhash64(w)) FROM wide AS w'), 500, 'rows of 1,600 columns');
-is($node->safe_psql('postgres', q{SELECT count(*) FROM wide AS w WHERE simhash64(w, '{"c1": 1, "c1600": 2}') = simhash64(ROW(c1, c1600), '{"$columns": ["c1", "c1600"], "c1": 1, "c1600": 2}')}),
+is($node->safe_psql('postgres',
+	q{SELECT count(*) FROM wide AS w
+		WHERE simhash64(w, '{"c1": 1, "c1600": 2}') = simhash64(ROW(c1, c1600), '{"$columns": ["c1", "c1600"], "c1": 1, "c1600": 2}')}),
 	500, 'two of 1,600 columns');
 my $many = join(', ', map { "\"c$_\": $_" } 1 .. 1600);
 is($node->safe_psql('postgres', "SELECT count(simhash64(w, '{$many}')) FROM wide AS w"), 500, '1,600 weights');
@@ -123,7 +128,8 @@ CREATE DOMAIN pair_again AS pair;
 CREATE TABLE of_domains (p pair, q pair_again, r pair[]);
 INSERT INTO of_domains VALUES (('a', 1), ('b', 2), ARRAY[('c', 3)]::pair[]);
 SQL
-is($node->safe_psql('postgres', 'SELECT simhash64(p) = simhash64(p::n0) AND simhash64(q) = simhash64(q::n0) AND simhash64(o) IS NOT NULL FROM of_domains AS o'),
+is($node->safe_psql('postgres',
+	'SELECT simhash64(p) = simhash64(p::n0) AND simhash64(q) = simhash64(q::n0) AND simhash64(o) IS NOT NULL FROM of_domains AS o'),
 	't', 'domains over composites');
 
 # A nest that is too deep for the stack is an error.
@@ -137,13 +143,20 @@ SQL
 like($err, qr/stack depth limit exceeded/, 'a nest that is too deep');
 
 # Options as large as JSON gets.
-is($node->safe_psql('postgres', q{SELECT simhash64('w7 and more', jsonb_build_object('dictionary', (SELECT jsonb_agg('w' || i) FROM generate_series(1, 100000) AS i)), 'words') IS NOT NULL}),
+is($node->safe_psql('postgres',
+	q{SELECT simhash64('w7 and more', jsonb_build_object('dictionary', (SELECT jsonb_agg('w' || i)
+		FROM generate_series(1, 100000) AS i)), 'words') IS NOT NULL}),
 	't', 'a dictionary of 100,000 words in the options');
-is($node->safe_psql('postgres', q{SELECT simhash64('w7 and more', jsonb_build_object('idf', jsonb_build_object('documents', 9, 'terms', (SELECT jsonb_object_agg('w' || i, 1) FROM generate_series(1, 100000) AS i))), 'words') IS NOT NULL}),
+is($node->safe_psql('postgres',
+	q{SELECT simhash64('w7 and more', jsonb_build_object('idf', jsonb_build_object('documents', 9, 'terms', (SELECT jsonb_object_agg('w' || i,
+		1) FROM generate_series(1, 100000) AS i))), 'words') IS NOT NULL}),
 	't', 'an idf table of 100,000 words in the options');
-($status, $out, $err) = $node->psql('postgres', q{SELECT simhash64('w7 and more', jsonb_build_object('dictionary', (SELECT jsonb_agg('word' || i) FROM generate_series(1, 1500000) AS i)), 'words')});
+($status, $out, $err) = $node->psql('postgres',
+	q{SELECT simhash64('w7 and more', jsonb_build_object('dictionary', (SELECT jsonb_agg('word' || i)
+		FROM generate_series(1, 1500000) AS i)), 'words')});
 like($err, qr/ERROR:  the JSON of the options is too long: \d+ bytes/, '... but not one of 1,500,000');
-($status, $out, $err) = $node->psql('postgres', q{SELECT simhash64('a', (repeat('{"dictionary": [', 1) || repeat('[', 3000) || repeat(']', 3000) || ']}')::jsonb)});
+($status, $out, $err) = $node->psql('postgres',
+	q{SELECT simhash64('a', (repeat('{"dictionary": [', 1) || repeat('[', 3000) || repeat(']', 3000) || ']}')::jsonb)});
 like($err, qr/ERROR/, 'deeply nested JSON is an error');
 is($node->safe_psql('postgres', 'SELECT 1'), 1, 'the server is still there');
 
@@ -152,7 +165,8 @@ SKIP:
 {
 	skip 'the memory of a backend cannot be limited', 1 unless limits_memory();
 	$node->safe_psql('postgres', <<'SQL');
-CREATE TABLE huge AS SELECT ARRAY(SELECT generate_series(1, 500000)) AS numbers, ARRAY(SELECT ROW('text', i)::n0 FROM generate_series(1, 50000) AS i) AS rows,
+CREATE TABLE huge AS SELECT ARRAY(SELECT generate_series(1, 500000)) AS numbers, ARRAY(SELECT ROW('text', i)::n0
+	FROM generate_series(1, 50000) AS i) AS rows,
 	convert_to(repeat('x', 10000000), 'UTF8') AS bytes, to_jsonb(repeat('x', 10000000)) AS document;
 CREATE TABLE small AS SELECT ARRAY[1] AS numbers, ARRAY[ROW('a', 1)::n0] AS rows, 'x'::bytea AS bytes, '[1]'::jsonb AS document;
 SQL

@@ -20,8 +20,10 @@ $node->safe_psql('postgres', <<"SQL");
 SET client_min_messages = warning;
 CREATE TABLE corpus AS SELECT 'word' || i AS body FROM generate_series(1, $words) AS i;
 SELECT simhash_create_config('small', preset => 's2');
-SELECT simhash_create_config('words1', preset => 's2', words => (SELECT array_agg('wordy' || i) FROM generate_series(1, $words) AS i) || '{wordy one, word seven}');
-SELECT simhash_create_config('stop1', preset => 's2', stop_words => (SELECT array_agg('wordy' || i) FROM generate_series(1, $words) AS i) || '{word}');
+SELECT simhash_create_config('words1', preset => 's2', words => (SELECT array_agg('wordy' || i)
+	FROM generate_series(1, $words) AS i) || '{wordy one, word seven}');
+SELECT simhash_create_config('stop1', preset => 's2', stop_words => (SELECT array_agg('wordy' || i)
+	FROM generate_series(1, $words) AS i) || '{word}');
 SELECT simhash_create_config('idf1', preset => 's2', idf_relation => 'corpus', idf_column => 'body');
 -- The same lists and other options: a session has them once.
 SELECT simhash_create_config(list || 2, '{"tf": "raw"}', base => list || 1) FROM unnest('{words, stop, idf}'::text[]) AS list;
@@ -101,9 +103,11 @@ for my $list (sort keys %made)
 {
 	my ($code, $out, $error) = $node->psql('postgres', "SET statement_timeout = 100;\n" . $creates->($list));
 	like($error, qr/canceling statement due to statement timeout/, "$list: creating is cancelled");
-	is($node->safe_psql('postgres', "SELECT count(*) FROM simhash_catalog.config WHERE name = 'made $list'"), 0, "$list: and nothing is there");
+	is($node->safe_psql('postgres', "SELECT count(*) FROM simhash_catalog.config WHERE name = 'made $list'"), 0,
+		"$list: and nothing is there");
 	my $session = $node->background_psql('postgres', on_error_stop => 0);
-	my $pid = (split /\n/, $session->query_safe("SET client_min_messages = warning; SELECT simhash64_named_text('词典', 'small'); SELECT pg_backend_pid()"))[-1];
+	my $pid = (split /\n/,
+		$session->query_safe("SET client_min_messages = warning; SELECT simhash64_named_text('词典', 'small'); SELECT pg_backend_pid()"))[-1];
 	SKIP:
 	{
 		skip 'no /proc', 1 unless -r "/proc/$pid/status";
@@ -119,13 +123,15 @@ for my $list (sort keys %made)
 # A table of several steps: each row is counted once, and NOTICEs say how far it is.
 $node->safe_psql('postgres', q{CREATE TABLE tall WITH (fillfactor = 10) AS
 	SELECT i, 'a' || i % 97 || ' b' || i % 101 || repeat(' fill', 150) AS body FROM generate_series(1, 4500) AS i});
-my ($code, $out, $notices) = $node->psql('postgres', q{SELECT simhash_create_config('tall', preset => 's2', idf_relation => 'tall', idf_column => 'body')});
+my ($code, $out, $notices) = $node->psql('postgres',
+	q{SELECT simhash_create_config('tall', preset => 's2', idf_relation => 'tall', idf_column => 'body')});
 like(join(' ', $notices =~ /: (\d+) of \d+ pages of public\.tall/g), qr/^2000 4000 4[5-9]\d\d$/, 'progress by pages');
 is($node->safe_psql('postgres', <<'SQL'), '4500|199|0', 'the counts of several steps');
 SELECT documents, count(*), count(*) FILTER (WHERE t.about::bigint IS DISTINCT FROM n.n) FROM (
 	SELECT c.documents, u.* FROM simhash_catalog.config AS f JOIN simhash_catalog.content AS c ON c.digest = f.frequencies,
 		unnest(c.terms, c.about) AS u (term, about) WHERE f.name = 'tall') AS t
-FULL JOIN (SELECT w, count(DISTINCT i) AS n FROM tall, regexp_split_to_table(body, ' ') AS w GROUP BY w) AS n ON n.w = t.term GROUP BY documents;
+FULL JOIN (SELECT w, count(DISTINCT i) AS n FROM tall, regexp_split_to_table(body, ' ') AS w
+	GROUP BY w) AS n ON n.w = t.term GROUP BY documents;
 SQL
 
 $node->stop;

@@ -54,10 +54,12 @@ sub fresh_table
 	$node->safe_psql('postgres', join "\n", 'SET client_min_messages = warning; DROP TABLE IF EXISTS race;', <<"SQL",
 CREATE SEQUENCE IF NOT EXISTS race_id;
 ALTER SEQUENCE race_id RESTART;
-CREATE TABLE race (id bigint DEFAULT nextval('race_id'), tenant int DEFAULT 1, fp bigint, is_dup boolean, dup bigint, part int DEFAULT 0, PRIMARY KEY $key)
+CREATE TABLE race (id bigint DEFAULT nextval('race_id'), tenant int DEFAULT 1, fp bigint, is_dup boolean, dup bigint, part int DEFAULT 0,
+	PRIMARY KEY $key)
 	$partitioned;
 CREATE INDEX race_fp ON race USING simhash (fp);
-CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON race FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'key=id', $arguments);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON race
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'key=id', $arguments);
 SQL
 		map { "CREATE TABLE race_$_ PARTITION OF race FOR VALUES IN ($_);" } 0 .. ($partitions // 0) - 1);
 	return;
@@ -85,7 +87,8 @@ sub race
 		seconds => int(soak_seconds() / 25), %options);
 	is($race->{errors}, '', "$what: no session failed, and no transaction for another reason than concurrency");
 	my $waits = waits_since($length);
-	cmp_ok($race->{begun}, '>=', $sessions, "$what: $race->{begun} transactions, $race->{sent_back} errors that ask for another try, $waits waits");
+	cmp_ok($race->{begun}, '>=', $sessions,
+		"$what: $race->{begun} transactions, $race->{sent_back} errors that ask for another try, $waits waits");
 	$all{transactions} += $race->{begun};
 	$all{sent_back} += $race->{sent_back};
 	return ($race->{sent_back}, $waits);
@@ -97,7 +100,8 @@ sub nothing_missed
 	my ($what, $k, $marked) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my ($rows, $pairs, $missed, $contradictions) = split /\|/, $node->safe_psql('postgres', <<"SQL");
-SELECT (SELECT count(*) FROM race), (SELECT count(*) FROM race a JOIN race b ON a.fp <~> b.fp <= $k AND a.tenant = b.tenant AND a.id < b.id),
+SELECT (SELECT count(*) FROM race), (SELECT count(*)
+	FROM race a JOIN race b ON a.fp <~> b.fp <= $k AND a.tenant = b.tenant AND a.id < b.id),
 	missed($k), contradictions($k)
 SQL
 	note "$what: $rows rows, $pairs near pairs, $missed missed";
@@ -144,7 +148,8 @@ $first->query(insert(3, -2));
 my $errors = $first->{stderr} . finish_statement($second);
 $first->{stderr} = '';
 like($errors, qr/ERROR:  deadlock detected/, 'crosswise: one of two sessions is sent back');
-like($errors, qr/CONTEXT:  (?:waiting for [^\n]*\n)?while comparing the row with "id" = (?:4 in "race" with the uncommitted row with "id" = 1|3 in "race" with the uncommitted row with "id" = 2)$/m,
+like($errors,
+	qr/CONTEXT:  (?:waiting for [^\n]*\n)?while comparing the row with "id" = (?:4 in "race" with the uncommitted row with "id" = 1|3 in "race" with the uncommitted row with "id" = 2)$/m,
 	'crosswise: the error names both rows');
 $first->query('ROLLBACK');
 $second->query('ROLLBACK');
@@ -156,7 +161,8 @@ ok(starts_waiting($second, insert(2, 3)), 'a row that waits already: the second 
 $first->query(insert(3, 1));
 $first->query('COMMIT');
 is($first->{stderr} . finish_statement($second), '', 'a row that waits already: no deadlock');
-is($node->safe_psql('postgres', 'SELECT id, dup IS NOT NULL FROM race ORDER BY id'), "1|f\n2|t\n3|t", 'a row that waits already: all but one are marked');
+is($node->safe_psql('postgres', 'SELECT id, dup IS NOT NULL FROM race ORDER BY id'), "1|f\n2|t\n3|t",
+	'a row that waits already: all but one are marked');
 
 # A savepoint that is rolled back takes its rows along: who waits for one goes on at once, and the rows that come after it wait.
 $first->query_safe('TRUNCATE race; BEGIN;' . insert(1, -1) . 'SAVEPOINT s;' . insert(2, 0));
@@ -168,13 +174,16 @@ ok(starts_waiting($first, insert(4, 0)), 'a savepoint that is rolled back: the f
 $second->query_safe('COMMIT');
 is(finish_statement($first), '', 'a savepoint that is rolled back: no deadlock after it');
 $first->query_safe('COMMIT');
-is($node->safe_psql('postgres', 'SELECT id, dup FROM race ORDER BY id'), "1|\n3|\n4|3", 'a savepoint that is rolled back: what comes after it sees the other row');
+is($node->safe_psql('postgres', 'SELECT id, dup FROM race ORDER BY id'), "1|\n3|\n4|3",
+	'a savepoint that is rolled back: what comes after it sees the other row');
 # Savepoints within it: those that were released go with it, also when it stores rows after them.
 for my $case (
 	[ 'a released savepoint', 'SAVEPOINT s; SAVEPOINT t;' . insert(2, 0) . 'RELEASE t;' ],
 	[ 'a released savepoint, and a row after it', 'SAVEPOINT s; SAVEPOINT t;' . insert(2, 0) . 'RELEASE t;' . insert(5, 'unlike_fp()') ],
-	[ 'two released savepoints', 'SAVEPOINT s; SAVEPOINT t; SAVEPOINT u;' . insert(2, 0) . 'RELEASE u;' . insert(5, 'unlike_fp()') . 'RELEASE t;' . insert(6, 'unlike_fp()') ],
-	[ 'an exception block', "SAVEPOINT s; DO \$\$ BEGIN BEGIN @{[insert(2, 0)]} EXCEPTION WHEN division_by_zero THEN NULL; END; @{[insert(5, 'unlike_fp()')]} END \$\$;" ])
+	[ 'two released savepoints', 'SAVEPOINT s; SAVEPOINT t; SAVEPOINT u;' . insert(2, 0) . 'RELEASE u;' . insert(5, 'unlike_fp()')
+		. 'RELEASE t;' . insert(6, 'unlike_fp()') ],
+	[ 'an exception block',
+		"SAVEPOINT s; DO \$\$ BEGIN BEGIN @{[insert(2, 0)]} EXCEPTION WHEN division_by_zero THEN NULL; END; @{[insert(5, 'unlike_fp()')]} END \$\$;" ])
 {
 	my ($what, $rows) = @$case;
 	$first->query_safe("TRUNCATE race; BEGIN; $rows");
@@ -233,7 +242,8 @@ is($node->safe_psql('postgres', 'SELECT id, dup FROM race'), '2|', 'a session th
 eval { $first->quit };
 $first = open_session($node);
 $pid{$first} = $first->query_safe('SELECT pg_backend_pid()');
-for my $case ([ 'statement_timeout', "SET LOCAL statement_timeout = '50ms';" ], [ 'lock_timeout', "SET LOCAL lock_timeout = '50ms';" ], [ 'pg_cancel_backend', '' ])
+for my $case ([ 'statement_timeout', "SET LOCAL statement_timeout = '50ms';" ], [ 'lock_timeout', "SET LOCAL lock_timeout = '50ms';" ],
+	[ 'pg_cancel_backend', '' ])
 {
 	my ($what, $set) = @$case;
 	$first->query_safe('TRUNCATE race; BEGIN;' . insert(1, 0));
@@ -246,7 +256,8 @@ for my $case ([ 'statement_timeout', "SET LOCAL statement_timeout = '50ms';" ], 
 		is(others_wait(31), 't', "$what: the row that waits is in progress");
 		$third->query_safe("SELECT pg_cancel_backend($pid{$second})");
 	}
-	like(finish_statement($second), qr/ERROR:  canceling statement.*CONTEXT:  (?:waiting for [^\n]*\n)?while comparing the row with "id" = 2 in "race" with the uncommitted row with "id" = 1$/ms,
+	like(finish_statement($second),
+		qr/ERROR:  canceling statement.*CONTEXT:  (?:waiting for [^\n]*\n)?while comparing the row with "id" = 2 in "race" with the uncommitted row with "id" = 1$/ms,
 		"$what: the statement ends, and its error names both rows");
 	is(others_wait(31), 'f', "$what: its row is not in progress any more");
 	$second->query_safe('ROLLBACK TO s; RESET statement_timeout; RESET lock_timeout;' . insert(3, 31));
@@ -291,7 +302,8 @@ for my $case ([ undef, 'COMMIT' ], [ undef, 'ROLLBACK' ], [ 'fast', 'COMMIT' ], 
 	ok(starts_waiting($second, insert(2, 1)), "$what: a session waits");
 	$first->query_safe("$end PREPARED 'first'");
 	is(finish_statement($second), '', "$what: it goes on");
-	is($node->safe_psql('postgres', 'SELECT id, dup FROM race ORDER BY id'), $end eq 'COMMIT' ? "1|\n2|1" : '2|', "$what: and sees what is there");
+	is($node->safe_psql('postgres', 'SELECT id, dup FROM race ORDER BY id'), $end eq 'COMMIT' ? "1|\n2|1" : '2|',
+		"$what: and sees what is there");
 	is(others_wait(-1), 'f', "$what: nobody waits any more");
 }
 # PREPARE TRANSACTION that fails: the row is withdrawn, and the session goes on.
@@ -306,7 +318,8 @@ $first->query('BEGIN;' . insert(41, -1) . "PREPARE TRANSACTION 'p41'");
 like($first->{stderr}, qr/ERROR:  maximum number of prepared transactions reached/, 'too many prepared transactions');
 is(others_wait(-2), 'f', 'too many prepared transactions: the row is withdrawn');
 $first->{stderr} = '';
-is($first->query_safe('SELECT count(*) FROM generate_series(2, 40) i WHERE waits(format($$INSERT INTO race (id, fp) VALUES (99, hashint8extended(%s, 9))$$, i))'), 39,
+is($first->query_safe('SELECT count(*) FROM generate_series(2, 40) i
+	WHERE waits(format($$INSERT INTO race (id, fp) VALUES (99, hashint8extended(%s, 9))$$, i))'), 39,
 	'all prepared transactions are waited for');
 $node->safe_psql('postgres', join ' ', "ROLLBACK PREPARED 'first';", map { "ROLLBACK PREPARED 'p$_';" } 2 .. 40);
 is(others_wait(1), 'f', 'and none that has ended');
@@ -327,7 +340,8 @@ ok(starts_waiting($second, 'INSERT INTO race (id, fp) VALUES (3, 0) ON CONFLICT 
 	'mode=conflict: another key of the row that is near is waited for');
 $first->query_safe('COMMIT');
 finish_statement($second);
-is($node->safe_psql('postgres', 'SELECT id, fp, part FROM race ORDER BY id'), "1|-1|0\n100|1|1", 'mode=conflict: then its new key is taken');
+is($node->safe_psql('postgres', 'SELECT id, fp, part FROM race ORDER BY id'), "1|-1|0\n100|1|1",
+	'mode=conflict: then its new key is taken');
 # In a transaction that keeps its snapshot a mark that is not true any more is an error to retry.
 fresh_table("$marks 'radius=3'");
 $first->query_safe(insert(1, 0) . insert(2, -1) . 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM race;');
@@ -380,14 +394,16 @@ for my $level (1 .. $levels)
 	  . " EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=is_dup', 'radius=0');";
 }
 my $path = $node->basedir . '/many.copy';
-$node->safe_psql('postgres', "$tree CREATE INDEX ON $of USING simhash (fp); COPY (SELECT i, hashint8extended(i, 11) FROM generate_series(1, $count) i) TO '$path'");
+$node->safe_psql('postgres',
+	"$tree CREATE INDEX ON $of USING simhash (fp); COPY (SELECT i, hashint8extended(i, 11) FROM generate_series(1, $count) i) TO '$path'");
 my $length = -s $node->logfile;
 my $start = time;
 $first->query_safe("BEGIN; COPY deep (id, fp) FROM '$path'");
 note "a COPY of $count rows, each in $levels tables, took " . (time - $start) . ' s';
 $now = shared_bytes();
 cmp_ok($now, '<=', (96 << 20) + $before, "memory: then $now bytes, within the bound");
-like(substr(slurp_file($node->logfile), $length), qr/LOG:  transaction \d+ stores too many rows to compare each with those of others/, 'the log says so');
+like(substr(slurp_file($node->logfile), $length), qr/LOG:  transaction \d+ stores too many rows to compare each with those of others/,
+	'the log says so');
 is(others_wait('hashint8extended(5, 11)', 'deep'), 't', 'beyond the bound: a near row waits');
 is(others_wait("hashint8extended($count, 11)", 'deep'), 't', 'beyond the bound: also for a row that is not entered');
 is(others_wait('hashint8extended(-5, 11)', 'deep'), 't', 'beyond the bound: an unlike row waits, too');
@@ -411,7 +427,8 @@ my $long = "BEGIN;\n" . $one_unlike x 5 . "SELECT pick(2) = 0 AS more \\gset\n\\
 for my $radius (3, 8, 10)
 {
 	fresh_table("$marks 'radius=$radius', 'within=tenant'");
-	for my $case ([ 'statements of 10 rows', sprintf($unlike, 10), 640 ], [ 'statements of 100 rows', sprintf($unlike, 100), 80 ], [ 'transactions of 5 to 20 statements', $long, 320 ])
+	for my $case ([ 'statements of 10 rows', sprintf($unlike, 10), 640 ], [ 'statements of 100 rows', sprintf($unlike, 100), 80 ],
+		[ 'transactions of 5 to 20 statements', $long, 320 ])
 	{
 		my ($what, $script, $transactions) = @$case;
 		my ($sent_back, $waits) = race("unlike rows, radius $radius, $what", $script, $transactions);
@@ -425,7 +442,8 @@ for my $radius (3, 8, 10)
 # Near rows crosswise, in all that a transaction can do. The pause makes transactions overlap.
 sub pair { my ($families) = @_; return "INSERT INTO race (fp) VALUES (passing_fp($families)), (passing_fp($families));\n"; }
 my $pause = "SELECT pg_sleep(0.002);\n";
-my $savepoints = "BEGIN;\n" . pair(300) . "SAVEPOINT a;\n" . pair(300) . "ROLLBACK TO a;\n" . pair(300) . "SAVEPOINT b;\n" . pair(300) . "RELEASE b;\n"
+my $savepoints = "BEGIN;\n" . pair(300) . "SAVEPOINT a;\n" . pair(300) . "ROLLBACK TO a;\n" . pair(300) . "SAVEPOINT b;\n"
+	. pair(300) . "RELEASE b;\n"
   . "SAVEPOINT c;\nSAVEPOINT d;\n" . pair(300) . "RELEASE d;\n" . pair(300) . "ROLLBACK TO c;\n" . pair(300) . $pause . "COMMIT;\n";
 for my $level ('read committed', 'repeatable read', 'serializable')
 {
@@ -454,13 +472,16 @@ SQL
 nothing_missed('exception blocks', 8, 1);
 
 fresh_table("$marks 'radius=3'");
-race('MERGE', "BEGIN;\nMERGE INTO race USING (SELECT passing_fp(50) AS fp FROM generate_series(1, 2)) s ON race.id = -1 WHEN NOT MATCHED THEN INSERT (fp) VALUES (s.fp);\n"
+race('MERGE',
+	"BEGIN;\nMERGE INTO race USING (SELECT passing_fp(50) AS fp
+		FROM generate_series(1, 2)) s ON race.id = -1 WHEN NOT MATCHED THEN INSERT (fp) VALUES (s.fp);\n"
 	. "$pause COMMIT;\n", 800);
 nothing_missed('MERGE, new rows', 3, 1);
 # With a flag alone: with the key of the original beside it a row that others are marked with stays unmarked.
 fresh_table("'flag=is_dup', 'radius=3'");
 race('MERGE', "BEGIN;\nMERGE INTO race USING (SELECT 1 + pick(600) AS id, passing_fp(50) AS fp) s ON race.id = s.id\n"
-	. "\tWHEN MATCHED THEN UPDATE SET fp = s.fp WHEN NOT MATCHED THEN INSERT (id, fp) VALUES (s.id, s.fp);\n$pause COMMIT;\n", 1500, also => '23505');
+	. "\tWHEN MATCHED THEN UPDATE SET fp = s.fp WHEN NOT MATCHED THEN INSERT (id, fp) VALUES (s.id, s.fp);\n$pause COMMIT;\n",
+	1500, also => '23505');
 nothing_missed('MERGE, changes', 3);
 
 fresh_table("$marks 'radius=3'");
@@ -487,7 +508,8 @@ for my $mode ('reject', 'skip')
 	race("mode=$mode, savepoints", $savepoints, 400, also => '23P01');
 	is(nothing_missed("mode=$mode, savepoints", 3), 0, "mode=$mode: no near rows are stored");
 	fresh_table("'mode=$mode', 'radius=8'");
-	race("mode=$mode, statements", "BEGIN;\n" . pair(200) . pair(200) . $pause . "COMMIT;\n", 600, also => '23P01', isolation => 'repeatable read');
+	race("mode=$mode, statements", "BEGIN;\n" . pair(200) . pair(200) . $pause . "COMMIT;\n", 600, also => '23P01',
+		isolation => 'repeatable read');
 	is(nothing_missed("mode=$mode, statements", 8), 0, "mode=$mode: no near rows are stored");
 }
 
@@ -504,19 +526,23 @@ SELECT (SELECT count(*) FROM over) > 0 AND NOT EXISTS (SELECT FROM pg_prepared_x
 \endif
 SQL
 close $fh;
-my $ended = IPC::Run::start([ 'psql', '-X', '-q', '-f', $ender, '-h', $node->host, '-p', $node->port, 'postgres' ], '>', \my $ender_out, '2>', \my $ender_err);
-race('prepared', "SELECT 'g' || nextval('gid') AS gid \\gset\nBEGIN;\n" . pair(100) . "SAVEPOINT a;\n" . pair(100) . "ROLLBACK TO a;\n" . pair(100)
+my $ended = IPC::Run::start([ 'psql', '-X', '-q', '-f', $ender, '-h', $node->host, '-p', $node->port, 'postgres' ], '>', \my $ender_out,
+	'2>', \my $ender_err);
+race('prepared', "SELECT 'g' || nextval('gid') AS gid \\gset\nBEGIN;\n" . pair(100) . "SAVEPOINT a;\n" . pair(100)
+	. "ROLLBACK TO a;\n" . pair(100)
 	. "PREPARE TRANSACTION :'gid';\n", 600);
 $node->safe_psql('postgres', 'INSERT INTO over VALUES (1)');
 $ended->finish;
 # PREPARE TRANSACTION shows it a little before it lets go of it.
-is(join('', grep { !/ERROR:  prepared transaction with identifier "g\d+" is busy$/ } split /^/, $ender_err), '', 'prepared: another session has ended them all');
+is(join('', grep { !/ERROR:  prepared transaction with identifier "g\d+" is busy$/ } split /^/, $ender_err), '',
+	'prepared: another session has ended them all');
 nothing_missed('prepared', 3, 1);
 
 # ---------------------------------------------------------------- get or create
 
 fresh_table("'mode=conflict', 'radius=3'");
-my $get_or_create = "BEGIN;\nINSERT INTO race (fp) VALUES (passing_fp(20)) ON CONFLICT (id) DO UPDATE SET part = race.part + 1 RETURNING id \\gset\n$pause COMMIT;\n";
+my $get_or_create =
+	"BEGIN;\nINSERT INTO race (fp) VALUES (passing_fp(20)) ON CONFLICT (id) DO UPDATE SET part = race.part + 1 RETURNING id \\gset\n$pause COMMIT;\n";
 race('mode=conflict', $get_or_create, 2000);
 nothing_missed('mode=conflict', 3);
 # Each call has stored a row or changed one; without a row \gset would have been an error.
@@ -528,7 +554,8 @@ cmp_ok($rows, '<', $calls - 100, 'mode=conflict: some of them one that was there
 # ---------------------------------------------------------------- a backend that is killed
 
 fresh_table("$marks 'radius=3'");
-my $load = start_load($node, [ "BEGIN;\nINSERT INTO race (fp) VALUES (passing_fp(25));\nSELECT pg_sleep(0.002);\nCOMMIT;\n" ], clients => 16, seconds => 60);
+my $load = start_load($node, [ "BEGIN;\nINSERT INTO race (fp) VALUES (passing_fp(25));\nSELECT pg_sleep(0.002);\nCOMMIT;\n" ],
+	clients => 16, seconds => 60);
 my $killed = open_session($node);
 my $killed_pid = $killed->query_safe('SELECT pg_backend_pid()');
 $killed->query_safe('BEGIN;' . insert(-1, 0));

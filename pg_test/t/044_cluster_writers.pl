@@ -52,7 +52,8 @@ sub is_true
 {
 	my ($what) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM ((TABLE kept EXCEPT TABLE should_be) UNION ALL (TABLE should_be EXCEPT TABLE kept)) x'), 0,
+	is($node->safe_psql('postgres',
+		'SELECT count(*) FROM ((TABLE kept EXCEPT TABLE should_be) UNION ALL (TABLE should_be EXCEPT TABLE kept)) x'), 0,
 		"$what: clusters are true, of " . $node->safe_psql('postgres',
 			"SELECT count(*) || ' rows in ' || count(DISTINCT cluster_id) || ' clusters' FROM should_be"));
 	return;
@@ -97,7 +98,8 @@ for my $within (0, 1)
 	is($second->{stderr}, '', "$with: 200 unlike rows wait for no other row");
 	$second->query('INSERT INTO member (tenant, fp) VALUES (1, 1)');
 	# From PostgreSQL 19 on the server adds a line of its own.
-	like($second->{stderr}, qr/canceling statement due to lock timeout\nCONTEXT:  (?:waiting for .*\n)?while comparing rows of "member" with uncommitted rows/,
+	like($second->{stderr},
+		qr/canceling statement due to lock timeout\nCONTEXT:  (?:waiting for .*\n)?while comparing rows of "member" with uncommitted rows/,
 		"$with: a near one waits");
 	$first->query_safe('COMMIT');
 	$_->quit for $first, $second;
@@ -121,7 +123,8 @@ for my $within (0, 1)
 # Hashes of 256 bits: the same statements, whose bits are spread over two parts.
 $node->safe_psql('postgres', <<'SQL');
 CREATE FUNCTION near_hash() RETURNS bigint[] LANGUAGE sql VOLATILE AS $$
-	SELECT ARRAY[hashint8extended(f, 1) # (pick(64)::bigint << 7), 9, hashint8extended(f, 2) # (pick(32)::bigint << 40), f] FROM (SELECT pick(6) AS f) AS family
+	SELECT ARRAY[hashint8extended(f, 1) # (pick(64)::bigint << 7), 9, hashint8extended(f, 2) # (pick(32)::bigint << 40), f]
+		FROM (SELECT pick(6) AS f) AS family
 $$;
 DROP TABLE IF EXISTS member, cluster CASCADE;
 CREATE TABLE member (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant int, fp bigint[]);
@@ -140,7 +143,8 @@ my $judged = <<'SQL';
 DO $$
 BEGIN
 	CASE pick(6)
-	WHEN 0, 1 THEN INSERT INTO letter (body, fp) SELECT CASE pick(2) WHEN 0 THEN 'red lamp' ELSE 'blue chair' END, near_fp() FROM generate_series(1, 1 + pick(3));
+	WHEN 0, 1 THEN INSERT INTO letter (body, fp) SELECT CASE pick(2) WHEN 0 THEN 'red lamp' ELSE 'blue chair' END, near_fp()
+		FROM generate_series(1, 1 + pick(3));
 	WHEN 2 THEN DELETE FROM letter WHERE id IN (SELECT id FROM letter ORDER BY random() LIMIT 1);
 	WHEN 3 THEN UPDATE letter SET body = 'red lamp', fp = near_fp() WHERE id IN (SELECT id FROM letter ORDER BY random() LIMIT 1);
 	WHEN 4 THEN INSERT INTO decision SELECT m - pick(20), m - pick(20), random() < 0.5 FROM (SELECT last_value AS m FROM letter_id_seq) s
@@ -160,7 +164,8 @@ SQL
 for my $level ('read committed', 'repeatable read')
 {
 	my $sent_back = race("judged, $level", $judged, 1200, isolation => $level);
-	is($node->safe_psql('postgres', "SELECT simhash_refresh_clusters('letter_cluster')"), 0, "judged, $level: clusters are true, $sent_back sent back");
+	is($node->safe_psql('postgres', "SELECT simhash_refresh_clusters('letter_cluster')"), 0,
+		"judged, $level: clusters are true, $sent_back sent back");
 	note($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT cluster_id) FROM letter_cluster') . ' entries and clusters');
 }
 

@@ -11,7 +11,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $sessions = 16;
-my $node = new_node('flag', conf => "deadlock_timeout = 20ms\nwal_level = logical\nmax_prepared_transactions = 2\n", init => [ allows_streaming => 'logical' ]);
+my $node = new_node('flag', conf => "deadlock_timeout = 20ms\nwal_level = logical\nmax_prepared_transactions = 2\n",
+	init => [ allows_streaming => 'logical' ]);
 
 # Rows come from $1 families; members of a family are within 2 bits of each other, mostly.
 $node->safe_psql('postgres', <<'SQL');
@@ -44,7 +45,8 @@ sub fresh_table
 	$node->safe_psql('postgres', join "\n", 'DROP TABLE IF EXISTS race;', <<"SQL",
 CREATE SEQUENCE IF NOT EXISTS race_id;
 ALTER SEQUENCE race_id RESTART;
-CREATE TABLE race (id bigint DEFAULT nextval('race_id'), fp bigint, is_dup boolean, dup bigint, part int DEFAULT 0, PRIMARY KEY $key) $partitioned;
+CREATE TABLE race (id bigint DEFAULT nextval('race_id'), fp bigint, is_dup boolean, dup bigint, part int DEFAULT 0,
+	PRIMARY KEY $key) $partitioned;
 CREATE INDEX race_fp ON race USING simhash (fp);
 CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON race
 	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=is_dup', 'duplicate_of=dup', 'key=id', $arguments);
@@ -112,7 +114,8 @@ for my $level ('read committed', 'repeatable read', 'serializable')
 }
 
 # A snapshot that is older than the row that it must not miss.
-my $old_snapshot = "BEGIN;\nSELECT count(*) FROM race WHERE id < 10;\nINSERT INTO race (fp) VALUES (passing_fp());\nSELECT pg_sleep(0.002);\nCOMMIT;\n";
+my $old_snapshot =
+	"BEGIN;\nSELECT count(*) FROM race WHERE id < 10;\nINSERT INTO race (fp) VALUES (passing_fp());\nSELECT pg_sleep(0.002);\nCOMMIT;\n";
 fresh_table("'radius=3'");
 cmp_ok(race('repeatable read', $old_snapshot, 2000, 'repeatable read'), '>', 0, 'repeatable read: some transactions were sent back');
 nothing_missed('repeatable read', 3);
@@ -130,7 +133,8 @@ for my $case ([ 'repeatable read', 0 ], [ 'serializable', -1 ])
 	$late->query_safe("BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM race");
 	$node->safe_psql('postgres', "INSERT INTO race (fp) VALUES ($fp)");
 	$late->query($insert);
-	like($late->{stderr}, qr/ERROR:  could not serialize access: another transaction has stored a near-duplicate in "race"/, "$level: sent back");
+	like($late->{stderr}, qr/ERROR:  could not serialize access: another transaction has stored a near-duplicate in "race"/,
+		"$level: sent back");
 	$late->{stderr} = '';
 	$late->query_safe("BEGIN ISOLATION LEVEL $level; $insert");
 	is($node->safe_psql('postgres', "SELECT r.is_dup, o.fp FROM race r JOIN race o ON o.id = r.dup WHERE r.fp = $fp # 1"), "t|$fp",
@@ -155,10 +159,12 @@ CREATE TRIGGER flag BEFORE INSERT ON long_race
 CREATE OR REPLACE FUNCTION passing_hash() RETURNS bigint[] LANGUAGE sql VOLATILE AS \$\$
 	SELECT ARRAY(SELECT hashint8extended(f.family, p) # CASE p WHEN f.part THEN (1::bigint << floor(random() * 24)::int) - 1
 		ELSE 1::bigint << floor(random() * 63)::int END FROM generate_series(1, 4) AS p)
-	FROM (SELECT floor(random() * 50)::bigint + 50 * floor(extract(epoch FROM clock_timestamp()) * 10)::bigint AS family, 1 + floor(random() * 4)::int AS part) AS f
+	FROM (SELECT floor(random() * 50)::bigint + 50 * floor(extract(epoch FROM clock_timestamp()) * 10)::bigint AS family,
+		1 + floor(random() * 4)::int AS part) AS f
 \$\$;
 SQL
-	my $retried = race($what, "BEGIN;\nINSERT INTO long_race (pdq) VALUES (passing_hash());\nSELECT pg_sleep(0.002);\nCOMMIT;\n", 1500, 'read committed');
+	my $retried = race($what, "BEGIN;\nINSERT INTO long_race (pdq) VALUES (passing_hash());\nSELECT pg_sleep(0.002);\nCOMMIT;\n",
+		1500, 'read committed');
 	my ($rows, $missed) = split /\|/, $node->safe_psql('postgres', <<'SQL');
 WITH originals AS MATERIALIZED (SELECT id, fingerprint_parts_to_bits(pdq) AS bits FROM long_race WHERE NOT is_dup)
 SELECT (SELECT count(*) FROM originals), count(*) FROM originals AS a, originals AS b WHERE a.id < b.id AND bit_count(a.bits # b.bits) <= 31
@@ -176,8 +182,10 @@ $holds->query_safe("BEGIN; INSERT INTO long_race (pdq) VALUES ('{1,2,4,8}')");
 is($asks->query_safe(<<'SQL'), 'ttt|ffff', '256 bits: a row waits for those within the radius of the whole hash, and for no others');
 SELECT string_agg(left(waits(format('INSERT INTO long_race (pdq) VALUES (%L)', h))::text, 1), '' ORDER BY n) FILTER (WHERE n <= 3) || '|'
 	|| string_agg(left(waits(format('INSERT INTO long_race (pdq) VALUES (%L)', h))::text, 1), '' ORDER BY n) FILTER (WHERE n > 3)
-FROM (VALUES (1, ARRAY[1, 2, 4, 8]::bigint[]), (2, ARRAY[1, 2, 4 # (((1::bigint << 31) - 1) << 8), 8]), (3, ARRAY[1 # 255, 2 # 255, 4 # 255, 8 # 127]),
-	(4, ARRAY[1, 2, 4 # (((1::bigint << 32) - 1) << 8), 8]), (5, ARRAY[1 # 255, 2 # 255, 4 # 255, 8 # 255]), (6, ARRAY[1, 2, 4, ~8::bigint]), (7, ARRAY[~1::bigint, 1, 2, 4])) AS v (n, h)
+FROM (VALUES (1, ARRAY[1, 2, 4, 8]::bigint[]), (2, ARRAY[1, 2, 4 # (((1::bigint << 31) - 1) << 8), 8]), (3, ARRAY[1 # 255, 2 # 255, 4 # 255,
+	8 # 127]),
+	(4, ARRAY[1, 2, 4 # (((1::bigint << 32) - 1) << 8), 8]), (5, ARRAY[1 # 255, 2 # 255, 4 # 255, 8 # 255]), (6, ARRAY[1, 2, 4, ~8::bigint]),
+		(7, ARRAY[~1::bigint, 1, 2, 4])) AS v (n, h)
 SQL
 $holds->query_safe('ROLLBACK');
 $_->quit for $holds, $asks;
@@ -191,7 +199,8 @@ nothing_missed('statements of 6 rows', 3);
 # whatever it is near, so here the marks count: none may name a row that is marked itself.
 fresh_table("'radius=3'");
 $node->safe_psql('postgres', 'CREATE INDEX ON race (dup); INSERT INTO race (fp) SELECT family_fp(100) FROM generate_series(1, 500)');
-my $update = "BEGIN;\nUPDATE race SET fp = family_fp(%d) WHERE id = (SELECT 1 + floor(random() * 500)::int);\nSELECT pg_sleep(0.001);\nCOMMIT;\n";
+my $update =
+	"BEGIN;\nUPDATE race SET fp = family_fp(%d) WHERE id = (SELECT 1 + floor(random() * 500)::int);\nSELECT pg_sleep(0.001);\nCOMMIT;\n";
 race('updates', sprintf($update, 100), 3000, 'read committed');
 is($node->safe_psql('postgres', 'SELECT count(*) > 100, count(o.dup) FROM race a LEFT JOIN race o ON a.dup = o.id WHERE a.dup IS NOT NULL'),
 	't|0', 'updates: no mark leads to a row that is marked');
@@ -209,7 +218,8 @@ is($node->safe_psql('postgres', 'SELECT missed(3)'), 0, 'updates of a flag: no n
 fresh_table("'radius=3'", 4);
 race('partitions',
 	"BEGIN;\nINSERT INTO race (fp, part) VALUES (family_fp(2000), floor(random() * 4)::int);\n"
-	  . "UPDATE race SET part = (SELECT floor(random() * 4)::int) WHERE id = (SELECT 1 + floor(random() * 1000)::int);\nSELECT pg_sleep(0.001);\nCOMMIT;\n",
+	  . "UPDATE race SET part = (SELECT floor(random() * 4)::int)
+	  	WHERE id = (SELECT 1 + floor(random() * 1000)::int);\nSELECT pg_sleep(0.001);\nCOMMIT;\n",
 	2000, 'read committed');
 nothing_missed('partitions', 3);
 
@@ -227,7 +237,8 @@ is($node->safe_psql('postgres', 'SELECT id, dup FROM race ORDER BY id'), "1|\n2|
 # Sessions that lock the table first do not deadlock.
 fresh_table("'radius=3'");
 race('statements behind a table lock',
-	"BEGIN;\nLOCK TABLE race IN SHARE ROW EXCLUSIVE MODE;\nINSERT INTO race (fp) SELECT family_fp(4000) FROM generate_series(1, 100);\nCOMMIT;\n",
+	"BEGIN;\nLOCK TABLE race IN SHARE ROW EXCLUSIVE MODE;\nINSERT INTO race (fp) SELECT family_fp(4000)
+		FROM generate_series(1, 100);\nCOMMIT;\n",
 	400, 'read committed');
 nothing_missed('statements behind a table lock', 3);
 
@@ -237,7 +248,8 @@ my $rows = join '', map { "$_\n" } split /\n/,
   $node->safe_psql('postgres', 'SELECT family_fp(4000) FROM generate_series(1, 2000)');
 my @runs = map {
 	my ($in, $out, $err) = ("COPY race (fp) FROM STDIN;\n$rows\\.\n", '', '');
-	{ err => \$err, run => IPC::Run::start([ 'psql', '-X', '-h', $node->host, '-p', $node->port, 'postgres' ], '<', \$in, '>', \$out, '2>', \$err) };
+	{ err => \$err, run => IPC::Run::start([ 'psql', '-X', '-h', $node->host, '-p', $node->port, 'postgres' ], '<', \$in, '>',
+		\$out, '2>', \$err) };
 } 1 .. $sessions;
 my $deadlocks = 0;
 for my $copy (@runs)
@@ -302,7 +314,8 @@ $first->query_safe('SET client_min_messages = warning');
 my $no_triggers = join ' ', map { "DROP TRIGGER IF EXISTS of_1 ON $_; DROP TRIGGER IF EXISTS of_2 ON $_;" } 'tree', 'tree_1';
 my @radii = (0, 3, 4, 8, 9, 12, 64);
 # Where the trigger of the first and of the second row stands, the partitions of the rows, and which trigger each fires.
-for my $places ([ 'tree', 'tree', 1, 2, 1, 2 ], [ 'tree', 'tree', 1, 2, 2, 1 ], [ 'tree', 'tree_1', 1, 1, 1, 2 ], [ 'tree_1', 'tree', 1, 2, 1, 2 ])
+for my $places ([ 'tree', 'tree', 1, 2, 1, 2 ], [ 'tree', 'tree', 1, 2, 2, 1 ], [ 'tree', 'tree_1', 1, 1, 1, 2 ],
+	[ 'tree_1', 'tree', 1, 2, 1, 2 ])
 {
 	my ($of_first, $of_second, $part_1, $part_2, $src_1, $src_2) = @$places;
 	my @passed;

@@ -45,7 +45,8 @@ sub fresh_tree
 	} @triggers;
 	$node->safe_psql('postgres', <<"SQL");
 DROP TABLE IF EXISTS race;
-CREATE TABLE race (id bigint GENERATED ALWAYS AS IDENTITY, part int, src int, tenant int, source text, fp bigint, dup boolean) PARTITION BY LIST (part);
+CREATE TABLE race (id bigint GENERATED ALWAYS AS IDENTITY, part int, src int, tenant int, source text, fp bigint,
+	dup boolean) PARTITION BY LIST (part);
 CREATE TABLE race_0 (dup boolean, fp bigint, source text, tenant int, src int, part int, id bigint NOT NULL);
 ALTER TABLE race ATTACH PARTITION race_0 FOR VALUES IN (0);
 CREATE TABLE race_1 PARTITION OF race FOR VALUES IN (1);
@@ -98,7 +99,8 @@ is(race('two scopes', insert(2), 2500), 0, 'two scopes: nothing to retry');
 is(unmarked(3, $both), 0, 'two scopes: no pair is unmarked that both triggers compare');
 fresh_tree([ 'race', ", 'within=tenant'" ], [ 'race', ", 'within=source,tenant'" ], [ 'race_0', '' ]);
 # On race_1 there is no third trigger.
-my $three = insert(3) =~ s/VALUES \(pick\(2\), pick\(3\)/SELECT part, CASE part WHEN 0 THEN pick(3) ELSE pick(2) END/r =~ s/passing_fp\(\)\);/passing_fp() FROM pick(2) part;/r;
+my $three =
+	insert(3) =~ s/VALUES \(pick\(2\), pick\(3\)/SELECT part, CASE part WHEN 0 THEN pick(3) ELSE pick(2) END/r =~ s/passing_fp\(\)\);/passing_fp() FROM pick(2) part;/r;
 is(race('three scopes', $three, 3000), 0, 'three scopes: nothing to retry');
 is(unmarked(3, "a.src < 2 AND b.src < 2 AND $both"), 0, 'three scopes: no pair is unmarked that the triggers of the tree compare');
 is(unmarked(3, 'a.src = 2 AND b.src = 2'), 0, 'three scopes: no pair is unmarked that the trigger of the partition compares');
@@ -111,8 +113,10 @@ is(unmarked(3, 'a.tenant = b.tenant AND a.source = b.source'), 0, 'nothing in co
 
 # Rows that change tenant, and partition.
 fresh_tree([ 'race', ", 'within=tenant'" ]);
-$node->safe_psql('postgres', 'INSERT INTO race (part, src, tenant, fp) SELECT pick(2), 0, 1 + pick(8), hashint8extended(pick(60), 5) FROM generate_series(1, 300)');
-race('changes', "BEGIN;\nUPDATE race SET tenant = 1 + (SELECT pick(8)), part = (SELECT pick(2)), fp = (SELECT hashint8extended(pick(60), 5))"
+$node->safe_psql('postgres',
+	'INSERT INTO race (part, src, tenant, fp) SELECT pick(2), 0, 1 + pick(8), hashint8extended(pick(60), 5) FROM generate_series(1, 300)');
+race('changes',
+	"BEGIN;\nUPDATE race SET tenant = 1 + (SELECT pick(8)), part = (SELECT pick(2)), fp = (SELECT hashint8extended(pick(60), 5))"
 	. " WHERE id = (SELECT 1 + pick(300));\nSELECT pg_sleep(0.001);\nCOMMIT;\n", 2500);
 is(unmarked(3, 'a.tenant = b.tenant'), 0, 'changes: no near-duplicates of a tenant among the originals');
 
@@ -159,9 +163,11 @@ for my $case (
 	[ 'text', 'a', 'a', 'A' ], [ 'varchar(5)', 'a', 'a', 'a ' ], [ 'char(5)', 'a', 'a  ', 'b' ], [ 'code', 'x', 'x', 'y' ],
 	[ 'mood', 'sad', 'sad', 'happy' ], [ 'date', '2026-01-02', '20260102', '2026-01-03' ], [ 'numeric', '1', '1.00', '1.01' ],
 	[ 'float8', '0', '-0', '1' ], [ 'timestamptz', '2026-01-01 00:00+00', '2026-01-01 01:00+01', '2026-01-01 00:00:01+00' ],
-	[ 'interval', '1 day', '24 hours', '1 hour' ], [ 'bytea', 'a', '\x61', 'b' ], [ 'int[]', '{1,2}', '{1,2}', '{2,1}' ], [ 'pair', '(1,a)', '(1,a)', '(1,b)' ],
+	[ 'interval', '1 day', '24 hours', '1 hour' ], [ 'bytea', 'a', '\x61', 'b' ], [ 'int[]', '{1,2}', '{1,2}', '{2,1}' ],
+	[ 'pair', '(1,a)', '(1,a)', '(1,b)' ],
 	[ 'xid', '7', '7', '8' ], [ 'jsonb', '{"a": 1, "b": 1}', '{"b": 1.0, "a": 1}', '{"a": 2}' ], [ 'int4range', '[1,3)', '[1,2]', '[1,4)' ],
-	[ 'text', 'long ' x 100000, 'long ' x 100000, 'long ' x 100000 . '.' ], $icu ? [ 'text COLLATE caseless', 'tenant', 'TENANT', 'tenants' ] : ())
+	[ 'text', 'long ' x 100000, 'long ' x 100000, 'long ' x 100000 . '.' ],
+	$icu ? [ 'text COLLATE caseless', 'tenant', 'TENANT', 'tenants' ] : ())
 {
 	my ($type, @values) = @$case;
 	$first->query_safe(<<"SQL");
@@ -204,7 +210,8 @@ for my $case (
 	[ trigger(1, 'tree', ", 'within=a,b'") . trigger(2, 'tree', ", 'within=b,a'"), map { $_ => 'x - - - x - - -' } '1 1', '1 2', '2 2' ],
 	[ trigger(1, 'tree', '') . trigger(2, 'tree', ", 'within=b,a'"), map { $_ => 'x x x x x x x x' } '1 1', '1 2', '2 2' ],
 	# One on a partition: its rows wait for each other, and for others as the trigger above says.
-	[ trigger(1, 'tree', ", 'within=a'") . trigger(2, 'tree_1', ''), '1 1' => 'x x x x x x - -', '2 1' => 'x x x x x x - -', '2 2' => 'x x x x - - - -' ],
+	[ trigger(1, 'tree', ", 'within=a'") . trigger(2, 'tree_1', ''), '1 1' => 'x x x x x x - -', '2 1' => 'x x x x x x - -',
+		'2 2' => 'x x x x - - - -' ],
 	# Triggers that wait for nothing or refuse all rows do not count.
 	[ trigger(1, 'tree', ", 'within=a'") . trigger(2, 'tree', ", 'lock=off'") . trigger(3, 'tree', ", 'within=a,,b'"),
 		'1 1' => 'x x - - x x - -', '1 2' => '- - - - - - - -' ])
@@ -215,7 +222,8 @@ for my $case (
 	{
 		my ($src_1, $src_2) = split / /, $rows;
 		$first->query_safe("BEGIN; INSERT INTO tree VALUES (1, 1, $src_1, 1, 1, 7)");
-		is($second->query_safe("SELECT waiting($src_2)"), $expected{$rows}, join ' ', "rows of triggers $rows:", $triggers =~ /ON (\w+) .*?reject'(.*)\)/g);
+		is($second->query_safe("SELECT waiting($src_2)"), $expected{$rows}, join ' ', "rows of triggers $rows:",
+			$triggers =~ /ON (\w+) .*?reject'(.*)\)/g);
 		$first->query_safe('ROLLBACK');
 	}
 	$first->query_safe(join '', map { "DROP TRIGGER of_$1 ON $2;" if /of_(\d) .* ON (\w+)/ } split /^/, $triggers);
@@ -225,8 +233,10 @@ for my $case (
 # trigger that one row fires would find the other, and that one fires a trigger too, the second row waits.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE drawn (src int, place text, within text[], radius int);
-CREATE TABLE drawn_pair (n int, part_1 int, part_2 int, src_1 int, src_2 int, a_1 int, a_2 int, b_1 int, b_2 int, distance int, fp bigint, found boolean);
-CREATE FUNCTION finds(place text, within text[], radius int, part_1 int, part_2 int, same_a boolean, same_b boolean, distance int) RETURNS boolean LANGUAGE sql AS $$
+CREATE TABLE drawn_pair (n int, part_1 int, part_2 int, src_1 int, src_2 int, a_1 int, a_2 int, b_1 int, b_2 int, distance int, fp bigint,
+	found boolean);
+CREATE FUNCTION finds(place text, within text[], radius int, part_1 int, part_2 int, same_a boolean, same_b boolean,
+	distance int) RETURNS boolean LANGUAGE sql AS $$
 	SELECT distance <= radius AND (place = 'tree' OR part_1 = 1 AND part_2 = 1)
 		AND (same_a OR NOT 'a' = ANY (within)) AND (same_b OR NOT 'b' = ANY (within))
 $$;
@@ -242,14 +252,17 @@ BEGIN
 	INSERT INTO drawn SELECT i, CASE WHEN i > 1 AND random() < 0.4 THEN 'tree_1' ELSE 'tree' END,
 		(ARRAY['{}', '{a}', '{b}', '{b,a}', '{a}'])[1 + floor(random() * 5)::int]::text[], (ARRAY[0, 3, 5, 8, 12])[1 + floor(random() * 5)::int]
 	FROM generate_series(1, 3) i;
-	FOR t IN SELECT *, CASE within WHEN '{}' THEN '' ELSE format(', %L', 'within=' || array_to_string(within, ',')) END AS argument FROM drawn LOOP
+	FOR t IN SELECT *, CASE within WHEN '{}' THEN '' ELSE format(', %L', 'within=' || array_to_string(within, ',')) END AS argument
+		FROM drawn LOOP
 		EXECUTE format('CREATE TRIGGER of_%s BEFORE INSERT ON %s FOR EACH ROW WHEN (NEW.src = %s)
-			EXECUTE FUNCTION simhash_flag_duplicate(''fingerprint=fp'', ''mode=reject'', ''radius=%s''%s)', t.src, t.place, t.src, t.radius, t.argument);
+			EXECUTE FUNCTION simhash_flag_duplicate(''fingerprint=fp'', ''mode=reject'',
+				''radius=%s''%s)', t.src, t.place, t.src, t.radius, t.argument);
 	END LOOP;
 	INSERT INTO drawn_pair
 	SELECT r.*, finds(fires_1.place, fires_1.within, fires_1.radius, part_1, part_2, a_1 = a_2, b_1 = b_2, distance)
 		OR finds(fires_2.place, fires_2.within, fires_2.radius, part_2, part_1, a_1 = a_2, b_1 = b_2, distance)
-	FROM (SELECT n, 1 + pick(2) AS part_1, 1 + pick(2) AS part_2, 1 + pick(3) AS src_1, 1 + pick(3) AS src_2, 1 + pick(2) AS a_1, 1 + pick(2) AS a_2,
+	FROM (SELECT n, 1 + pick(2) AS part_1, 1 + pick(2) AS part_2, 1 + pick(3) AS src_1, 1 + pick(3) AS src_2, 1 + pick(2) AS a_1,
+		1 + pick(2) AS a_2,
 			1 + pick(2) AS b_1, 1 + pick(2) AS b_2, pick(10) AS distance, hashint8extended(n, round) AS fp FROM generate_series(1, 40) n) r
 		JOIN drawn fires_1 ON fires_1.src = src_1 JOIN drawn fires_2 ON fires_2.src = src_2
 	WHERE (fires_1.place = 'tree' OR part_1 = 1) AND (fires_2.place = 'tree' OR part_2 = 1);
@@ -289,7 +302,8 @@ CREATE TRIGGER assign_truncated AFTER TRUNCATE ON member FOR EACH STATEMENT
 	EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
 CREATE VIEW should_be AS SELECT key, cluster_id FROM simhash_clusters('member', 'id', 'fp', 3, within => '{tenant}');
 SQL
-is(race('clusters', "BEGIN;\nINSERT INTO member (tenant, fp) VALUES (1 + pick(8), passing_fp());\nSELECT pg_sleep(0.002);\nCOMMIT;\n", 2500), 0,
+is(race('clusters', "BEGIN;\nINSERT INTO member (tenant, fp) VALUES (1 + pick(8), passing_fp());\nSELECT pg_sleep(0.002);\nCOMMIT;\n",
+	2500), 0,
 	'clusters: no deadlock, nothing to retry');
 is($node->safe_psql('postgres', '(TABLE cluster EXCEPT TABLE should_be) UNION ALL (TABLE should_be EXCEPT TABLE cluster)'), '',
 	'clusters: they are those of each tenant');
@@ -297,7 +311,8 @@ cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM cluster'), '>', 0, 'cl
 
 # A deferred trigger locks when it fires.
 my $of_row = "FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'within=tenant')";
-$node->safe_psql('postgres', "DROP TRIGGER assign ON member; CREATE CONSTRAINT TRIGGER assign AFTER INSERT OR UPDATE OR DELETE ON member DEFERRABLE INITIALLY DEFERRED $of_row");
+$node->safe_psql('postgres',
+	"DROP TRIGGER assign ON member; CREATE CONSTRAINT TRIGGER assign AFTER INSERT OR UPDATE OR DELETE ON member DEFERRABLE INITIALLY DEFERRED $of_row");
 is(race('deferred', "BEGIN;\nINSERT INTO member (tenant, fp) VALUES (1 + pick(8), passing_fp());\n"
 	. "SET CONSTRAINTS ALL IMMEDIATE;\nSELECT pg_sleep(0.002);\nCOMMIT;\n", 1500), 0, 'deferred: nothing to retry');
 is($node->safe_psql('postgres', '(TABLE cluster EXCEPT TABLE should_be) UNION ALL (TABLE should_be EXCEPT TABLE cluster)'), '',
@@ -306,19 +321,24 @@ $node->safe_psql('postgres', "DROP TRIGGER assign ON member; CREATE TRIGGER assi
 
 # Statements of many rows never deadlock: copies of hot texts, of one tenant or of several in any order; rows near each other;
 # rows that go while others come. An entry of a row that is left alone stays.
-$node->safe_psql('postgres', 'CREATE VIEW kept AS SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM cluster) c WHERE size > 1');
+$node->safe_psql('postgres',
+	'CREATE VIEW kept AS SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size
+		FROM cluster) c WHERE size > 1');
 my $hot = 'hashint8extended(pick(3), 3) # (1::bigint << 9 * pick(3))';
 for my $case (
 	[ 'one tenant', "INSERT INTO member (tenant, fp) SELECT t, $hot FROM pick(4) t, generate_series(1, 20);\n" ],
 	[ 'several tenants', "INSERT INTO member (tenant, fp) SELECT pick(4), $hot FROM generate_series(1, 20);\n" ],
-	[ 'near rows', "INSERT INTO member (tenant, fp) SELECT t, hashint8extended(f, 4) # (1::bigint << i) FROM pick(4) t, pick(1000000) f, generate_series(1, 10) i;\n" ],
+	[ 'near rows',
+		"INSERT INTO member (tenant, fp) SELECT t, hashint8extended(f, 4) # (1::bigint << i)
+			FROM pick(4) t, pick(1000000) f, generate_series(1, 10) i;\n" ],
 	[ 'rows that go', "WITH new AS (INSERT INTO member (tenant, fp) SELECT pick(4), $hot FROM generate_series(1, 10))\n"
 		. "DELETE FROM member WHERE id IN (SELECT id FROM member ORDER BY random() LIMIT 10 FOR UPDATE SKIP LOCKED);\n" ])
 {
 	my ($what, $statement) = @$case;
 	$node->safe_psql('postgres', 'TRUNCATE member');
 	is(race($what, $statement, 800), 0, "$what: no deadlock, nothing to retry");
-	is($node->safe_psql('postgres', '(TABLE kept EXCEPT TABLE should_be) UNION ALL (TABLE should_be EXCEPT TABLE kept)'), '', "$what: clusters are true");
+	is($node->safe_psql('postgres', '(TABLE kept EXCEPT TABLE should_be) UNION ALL (TABLE should_be EXCEPT TABLE kept)'), '',
+		"$what: clusters are true");
 }
 $node->safe_psql('postgres', 'TRUNCATE member');
 # Rows that change tenant: one in a transaction, which never deadlocks, then several.
@@ -338,8 +358,10 @@ SQL
 my $change = 'UPDATE member SET tenant = 1 + (SELECT pick(8)) WHERE id IN (SELECT 1 + pick(300) FROM generate_series(1, %d));';
 my $store = 'INSERT INTO member (tenant, fp) VALUES (1 + pick(8), hashint8extended(pick(60), 5));';
 $node->safe_psql('postgres', 'TRUNCATE member, cluster RESTART IDENTITY');
-$node->safe_psql('postgres', 'INSERT INTO member (tenant, fp) SELECT 1 + pick(8), hashint8extended(pick(60), 5) FROM generate_series(1, 300)');
-is(race('one row changes', sprintf("DO \$\$ BEGIN IF random() < 0.5 THEN $change ELSE $store END IF; PERFORM pg_sleep(0.002); END \$\$;\n", 1), 2000), 0,
+$node->safe_psql('postgres',
+	'INSERT INTO member (tenant, fp) SELECT 1 + pick(8), hashint8extended(pick(60), 5) FROM generate_series(1, 300)');
+is(race('one row changes', sprintf("DO \$\$ BEGIN IF random() < 0.5 THEN $change ELSE $store END IF; PERFORM pg_sleep(0.002); END \$\$;\n",
+	1), 2000), 0,
 	'one row changes: no deadlock, nothing to retry');
 clusters_agree('one row changes');
 race('several rows change', sprintf("BEGIN;\n$store\n$change\nCOMMIT;\n", 4), 150, sessions => 4);

@@ -123,7 +123,8 @@ until_over(
 		}
 	},
 	sub { return $done{operations} >= $in_all || %wrong });
-done_so_far(join ', ', (map { "$done{$_} $_" } qw(operations transactions pauses)), 'sent back by SQLSTATE ' . join ' ', map { "$_: $sent_back{$_}" } sort keys %sent_back);
+done_so_far(join ', ', (map { "$done{$_} $_" } qw(operations transactions pauses)), 'sent back by SQLSTATE ' . join ' ',
+	map { "$_: $sent_back{$_}" } sort keys %sent_back);
 
 $node->stop;
 done_testing();

@@ -27,7 +27,8 @@ sub histories
 	} 1 .. $histories;
 	is(run_kept($node, [ \@list ], check => 1), '', "$v->{name}: the session lives");
 	my @others = grep { $_->{error} !~ /^(?:P0004|)(?::|$)/ && $_->{error} !~ /^23505.*"doc/ } @list;
-	is(join("\n", map { join "\n", $_->{error}, @{ $_->{lines} } } @others[ 0 .. (@others > 3 ? 2 : $#others) ]), '', "$v->{name}: no other error");
+	is(join("\n", map { join "\n", $_->{error}, @{ $_->{lines} } } @others[ 0 .. (@others > 3 ? 2 : $#others) ]), '',
+		"$v->{name}: no other error");
 	$done += $_->{operations} for grep { $_->{error} eq '' } @list;
 	return @list;
 }

@@ -60,14 +60,17 @@ SQL
 for my $workers (0, 2) {
 	my $of = sub {
 		my ($query) = @_;
-		return $node->safe_psql('postgres', "SET max_parallel_workers_per_gather = $workers; SET min_parallel_table_scan_size = 0; LOAD '$library'; $query");
+		return $node->safe_psql('postgres',
+			"SET max_parallel_workers_per_gather = $workers; SET min_parallel_table_scan_size = 0; LOAD '$library'; $query");
 	};
 	is($of->('SELECT DISTINCT fp FROM secret'), '0', "the column is replaced, $workers workers");
 	is($of->(q{SELECT count(*) FROM simhash_pairs('secret', 'id', 'fp', 0)}), '780', 'pairs see what takes its place');
 	is($of->(q{SELECT count(*), count(DISTINCT cluster_id) FROM simhash_clusters('secret', 'id', 'fp', 0)}), '40|1', 'so do clusters');
-	is($of->(q{SELECT count(*) FROM simhash_pairs_between('secret', 'id', 'fp', 'secret_key', 'id', 'fp', 0)}), '120', 'so do pairs of two tables');
+	is($of->(q{SELECT count(*) FROM simhash_pairs_between('secret', 'id', 'fp', 'secret_key', 'id', 'fp', 0)}), '120',
+		'so do pairs of two tables');
 	is($of->(q{ALTER TABLE secret_key RENAME TO secret_; ALTER TABLE secret RENAME TO secret_key; ALTER TABLE secret_ RENAME TO secret;
-		SELECT DISTINCT a, b FROM simhash_pairs('secret', 'id', 'fp', 0); ALTER TABLE secret RENAME TO secret_; ALTER TABLE secret_key RENAME TO secret; ALTER TABLE secret_ RENAME TO secret_key}),
+		SELECT DISTINCT a, b FROM simhash_pairs('secret', 'id', 'fp', 0); ALTER TABLE secret RENAME TO secret_;
+			ALTER TABLE secret_key RENAME TO secret; ALTER TABLE secret_ RENAME TO secret_key}),
 		'0|0', 'a key is replaced too');
 }
 $node->stop;

@@ -56,7 +56,8 @@ sub updates_from
 	my $before = answers($node, $database);
 	like($before, qr/^hash_fp\|0$/m, "$version: the index is sound");
 	$sql->($database, 'SET ROLE keeper; ALTER EXTENSION simhash_dedup UPDATE');
-	is($sql->($database, "SELECT extversion FROM pg_extension WHERE extname = 'simhash_dedup'"), $present, "$what: the version is the default");
+	is($sql->($database, "SELECT extversion FROM pg_extension WHERE extname = 'simhash_dedup'"), $present,
+		"$what: the version is the default");
 	is(difference($database, database_with()), '', "$what: the extension is what CREATE EXTENSION makes");
 	is(answers($node, $database), $before, "$what: the answers are what they were");
 
@@ -72,7 +73,8 @@ sub updates_from
 	return;
 }
 
-my @versions = split /\n/, $sql->('postgres', "SELECT version FROM pg_available_extension_versions WHERE name = 'simhash_dedup' ORDER BY 1");
+my @versions = split /\n/, $sql->('postgres',
+	"SELECT version FROM pg_available_extension_versions WHERE name = 'simhash_dedup' ORDER BY 1");
 ok((grep { $_ eq $present } @versions), 'the default version is there');
 is($sql->('postgres', "SELECT source FROM pg_extension_update_paths('simhash_dedup') WHERE target = '$present' AND path IS NULL"),
 	'', 'each version can be updated to it');
@@ -83,24 +85,28 @@ my @changes = (
 	[ 'function public.simhash_next(', q{CREATE FUNCTION simhash_next(a bigint) RETURNS bigint LANGUAGE sql IMMUTABLE RETURN a # 1} ],
 	[ 'function public.hamming(bigint,bigint): f,', q{ALTER FUNCTION hamming(bigint, bigint) COST 7} ],
 	[ 'function public.hamming(bigint,bigint): comment', q{COMMENT ON FUNCTION hamming(bigint, bigint) IS 'next'} ],
-	[ 'function simhash_methods.simhash_probes(', q{REVOKE EXECUTE ON FUNCTION simhash_methods.simhash_probes(bigint, bigint, int) FROM PUBLIC} ],
+	[ 'function simhash_methods.simhash_probes(',
+		q{REVOKE EXECUTE ON FUNCTION simhash_methods.simhash_probes(bigint, bigint, int) FROM PUBLIC} ],
 	[ 'function public.simhash64(pg_catalog.tsvector): f,', q{CREATE OR REPLACE FUNCTION simhash64(lexemes tsvector) RETURNS bigint
 		LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tokens64'} ],
 	[ 'operator public.##(bigint,bigint)', q{CREATE OPERATOR ## (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming, COMMUTATOR = ##)} ],
 	[ 'operator public.~=(bigint,bigint)', q{ALTER OPERATOR ~= (bigint, bigint) SET (JOIN = contjoinsel)} ],
 	[ 'operator family public.simhash_next_ops USING hash', q{CREATE OPERATOR FAMILY simhash_next_ops USING hash} ],
-	[ 'operator family public.simhash_ops USING simhash: operator', q{ALTER OPERATOR FAMILY simhash_ops USING simhash DROP OPERATOR 4 (bigint, int)} ],
+	[ 'operator family public.simhash_ops USING simhash: operator',
+		q{ALTER OPERATOR FAMILY simhash_ops USING simhash DROP OPERATOR 4 (bigint, int)} ],
 	[ 'type public.simhash_next', q{CREATE TYPE simhash_next AS (a int)} ],
 	[ 'table simhash_catalog.config: column', q{ALTER TABLE simhash_catalog.config ADD COLUMN next text DEFAULT 'a'} ],
 	[ 'table simhash_catalog.content: constraint', q{ALTER TABLE simhash_catalog.content ADD CONSTRAINT next CHECK (documents >= 0)} ],
 	[ 'table simhash_catalog.content: index', q{CREATE INDEX next_index ON simhash_catalog.content (documents)} ],
 	[ 'table simhash_catalog.next', q{CREATE TABLE simhash_catalog.next (a int)} ],
-	[ 'extension simhash_dedup:', q{SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.content', 'WHERE documents IS NULL OR documents >= 0')} ],
+	[ 'extension simhash_dedup:',
+		q{SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.content', 'WHERE documents IS NULL OR documents >= 0')} ],
 	[ 'table simhash_catalog.content:', q{GRANT INSERT ON simhash_catalog.content TO PUBLIC} ],
 	[ 'table simhash_catalog.content: trigger', q{ALTER TABLE simhash_catalog.content DISABLE TRIGGER keep_rows} ],
 	[ 'view simhash_catalog.next_view', q{CREATE VIEW simhash_catalog.next_view AS SELECT 1 AS a} ],
 	[ 'function simhash_methods.simhash_bits(',
-		q{ALTER EXTENSION simhash_dedup DROP FUNCTION simhash_methods.simhash_bits(bigint, int); DROP FUNCTION simhash_methods.simhash_bits(bigint, int)} ]);
+		q{ALTER EXTENSION simhash_dedup DROP FUNCTION simhash_methods.simhash_bits(bigint, int);
+			DROP FUNCTION simhash_methods.simhash_bits(bigint, int)} ]);
 
 sub write_file
 {

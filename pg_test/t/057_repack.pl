@@ -41,7 +41,8 @@ for my $command ('REPACK t', 'REPACK (CONCURRENTLY) t')
 my $load = start_load($node, [
 	"INSERT INTO apart (tenant, fp) SELECT i % 3, (random() * 5000)::bigint << 40 FROM generate_series(1, 5) i ON CONFLICT DO NOTHING;\n",
 	"INSERT INTO t (tenant, fp) SELECT i % 3, hashint8extended((random() * 9e15)::bigint, 2) FROM generate_series(1, 20) i;\n",
-	"UPDATE t SET fp = hashint8extended((random() * 9e15)::bigint, 3) WHERE id IN (SELECT id FROM t WHERE id > 20000 ORDER BY random() LIMIT 5);\n",
+	"UPDATE t SET fp = hashint8extended((random() * 9e15)::bigint, 3) WHERE id IN (SELECT id FROM t
+		WHERE id > 20000 ORDER BY random() LIMIT 5);\n",
 	"DELETE FROM t WHERE id IN (SELECT id FROM t WHERE id > 20000 ORDER BY random() LIMIT 5);\n" ], clients => 4, seconds => 10);
 my $rounds = 0;
 my $end = time + 8;

@@ -64,7 +64,8 @@ for my $preset (split /, /, $presets)
 # C symbols with the types that SQL declares for them: of this script, and of every one that is released. Symbols are added,
 # and none ever gets other types.
 my $symbols = q{SELECT DISTINCT p.prosrc || '(' || oidvectortypes(p.proargtypes) || ') ' || p.proretset::text || ' ' || coalesce(
-	(SELECT string_agg(t::regtype::text, ', ' ORDER BY i) FROM unnest(p.proallargtypes, p.proargmodes) WITH ORDINALITY AS u (t, m, i) WHERE m IN ('o', 't')),
+	(SELECT string_agg(t::regtype::text, ', ' ORDER BY i) FROM unnest(p.proallargtypes, p.proargmodes) WITH ORDINALITY AS u (t, m, i)
+		WHERE m IN ('o', 't')),
 	p.prorettype::regtype::text) COLLATE "C" AS symbol
 FROM pg_proc AS p WHERE p.probin LIKE '%simhash_dedup' ORDER BY symbol};
 my @versions = split /\n/, $sql->("SELECT version FROM pg_available_extension_versions WHERE name = 'simhash_dedup'");
@@ -124,22 +125,27 @@ SQL
 }
 keep('dump.sql', database_of_everything()) if $ENV{SIMHASH_PROMISED};
 $sql->('CREATE DATABASE restored');
-my $of_configs = q{SELECT string_agg(name || ' ' || simhash_config_digest(name), ', ' ORDER BY name) FROM simhash_catalog.config WHERE NOT dropped};
+my $of_configs =
+	q{SELECT string_agg(name || ' ' || simhash_config_digest(name), ', ' ORDER BY name) FROM simhash_catalog.config WHERE NOT dropped};
 my $made_now = $sql->($of_configs);
 $database = 'restored';
-$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr($database), '-f', "$promised/dump.sql" ], 'a dump of the first release is restored');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr($database), '-f', "$promised/dump.sql" ],
+	'a dump of the first release is restored');
 is($sql->($of_configs), $made_now, 'restored: the configurations are those that are made now');
 same_values('stored', 2);
-is($sql->("SELECT count(*) FROM doc WHERE fp IS DISTINCT FROM simhash64_named_text(body, 'promised')"), 0, 'restored: fingerprints by the configuration');
+is($sql->("SELECT count(*) FROM doc WHERE fp IS DISTINCT FROM simhash64_named_text(body, 'promised')"), 0,
+	'restored: fingerprints by the configuration');
 
 # Rows of a table of clusters that is not what simhash_clusters gives now. Rows alone in a cluster are not told.
 sub not_true
 {
 	my ($clusters, $afresh) = @_;
 	return $sql->(<<"END");
-WITH kept AS (SELECT key::text, cluster_id::text FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM $clusters) c WHERE size > 1),
+WITH kept AS (SELECT key::text, cluster_id::text FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size
+	FROM $clusters) c WHERE size > 1),
 	afresh AS (SELECT key::text, cluster_id::text FROM $afresh)
-SELECT key, cluster_id FROM (TABLE kept EXCEPT TABLE afresh) a UNION SELECT key, cluster_id FROM (TABLE afresh EXCEPT TABLE kept) b ORDER BY 1
+SELECT key, cluster_id FROM (TABLE kept EXCEPT TABLE afresh) a UNION SELECT key, cluster_id
+	FROM (TABLE afresh EXCEPT TABLE kept) b ORDER BY 1
 END
 }
 my $of_doc = q{simhash_clusters('doc', 'id', 'fp', 8, within => '{tenant}')};
@@ -149,10 +155,13 @@ is(not_true('doc_cluster', $of_doc), '', 'restored: clusters that are kept at on
 isnt(not_true('hash_cluster', $of_hash), '', 'restored: those with notes are not yet');
 $sql->(q{SELECT simhash_refresh_clusters('hash_cluster')});
 is(not_true('hash_cluster', $of_hash), '', 'restored: the notes are answered');
-my ($like, $cluster) = split /\|/, $sql->('SELECT min(id), cluster_id FROM doc JOIN doc_cluster ON key = id WHERE tenant = 1 GROUP BY cluster_id HAVING count(*) > 2 ORDER BY 1 LIMIT 1');
+my ($like, $cluster) = split /\|/,
+	$sql->('SELECT min(id), cluster_id FROM doc JOIN doc_cluster ON key = id WHERE tenant = 1 GROUP BY cluster_id HAVING count(*) > 2
+		ORDER BY 1 LIMIT 1');
 $sql->("INSERT INTO doc (id, tenant, body) SELECT 1000, tenant, body FROM doc WHERE id = $like; DELETE FROM doc WHERE id = $like");
 like($sql->('SELECT duplicate_of FROM doc WHERE id = 1000'), qr/^\d+$/, 'restored: the trigger flags');
-$sql->("INSERT INTO hash SELECT id || 'b', fp # 1 FROM hash WHERE id LIKE 'k2%'; DELETE FROM hash WHERE id LIKE 'k3%'; SELECT simhash_refresh_clusters('hash_cluster')");
+$sql->("INSERT INTO hash SELECT id || 'b', fp # 1 FROM hash WHERE id LIKE 'k2%'; DELETE FROM hash WHERE id LIKE 'k3%';
+	SELECT simhash_refresh_clusters('hash_cluster')");
 is(not_true('doc_cluster', $of_doc), '', 'restored, written to: clusters that are kept at once are true');
 is(not_true('hash_cluster', $of_hash), '', 'restored, written to: those with notes too');
 $database = 'postgres';
@@ -161,7 +170,8 @@ $database = 'postgres';
 my $balls = '1|(0,0) 2|(-1,64) 3|(-9223372036854775808,3) 4|(9223372036854775807,15) 5|(42,-1) 6|';
 $sql->(<<"END");
 CREATE TABLE sent (id int, ball hamming_ball);
-INSERT INTO sent SELECT split_part(b, '|', 1)::int, NULLIF(split_part(b, '|', 2), '')::hamming_ball FROM unnest(string_to_array('$balls', ' ')) AS b;
+INSERT INTO sent SELECT split_part(b, '|', 1)::int, NULLIF(split_part(b, '|', 2), '')::hamming_ball
+	FROM unnest(string_to_array('$balls', ' ')) AS b;
 COPY sent TO '$temp/balls.bin' (FORMAT binary);
 END
 keep('balls.bin', slurp_file("$temp/balls.bin"));
@@ -177,7 +187,8 @@ CREATE TABLE t (id int, scope int, fp bigint);
 CREATE TABLE near AS SELECT row_number() OVER (ORDER BY i) AS n, i AS scope
 FROM generate_series(1, 500000) i WHERE (hashint4(i)::bigint & 4294967295) >> 22 = 350 ORDER BY i LIMIT 180;
 CREATE FUNCTION add_rows(first int, last int) RETURNS void LANGUAGE sql AS $$
-	INSERT INTO t SELECT i, CASE WHEN i % 25 = 0 THEN NULL WHEN i % 2 = 0 THEN i % 3 ELSE (SELECT scope FROM near WHERE n = 1 + i / 2 % 180) END,
+	INSERT INTO t SELECT i, CASE WHEN i % 25 = 0 THEN NULL WHEN i % 2 = 0 THEN i % 3 ELSE (SELECT scope FROM near
+		WHERE n = 1 + i / 2 % 180) END,
 		CASE WHEN i % 40 = 7 THEN NULL ELSE (('x' || left(md5((i / 4)::text), 16))::bit(64)::bigint # (1::bigint << i % 64))
 			& CASE WHEN i % 3 > 0 THEN x'003f0000ffffffff'::bigint ELSE -1 END END
 	FROM generate_series(first, last) i
@@ -227,7 +238,8 @@ for my $index (sort keys %pages)
 	ok((grep { my ($count, $sorted) = count_and_sorted($_); $count > $sorted } @leaves), "$index: a leaf has rows that were appended");
 	$formats{ leaf_format($_) } = 1 for grep { (count_and_sorted($_))[0] } @leaves;
 }
-is(join('; ', sort keys %formats), 'narrow, one scope; narrow, several scopes; wide, one scope; wide, several scopes', 'leaves of every format');
+is(join('; ', sort keys %formats), 'narrow, one scope; narrow, several scopes; wide, one scope; wide, several scopes',
+	'leaves of every format');
 
 # The written pages in place of those of this version.
 $node->stop;
@@ -244,7 +256,9 @@ sub answers_right
 		my $in_scope = $index eq 'plain' ? '' : 'AND scope = q.scope';
 		is($sql->("SELECT count(*) FROM simhash_index_verify('$index', true)"), 0, "$what: $index is sound");
 		my $search = "SELECT count(*) || ' ' || coalesce(sum(id), 0) FROM t WHERE fp <~> q.fp <= k $in_scope";
-		my $ask = "SELECT q.id, k, ($search) FROM (SELECT * FROM t WHERE fp IS NOT NULL ORDER BY id LIMIT 400) q, unnest('{0,3,6,9}'::int[]) k ORDER BY 1, 2";
+		my $ask =
+			"SELECT q.id, k, ($search)
+				FROM (SELECT * FROM t WHERE fp IS NOT NULL ORDER BY id LIMIT 400) q, unnest('{0,3,6,9}'::int[]) k ORDER BY 1, 2";
 		my $hide = "UPDATE pg_index SET indisvalid = false WHERE indexrelid = '$other'::regclass;";
 		my $plan = $sql->("BEGIN; $hide SET LOCAL enable_seqscan = off; EXPLAIN $ask");
 		like($plan, qr/using $index|on $index/, "$what: $index is searched");

@@ -96,17 +96,21 @@ command_ok([ 'pg_dump', '-h', $node->host, '-p', $node->port, '-f', $dump, 'post
 $sql->('INSERT INTO doc VALUES (230, 7 << 40)');
 my $data = $node->basedir . '/data.sql';
 $node->safe_psql('postgres', "CREATE DATABASE $_") for qw(whole part);
-command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', $node->host, '-p', $node->port, '-d', $_, '-f', $dump ], "restored to $_") for qw(whole part);
+command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', $node->host, '-p', $node->port, '-d', $_, '-f', $dump ],
+	"restored to $_") for qw(whole part);
 my $in = sub { my ($database, $query) = @_; return $node->safe_psql($database, "SET client_min_messages = warning; $query") };
 $in->('whole', "SELECT few(); INSERT INTO doc VALUES (231, 9), (232, 11); DELETE FROM doc WHERE id = 2");
 like($in->('whole', "$refresh; $none; $none_at_once"), qr/^[1-9]\d*$/, 'a restored database goes on');
-is($in->('whole', "SELECT simhash_keep_clusters('doc', 'id', 'fp', clusters => 'later', refresh => 'manual')::text"), 'later', 'nothing is missing there');
+is($in->('whole', "SELECT simhash_keep_clusters('doc', 'id', 'fp', clusters => 'later', refresh => 'manual')::text"), 'later',
+	'nothing is missing there');
 # Data alone: with triggers disabled; or with them, but without the clusters that they make.
 for my $how ([ 'triggers disabled', '--disable-triggers' ], [ 'triggers', '--exclude-table-data=now' ])
 {
-	command_ok([ 'pg_dump', '-h', $node->host, '-p', $node->port, '--data-only', '--table=doc', '--table=now', '--table=later', '--table=later_note', $how->[1], '-f', $data, 'postgres' ], "pg_dump --data-only $how->[1]");
+	command_ok([ 'pg_dump', '-h', $node->host, '-p', $node->port, '--data-only', '--table=doc', '--table=now', '--table=later',
+		'--table=later_note', $how->[1], '-f', $data, 'postgres' ], "pg_dump --data-only $how->[1]");
 	$in->('part', 'SET session_replication_role = replica; TRUNCATE doc, now, later, later_note');
-	command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', $node->host, '-p', $node->port, '-d', 'part', '-f', $data ], "data, $how->[0]");
+	command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', $node->host, '-p', $node->port, '-d', 'part', '-f',
+		$data ], "data, $how->[0]");
 	$in->('part', $refresh);
 	is($in->('part', "$none; $none_at_once"), '', "clusters of data that came with $how->[0]");
 }
@@ -124,7 +128,8 @@ $standby->start;
 $sql->('INSERT INTO doc VALUES (250, 9), (251, 9)');
 $sql->($refresh);
 $node->wait_for_catchup($standby);
-is($standby->safe_psql('postgres', "$none; $none_at_once; SELECT count(*) > 200 FROM later"), 't', 'clusters of a standby are those of its primary');
+is($standby->safe_psql('postgres', "$none; $none_at_once; SELECT count(*) > 200 FROM later"), 't',
+	'clusters of a standby are those of its primary');
 ($status, $out, $err) = $standby->psql('postgres', "\\set VERBOSITY verbose\n$refresh");
 like($err, qr/ERROR:  25006/, 'a standby cannot refresh');
 $standby->stop;
@@ -132,17 +137,24 @@ $standby->stop;
 # ---- a logical subscriber, whose triggers fire for what comes; a publication of all tables
 my $subscriber = new_node('keep_subscriber', conf => "max_prepared_transactions = 5\n");
 $sql->($functions, $subscriber);
-$sql->("SELECT simhash_keep_clusters('doc', 'id', 'fp', clusters => 'later', refresh => 'manual'), simhash_keep_clusters('doc', 'id', 'fp', clusters => 'now');
-	ALTER TABLE doc ENABLE ALWAYS TRIGGER later_keep, ENABLE ALWAYS TRIGGER later_truncate, ENABLE ALWAYS TRIGGER now_keep, ENABLE ALWAYS TRIGGER now_truncate", $subscriber);
+$sql->("SELECT simhash_keep_clusters('doc', 'id', 'fp', clusters => 'later', refresh => 'manual'), simhash_keep_clusters('doc', 'id', 'fp',
+	clusters => 'now');
+	ALTER TABLE doc ENABLE ALWAYS TRIGGER later_keep, ENABLE ALWAYS TRIGGER later_truncate, ENABLE ALWAYS TRIGGER now_keep,
+		ENABLE ALWAYS TRIGGER now_truncate", $subscriber);
 $sql->('CREATE PUBLICATION docs FOR TABLE doc; CREATE PUBLICATION everything FOR ALL TABLES');
 my $from = $node->connstr . ' dbname=postgres';
 $subscriber->safe_psql('postgres', "CREATE SUBSCRIPTION docs CONNECTION '$from' PUBLICATION docs");
-my $synced = sub { $node->wait_for_catchup('docs'); $subscriber->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_subscription_rel WHERE srsubstate NOT IN ('r', 's')"); return };
+my $synced = sub {
+	$node->wait_for_catchup('docs');
+	$subscriber->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_subscription_rel WHERE srsubstate NOT IN ('r', 's')");
+	return;
+};
 $synced->();
 $sql->($refresh, $subscriber);
 is($sql->("$none; $none_at_once", $subscriber), '', 'subscriber: the rows of the first copy');
 $sql->('SELECT few()', $subscriber);
-$sql->('INSERT INTO doc VALUES (260, 9), (261, 4095 << 20), (262, 4095 << 20); UPDATE doc SET fp = 9 WHERE id = 3; DELETE FROM doc WHERE id = 4');
+$sql->('INSERT INTO doc VALUES (260, 9), (261, 4095 << 20), (262, 4095 << 20); UPDATE doc SET fp = 9 WHERE id = 3;
+	DELETE FROM doc WHERE id = 4');
 is($sql->($refresh) > 0, 1, 'notes are deleted where all tables are published');
 $synced->();
 is($sql->("SELECT count(*) FROM later_note", $subscriber), 5, 'subscriber: changes are noted');

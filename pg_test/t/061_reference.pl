@@ -70,7 +70,8 @@ WITH extension AS (
 			WHERE (i.classid, i.objid, i.objsubid, i.deptype) = (d.classid, d.objid, d.objsubid, 'i'))
 ), said AS (
 	SELECT classid, objid, format('%s%s(%s) RETURNS %s %s',
-		CASE WHEN pronamespace <> (SELECT extnamespace FROM extension) THEN pronamespace::regnamespace || '.' END, proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid),
+		CASE WHEN pronamespace <> (SELECT extnamespace
+			FROM extension) THEN pronamespace::regnamespace || '.' END, proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid),
 		concat_ws(' ', CASE provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END,
 			CASE WHEN proisstrict THEN 'STRICT' END)) AS line
 	FROM member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND p.oid = objid

@@ -91,7 +91,8 @@ sub run_program
 	my ($node, $page, @blocks) = @_;
 	$node->safe_psql('postgres', 'DROP DATABASE IF EXISTS app');
 	$node->safe_psql('postgres', 'CREATE DATABASE app');
-	$node->safe_psql('app', join("\n", map { $_->{code} } code_blocks("$docs/$page", 'sql', $node->pg_version->major))) if $page =~ /^cookbook/;
+	$node->safe_psql('app', join("\n", map { $_->{code} } code_blocks("$docs/$page", 'sql',
+		$node->pg_version->major))) if $page =~ /^cookbook/;
 	chdir PostgreSQL::Test::Utils::tempdir or die $!;
 	local @ENV{qw(PGHOST PGPORT PYTHONUTF8)} = ($node->host, $node->port, 1);
 	my ($ended, $out, $err) = run_python(joined(@blocks));
@@ -136,7 +137,8 @@ for my $page (@pages)
 		die $errors unless $ran;
 	  SKIP:
 		{
-			skip without("a part of docs/$page, as $python has no " . join(' and ', split /\n/, $unmet) . ": pip install $program->{packages}"), 1 if $unmet;
+			skip without("a part of docs/$page, as $python has no " . join(' and ', split /\n/, $unmet) . ": pip install $program->{packages}"), 1
+				if $unmet;
 			run_program($node, $page, @{ $program->{blocks} });
 		}
 	}

@@ -22,7 +22,8 @@ sub review
 {
 	my ($server, $database, @variables) = @_;
 	my ($page, $errors) = ('', '');
-	IPC::Run::run([ 'psql', '-X', '-q', '-h', $server->host, '-p', $server->port, '-d', $database, '-f', $script, map { ('-v', $_) } @variables ],
+	IPC::Run::run([ 'psql', '-X', '-q', '-h', $server->host, '-p', $server->port, '-d', $database, '-f', $script,
+		map { ('-v', $_) } @variables ],
 		'>', \$page, '2>', \$errors);
 	@stages = ();
 	push @stages, $1 while $errors =~ s/^simhash_review: \d+\.\d s: (.*)\n//m;
@@ -53,7 +54,8 @@ sub fault
 		return 'a control character' if $text =~ /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]|\xc2[\x80-\x9f]/;
 		last unless defined $tag;
 		return "<$tag>" unless $known{$tag};
-		return "<$tag$attributes>" if $tag eq 'img' && (!$images || $attributes !~ /^ loading="lazy" referrerpolicy="no-referrer" alt="" src="(?:https?:\/\/|data:image\/)[^" ]*"$/);
+		return "<$tag$attributes>" if $tag eq 'img'
+			&& (!$images || $attributes !~ /^ loading="lazy" referrerpolicy="no-referrer" alt="" src="(?:https?:\/\/|data:image\/)[^" ]*"$/);
 		return "<$tag $attributes>" if $attributes =~ / on|javascript:|style=/i;
 		if ($close) { my $last = pop @open; return "</$tag> closes <$last>" if $last ne $tag; }
 		elsif (!$empty{$tag}) { push @open, $tag; }
@@ -87,18 +89,21 @@ END
 
 sub state_of
 {
-	return $node->safe_psql('postgres', "SELECT (SELECT count(*) FROM pg_class), (SELECT count(*) FROM pg_proc), (SELECT count(*) FROM pg_type),
+	return $node->safe_psql('postgres',
+		"SELECT (SELECT count(*) FROM pg_class), (SELECT count(*) FROM pg_proc), (SELECT count(*) FROM pg_type),
 		(SELECT md5(string_agg(t::text, ' ' ORDER BY $k)) FROM $t t)");
 }
 my $before = state_of();
 my ($status, $page, $errors) = review($node, 'postgres', @given, 'keep=created_at');
 is("$status$errors", '0', 'it prints a page');
-is_deeply(\@stages, [ 'counting rows', 'estimating pairs', 'finding pairs', 'comparing texts', 'finding clusters', 'one step more and less', 'comparing words', 'done' ], 'and says what it does');
+is_deeply(\@stages, [ 'counting rows', 'estimating pairs', 'finding pairs', 'comparing texts', 'finding clusters', 'one step more and less',
+	'comparing words', 'done' ], 'and says what it does');
 is(fault($page), '', 'a well-formed one');
 cmp_ok(length $page, '<', 2_000_000, 'of less than 2 MB');
 is(state_of(), $before, 'nothing has changed');
 my $text_of = text_of($page);
-like($text_of, qr/\Q$_\E/, "it shows $_") for q(pet<b>""'ition), $key, $text, q(1<script>alert(1)</script>''"), '<script>alert("x")</script>', '十二号门前的路灯坏了', 'مصباح الشارع', 'פנס הרחוב', '[-of the-] {+others+} ]} {[', '\u0001 \\\\';
+like($text_of, qr/\Q$_\E/, "it shows $_") for q(pet<b>""'ition), $key, $text, q(1<script>alert(1)</script>''"),
+	'<script>alert("x")</script>', '十二号门前的路灯坏了', 'مصباح الشارع', 'פנס הרחוב', '[-of the-] {+others+} ]} {[', '\u0001 \\\\';
 like($page, qr/<del>[^<]+<\/del>/, 'it marks words');
 like($page, qr/<del><strong>[^<]+<\/strong><\/del><ins><strong>[^<]+<\/strong><\/ins>/, 'and those that decide');
 
@@ -112,7 +117,8 @@ END
 is_deeply(counts($page), \%direct, 'counts are those of the functions');
 cmp_ok($direct{going}, '>', 50, 'there is something to show');
 my ($headline) = $page =~ /<p id="headline">(.*?)<\/p>/;
-is(text_of($headline), sprintf('%d of %d rows, %.1f %%, would go if one of each cluster stays.', @direct{qw(going rows)}, 100 * $direct{going} / $direct{rows}), 'the headline');
+is(text_of($headline), sprintf('%d of %d rows, %.1f %%, would go if one of each cluster stays.', @direct{qw(going rows)},
+	100 * $direct{going} / $direct{rows}), 'the headline');
 like($page, qr/\bdd \{[^}]*white-space: nowrap/, 'numbers do not break');
 # A bar of a chart and the blue one before it are as high as the chart's scale says.
 for my $figure ($page =~ /(<figure>.*?<\/figure>)/gs)
@@ -133,7 +139,9 @@ for my $figure ($page =~ /(<figure>.*?<\/figure>)/gs)
 	cmp_ok($bars, '>', 3, '... of several bars');
 }
 for my $by ([ 'distance', "SELECT distance, count(*) FROM $pairs GROUP BY distance" ],
-	[ 'similarity', "SELECT to_char(bin / 20.0, 'FM0.00') || ' to ' || to_char((bin + 1) / 20.0, 'FM0.00'), count(*) FROM $pairs p JOIN $t x ON x.$k = a JOIN $t y ON y.$k = b,
+	[ 'similarity',
+		"SELECT to_char(bin / 20.0, 'FM0.00') || ' to ' || to_char((bin + 1) / 20.0, 'FM0.00'), count(*) FROM $pairs p JOIN $t x ON x.$k = a
+			JOIN $t y ON y.$k = b,
 		LATERAL (SELECT least(floor(simhash_jaccard(x.$b, y.$b) * 20 + 1e-9), 19)::int) s (bin) GROUP BY bin" ])
 {
 	my ($what, $query) = @$by;
@@ -146,20 +154,24 @@ my ($cells) = map { decode_json($_) } $page =~ /id="cells">(.*?)</;
 for my $limits ([ 16, 0 ], [ 9, 0.71 ], [ 4, 0.9 ], [ 16, 1 ])
 {
 	my ($radius, $jaccard) = @$limits;
-	is(sum0(map { $_->[2] } grep { $_->[0] <= $radius && $_->[1] >= $jaccard * 100 } @$cells), $node->safe_psql('postgres', "SELECT count(*) FROM $pairs p
-		JOIN $t x ON x.$k = a JOIN $t y ON y.$k = b WHERE distance <= $radius AND simhash_jaccard(x.$b, y.$b) >= $jaccard"), "pairs that $radius bits and $jaccard would count");
+	is(sum0(map { $_->[2] } grep { $_->[0] <= $radius && $_->[1] >= $jaccard * 100 } @$cells),
+		$node->safe_psql('postgres', "SELECT count(*) FROM $pairs p
+		JOIN $t x ON x.$k = a JOIN $t y ON y.$k = b
+			WHERE distance <= $radius AND simhash_jaccard(x.$b, y.$b) >= $jaccard"), "pairs that $radius bits and $jaccard would count");
 }
 # One step: each row of the table is what the function answers.
 for my $step ([ 15, 0.6 ], [ 17, 0.6 ], [ 16, 0.55 ], [ 16, 0.65 ])
 {
 	my ($radius, $jaccard) = @$step;
 	my ($groups, $going) = $page =~ /<td>$radius<\/td><td>$jaccard<\/td><td>(\d+)<\/td><td>(\d+)</;
-	is("$groups|$going", $node->safe_psql('postgres', "SELECT count(DISTINCT cluster_id), count(*) - count(DISTINCT cluster_id) FROM " . $clusters =~ s/16, 'leader'/$radius, 'leader'/r =~ s/0\.6\)/$jaccard)/r), "radius $radius, similarity $jaccard");
+	is("$groups|$going", $node->safe_psql('postgres', "SELECT count(DISTINCT cluster_id), count(*) - count(DISTINCT cluster_id) FROM "
+		. $clusters =~ s/16, 'leader'/$radius, 'leader'/r =~ s/0\.6\)/$jaccard)/r), "radius $radius, similarity $jaccard");
 }
 # What the page would have deleted.
 my ($delete) = $page =~ /<pre>(BEGIN;.*?)-- COMMIT/s;
 $delete = text_of($delete) . "SELECT count(*) FROM $t; SELECT min(created_at) FROM $t; ROLLBACK;";
-is($node->safe_psql('postgres', $delete), $direct{rows} - $direct{going} . "\n2025-06-15 00:00:00+00", 'the statement deletes as many rows, not the oldest');
+is($node->safe_psql('postgres', $delete), $direct{rows} - $direct{going} . "\n2025-06-15 00:00:00+00",
+	'the statement deletes as many rows, not the oldest');
 my ($select) = $page =~ /<pre>(SELECT .*?)<\/pre>/;
 my ($size) = $page =~ /<h3>(\d+) rows<\/h3>/;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM (' . text_of($select) . ') s'), $size > 20 ? 20 : $size, 'keys can be copied');
@@ -172,40 +184,56 @@ sub decisions
 	my %row = map { text_of($_) => 1 } $page =~ /<code hidden="" class="sql">(.*?)<\/code>/gs;
 	return text_of($insert) . ' ' . join(', ', map { "${_}true)" } sort keys %row) . ' ON CONFLICT (a, b) DO UPDATE SET same = EXCLUDED.same;';
 }
-$node->safe_psql('postgres', qq(CREATE TABLE "de<cision" (a text REFERENCES $t, b text REFERENCES $t, same boolean, PRIMARY KEY (a, b), CHECK (a < b))));
+$node->safe_psql('postgres',
+	qq(CREATE TABLE "de<cision" (a text REFERENCES $t, b text REFERENCES $t, same boolean, PRIMARY KEY (a, b), CHECK (a < b))));
 (undef, my $decided) = review($node, 'postgres', @given, 'decisions="de<cision"');
 is(fault($decided), '', 'a page with a table of decisions');
 my @csv = map { decode_json(text_of($_)) } $decided =~ /<code hidden="" class="json">(.*?)<\/code>/gs;
 my %distinct = map { join("\0", @$_) => $_ } @csv;
 cmp_ok(scalar keys %distinct, '>', 20, 'there are pairs to decide');
-is($node->safe_psql('postgres', decisions($decided) . ' SELECT count(*) FROM "de<cision"'), scalar keys %distinct, 'decisions are of rows of the table');
-is($node->safe_psql('postgres', q(SELECT p FROM "de<cision", concat(a, '|', b) AS p ORDER BY p COLLATE "C")), join("\n", sort map { encode('UTF-8', join('|', @$_)) } values %distinct), 'those of CSV are the same');
+is($node->safe_psql('postgres', decisions($decided) . ' SELECT count(*) FROM "de<cision"'), scalar keys %distinct,
+	'decisions are of rows of the table');
+is($node->safe_psql('postgres', q(SELECT p FROM "de<cision", concat(a, '|', b) AS p ORDER BY p COLLATE "C")),
+	join("\n", sort map { encode('UTF-8', join('|', @$_)) } values %distinct), 'those of CSV are the same');
 like(join('', keys %distinct), qr/\x{202e}\\" \n\x01,/, 'with characters that cannot be seen');
 $node->safe_psql('postgres', 'DROP TABLE "de<cision"');
-unlike($decided =~ s/<template.*<\/template>//r =~ s/<(div|p) class="script" hidden="">.*?<\/\1>//gsr, qr/<(?:input|select|button|textarea)/, 'without its script the page has no buttons');
+unlike($decided =~ s/<template.*<\/template>//r =~ s/<(div|p) class="script" hidden="">.*?<\/\1>//gsr,
+	qr/<(?:input|select|button|textarea)/, 'without its script the page has no buttons');
 
 # ---- the rows: in what they differ, where their links go, how many there are, at a border that many pairs are near
 (undef, my $rows) = review($node, 'postgres', @given, 'jaccard=0.8', 'steps=off');
 is(fault($rows), '', 'a page with rows');
-my %keys_of = map { /id="(p\d+)".*?class="json">(.*?)<\/code>/s ? ($1 => decode_json(text_of($2))) : () } split /(?=<div class="row)/, $rows;
+my %keys_of = map { /id="(p\d+)".*?class="json">(.*?)<\/code>/s ? ($1 => decode_json(text_of($2))) : () } split /(?=<div class="row)/,
+	$rows;
 my %differs = map { /id="(p\d+)".*?class="differs">(.*?)</s ? ($1 => $2) : () } split /(?=<div class="row)/, $rows;
 sub quoted { return "'" . encode('UTF-8', $_[0] =~ s/'/''/gr) . "'" }
 my $asked = join ', ', map { "('$_', " . join(', ', map { quoted($_) } @{ $keys_of{$_} }) . ')' } sort keys %keys_of;
 my $signature = "(SELECT coalesce(string_agg(DISTINCT kind, ', ' ORDER BY kind), 'nothing') FROM simhash_differences(x.$b, y.$b))";
-is_deeply(\%differs, { map { split /\|/ } split /\n/, $node->safe_psql('postgres', "SELECT id, $signature FROM (VALUES $asked) s (id, a, b) JOIN $t x ON x.$k = a JOIN $t y ON y.$k = b") }, 'in what rows differ');
-my %list = map { my ($heading) = /<h3>(.*?)</; $heading ? ($heading => { map { $_ => 1 } /class="differs">(.*?)</g }) : () } split /(?=<div class="list">)/, $rows =~ s/<h2>The largest.*//sr;
+is_deeply(\%differs, { map { split /\|/ } split /\n/,
+	$node->safe_psql('postgres', "SELECT id, $signature FROM (VALUES $asked) s (id, a, b) JOIN $t x ON x.$k = a
+		JOIN $t y ON y.$k = b") }, 'in what rows differ');
+my %list = map {
+	my ($heading) = /<h3>(.*?)</;
+	$heading ? ($heading => { map { $_ => 1 } /class="differs">(.*?)</g }) : ()
+} split /(?=<div class="list">)/, $rows =~ s/<h2>The largest.*//sr;
 for my $border ([ 'Not alike enough, by 0.05 or less', 0.75, 0.8 ], [ 'Alike enough, by less than 0.05', 0.8, 0.85 ])
 {
-	my ($kinds, $near) = split /\|/, $node->safe_psql('postgres', "SELECT count(DISTINCT $signature), count(*) FROM $pairs p JOIN $t x ON x.$k = a JOIN $t y ON y.$k = b,
+	my ($kinds, $near) = split /\|/, $node->safe_psql('postgres',
+		"SELECT count(DISTINCT $signature), count(*) FROM $pairs p JOIN $t x ON x.$k = a JOIN $t y ON y.$k = b,
 		LATERAL simhash_jaccard(x.$b, y.$b) j WHERE j >= $border->[1] AND j < $border->[2]");
 	my $shown = keys %{ $list{ $border->[0] } };
-	cmp_ok($shown, $near <= 96 ? '==' : '>', $near <= 96 ? ($kinds < 8 ? $kinds : 8) : 2, "$border->[0]: $shown sorts of $kinds, of $near pairs");
+	cmp_ok($shown, $near <= 96 ? '==' : '>', $near <= 96 ? ($kinds < 8 ? $kinds : 8) : 2,
+		"$border->[0]: $shown sorts of $kinds, of $near pairs");
 }
 my %id = map { $_ => 1 } $rows =~ / id="([\w-]+)"/g;
 is(scalar(() = $rows =~ / id="/g), scalar keys %id, 'each id stands once');
-my @links = map { my ($from) = /id="(p\d+)"/; map { [ $from, $_ ] } /<a href="#(p\d+)">/g } grep { /^<div class="row/ } split /(?=<div class="row)/, $rows;
+my @links = map {
+	my ($from) = /id="(p\d+)"/;
+	map { [ $from, $_ ] } /<a href="#(p\d+)">/g
+} grep { /^<div class="row/ } split /(?=<div class="row)/, $rows;
 cmp_ok(scalar @links, '>', 3, 'rows have links');
-is_deeply([ grep { my ($from, $to) = @$_; !$id{$to} || $keys_of{$from} && $keys_of{$to} && !grep { my $key = $_; grep { $_ eq $key } @{ $keys_of{$to} } } @{ $keys_of{$from} } } @links ], [], '... to the same rows');
+is_deeply([ grep { my ($from, $to) = @$_; !$id{$to} || $keys_of{$from} && $keys_of{$to}
+	&& !grep { my $key = $_; grep { $_ eq $key } @{ $keys_of{$to} } } @{ $keys_of{$from} } } @links ], [], '... to the same rows');
 is(scalar(() = $page =~ /<h3>[\d,]+ rows</g), $direct{clusters} < 25 ? $direct{clusters} : 25, 'the 25 largest clusters');
 is(scalar(() = (review($node, 'postgres', @given, 'clusters=3'))[1] =~ /<h3>[\d,]+ rows</g), 3, 'or as many as are asked for');
 
@@ -231,26 +259,33 @@ for my $case (
 	is("$status$errors" . fault($page), '0', "$function: a page");
 	my %found = %{ counts($page) };
 	is("$found{clusters}|$found{members}|$found{pairs}",
-		$node->safe_psql('postgres', "SELECT count(DISTINCT cluster_id), count(*), (SELECT count(*) FROM $pairs) FROM $checked"), "$function: counts");
+		$node->safe_psql('postgres', "SELECT count(DISTINCT cluster_id), count(*), (SELECT count(*) FROM $pairs) FROM $checked"),
+		"$function: counts");
 	my %share = $page =~ /<tr><td>(\d+)<\/td><td>[\d,]+<\/td><td><\/td><td>(\d+) %/g;
-	is_deeply(\%share, { map { split /\|/ } split /\n/, $node->safe_psql('postgres', "SELECT distance, round(100 * avg(($condition)::int)) FROM $pairs p
+	is_deeply(\%share, { map { split /\|/ } split /\n/,
+		$node->safe_psql('postgres', "SELECT distance, round(100 * avg(($condition)::int)) FROM $pairs p
 		JOIN $t x ON x.$k = a JOIN $t y ON y.$k = b GROUP BY distance") }, "$function: the share that counts, by distance");
 	my ($step) = $page =~ /<td>17<\/td><td><\/td><td>(\d+)</;
-	is($step, $node->safe_psql('postgres', 'SELECT count(DISTINCT cluster_id) FROM ' . $checked =~ s/16, 'leader'/17, 'leader'/r), "$function: one step");
+	is($step, $node->safe_psql('postgres', 'SELECT count(DISTINCT cluster_id) FROM ' . $checked =~ s/16, 'leader'/17, 'leader'/r),
+		"$function: one step");
 	my ($delete) = $page =~ /<pre>(BEGIN;.*?)-- COMMIT/s;
-	is($node->safe_psql('postgres', text_of($delete) . "SELECT count(*) FROM $t; ROLLBACK;"), $direct{rows} - $found{going}, "$function: what the statement leaves");
+	is($node->safe_psql('postgres', text_of($delete) . "SELECT count(*) FROM $t; ROLLBACK;"), $direct{rows} - $found{going},
+		"$function: what the statement leaves");
 	like($page, qr/Do not count, the most alike of them/, "$function: the border");
 }
 
 # ---- columns beside each other, as the rows have them
 ($status, my $sides, $errors) = review($node, 'postgres', @given, qq(columns=clerk, created_at, "$key"), 'steps=off');
 is("$status$errors" . fault($sides), '0', 'a page with columns');
-my %seen = map { my ($json, $a, $b) = /<tr class="other"><th>created_at<\/th><td>(.*?)<\/td><td>(.*?)<\/td>.*class="json">(.*?)<\/code>/s ? ($3, $1, $2) : (); $json ? ($json => join '|', sort $a, $b) : () }
+my %seen = map { my ($json, $a, $b) = /<tr class="other"><th>created_at<\/th><td>(.*?)<\/td><td>(.*?)<\/td>.*class="json">(.*?)<\/code>/s
+	? ($3, $1, $2) : (); $json ? ($json => join '|', sort $a, $b) : () }
 	split /(?=<div class="row)/, $sides;
-my @sides = map { my $json = $_; '(' . join(', ', map { quoted($_) } @{ decode_json(text_of($json)) }, $seen{$json}) . ')' } sort keys %seen;
+my @sides = map { my $json = $_; '(' . join(', ', map { quoted($_) } @{ decode_json(text_of($json)) }, $seen{$json})
+	. ')' } sort keys %seen;
 cmp_ok(scalar @sides, '>', 20, 'pairs have them');
 is($node->safe_psql('postgres', sprintf(q{SELECT count(*) FROM (VALUES %s) s (a, b, seen) JOIN %s x ON x.%s = a JOIN %2$s y ON y.%3$s = b,
-	LATERAL (SELECT string_agg(v, '|' ORDER BY v COLLATE "C") FROM (VALUES (to_jsonb(x)->>'created_at'), (to_jsonb(y)->>'created_at')) i (v)) w (v) WHERE v = seen},
+	LATERAL (SELECT string_agg(v, '|' ORDER BY v COLLATE "C")
+		FROM (VALUES (to_jsonb(x)->>'created_at'), (to_jsonb(y)->>'created_at')) i (v)) w (v) WHERE v = seen},
 	join(', ', @sides), $t, $k)), scalar @sides, '... their own');
 
 # ---- within and across columns: the same counts as the functions', of all pairs and of those among rows that are drawn
@@ -264,9 +299,11 @@ for my $list ('within', 'across')
 		($status, my $page, $errors) = review($node, 'postgres', @given, "$list=clerk", "max_pairs=$most", 'columns=clerk', 'steps=on');
 		is("$status$errors" . fault($page), '0', "$list: a page, with max_pairs $most");
 		is(join('|', @{ counts($page) }{qw(pairs members clusters)}), $wanted, '... the counts');
-		is(join(' ', map { scalar(() = $page =~ /<tr$_><th>clerk<\/th><td>\w+<\/td><td>/g) > 0 ? 'some' : 'none' } '', ' class="other"'), $list eq 'within' ? 'some none' : 'none some', '... pairs of such rows');
+		is(join(' ', map { scalar(() = $page =~ /<tr$_><th>clerk<\/th><td>\w+<\/td><td>/g) > 0 ? 'some' : 'none' } '', ' class="other"'),
+			$list eq 'within' ? 'some none' : 'none some', '... pairs of such rows');
 		my ($delete) = $page =~ /<pre>(BEGIN;.*?)-- COMMIT/s;
-		is($node->safe_psql('postgres', text_of($delete) . "SELECT count(*) FROM $t; ROLLBACK;"), $direct{rows} - counts($page)->{going}, '... what the statement leaves');
+		is($node->safe_psql('postgres', text_of($delete) . "SELECT count(*) FROM $t; ROLLBACK;"), $direct{rows} - counts($page)->{going},
+			'... what the statement leaves');
 	}
 }
 
@@ -297,7 +334,8 @@ is(counts($drawn)->{going}, $direct{going}, 'clusters are those of all rows');
 # Of 600,000 pairs two thirds are drawn and 20,000 compared. A plan that takes the drawn pairs for billions needs minutes.
 {
 	local $ENV{PGOPTIONS} = '-c statement_timeout=60s';
-	$node->safe_psql('postgres', q(CREATE TABLE many AS SELECT i AS id, g AS fp, 'ticket ' || i || ' of ' || g || repeat(' word' || g, 5) AS body
+	$node->safe_psql('postgres',
+		q(CREATE TABLE many AS SELECT i AS id, g AS fp, 'ticket ' || i || ' of ' || g || repeat(' word' || g, 5) AS body
 		FROM generate_series(1, 6000) i, LATERAL (SELECT (i % 30)::bigint * 1000003 * 7919 * 104729) s (g)));
 	($status, my $many, $errors) = review($node, 'postgres', 'relation=many', 'key=id', 'fp=fp', 'text=body', 'max_pairs=400000');
 	is("$status$errors" . fault($many), '0', 'many pairs: a page in time');
@@ -357,21 +395,30 @@ $node->safe_psql('postgres', "ALTER TABLE $t ENABLE ROW LEVEL SECURITY; CREATE P
 
 # ---- errors: a message, a status, and no part of a page
 $node->safe_psql('postgres', 'CREATE DATABASE bare');
-$node->safe_psql('postgres', qq(CREATE TABLE odd (id int, ids int[], fp bigint, body text, "te\xe2\x80\xaext" text); CREATE TABLE "od\xe2\x80\xaed" (id int, fp bigint, body text)));
-is((review($node, 'postgres', 'relation=' . $node->safe_psql('postgres', q(SELECT 'plain'::regclass::oid)), 'key=id', 'fp=fp', 'text=body'))[0], 0, 'a page of a relation by its OID');
-for my $case ([ 'postgres', qr/a variable is missing.*Usage: psql -X/s, 'relation=plain' ], [ 'bare', qr/extension "simhash_dedup" is not in this database/, 'relation=pg_class', 'key=oid', 'fp=x', 'text=y' ],
+$node->safe_psql('postgres',
+	qq(CREATE TABLE odd (id int, ids int[], fp bigint, body text, "te\xe2\x80\xaext" text); CREATE TABLE "od\xe2\x80\xaed" (id int, fp bigint, body text)));
+is((review($node, 'postgres', 'relation=' . $node->safe_psql('postgres', q(SELECT 'plain'::regclass::oid)), 'key=id', 'fp=fp',
+	'text=body'))[0], 0, 'a page of a relation by its OID');
+for my $case ([ 'postgres', qr/a variable is missing.*Usage: psql -X/s, 'relation=plain' ],
+	[ 'bare', qr/extension "simhash_dedup" is not in this database/, 'relation=pg_class', 'key=oid', 'fp=x', 'text=y' ],
 	[ 'postgres', qr/relation "nothing" does not exist/, 'relation=nothing', 'key=id', 'fp=fp', 'text=body' ],
 	[ 'postgres', qr/variable key: public.plain has no column "nothing"/, 'relation=plain', 'key=nothing', 'fp=fp', 'text=body' ],
 	[ 'postgres', qr/function "nothing" does not exist/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'checked_by=nothing' ],
-	[ 'postgres', qr/more than one function named "checks.close"/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'checked_by=checks.close' ],
+	[ 'postgres', qr/more than one function named "checks.close"/, 'relation=plain', 'key=id', 'fp=fp', 'text=body',
+		'checked_by=checks.close' ],
 	[ 'postgres', qr/cannot check pairs/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'checked_by=int4lt' ],
 	[ 'postgres', qr/variable relation: there is none with OID 99999999/, 'relation=99999999', 'key=id', 'fp=fp', 'text=body' ],
-	[ 'postgres', qr/variable key: rows cannot be looked up by column ids of type integer\[\]/, 'relation=odd', 'key=ids', 'fp=fp', 'text=body' ],
+	[ 'postgres', qr/variable key: rows cannot be looked up by column ids of type integer\[\]/, 'relation=odd', 'key=ids',
+		'fp=fp', 'text=body' ],
 	[ 'postgres', qr/variable text: the name te\?xt has a character/, 'relation=odd', 'key=id', 'fp=fp', "text=te\xe2\x80\xaext" ],
-	[ 'postgres', qr/variable relation: the name public\."od\?d" has a character/, qq(relation="od\xe2\x80\xaed"), 'key=id', 'fp=fp', 'text=body' ],
-	(map { [ 'postgres', qr/variable $_->[0]: $_->[1]/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', "$_->[0]=$_->[2]" ] } [ 'radius', "'65' is not a number from 0 to 64", 65 ],
-		(map { [ $_, "'-1' is not a number from 0 to", -1 ] } qw(radius jaccard max_pairs compared examples clusters)), [ 'jaccard', "'1.01' is", 1.01 ], [ 'seed', "'x' is not a number", 'x' ],
-		(map { [ $_, 'public.plain has no column "none"', 'none' ] } qw(keep within across columns image)), [ 'columns', 'public.plain has no column "a,b"', '"a,b"' ]))
+	[ 'postgres', qr/variable relation: the name public\."od\?d" has a character/, qq(relation="od\xe2\x80\xaed"), 'key=id',
+		'fp=fp', 'text=body' ],
+	(map { [ 'postgres', qr/variable $_->[0]: $_->[1]/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', "$_->[0]=$_->[2]" ] } [ 'radius',
+		"'65' is not a number from 0 to 64", 65 ],
+		(map { [ $_, "'-1' is not a number from 0 to", -1 ] } qw(radius jaccard max_pairs compared examples clusters)),
+		[ 'jaccard', "'1.01' is", 1.01 ], [ 'seed', "'x' is not a number", 'x' ],
+		(map { [ $_, 'public.plain has no column "none"', 'none' ] } qw(keep within across columns image)),
+		[ 'columns', 'public.plain has no column "a,b"', '"a,b"' ]))
 {
 	my ($database, $message, @variables) = @$case;
 	($status, my $none, $errors) = review($node, $database, @variables);
@@ -401,7 +448,8 @@ for my $most (1000000, 50)
 }
 
 # ---- pictures: those whose address is one, and cannot end the attribute
-$node->safe_psql('postgres', q(UPDATE picture SET address = CASE id % 6 WHEN 0 THEN 'https://p.example/"onerror="alert(1)' WHEN 1 THEN 'javascript:alert(1)'
+$node->safe_psql('postgres',
+	q(UPDATE picture SET address = CASE id % 6 WHEN 0 THEN 'https://p.example/"onerror="alert(1)' WHEN 1 THEN 'javascript:alert(1)'
 	WHEN 2 THEN 'https://p.example/<b>' WHEN 3 THEN E'https://p.example/\u202E' WHEN 4 THEN 'data:image/svg+xml,&x\y''' ELSE 'https://p.example/é?a=1&b=' || id END));
 ($status, $page, $errors) = review($node, 'postgres', @pictures, 'image=address');
 is("$status$errors" . fault($page, 1), '0', 'a page with pictures');

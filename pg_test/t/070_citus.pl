@@ -12,7 +12,9 @@ use Test::More;
 need_citus();
 my ($coordinator, @workers) = new_citus(3);
 
-my $where = q{SELECT DISTINCT result FROM run_command_on_workers($$SELECT extversion || ' in ' || extnamespace::regnamespace FROM pg_extension WHERE extname = 'simhash_dedup'$$)};
+my $where =
+	q{SELECT DISTINCT result FROM run_command_on_workers($$SELECT extversion || ' in ' || extnamespace::regnamespace FROM pg_extension
+		WHERE extname = 'simhash_dedup'$$)};
 my $version = answer($coordinator, "SELECT extversion FROM pg_extension WHERE extname = 'simhash_dedup'");
 is(answer($coordinator, $where), "$version in public", 'CREATE EXTENSION reaches the workers');
 
@@ -28,7 +30,8 @@ SELECT create_distributed_table('doc', 'id');
 INSERT INTO doc SELECT * FROM whole;
 ANALYZE whole, doc;
 SQL
-is(answer($coordinator, 'SELECT count(DISTINCT nodeport) FROM citus_shards WHERE table_name = \'doc\'::regclass'), 3, 'each worker has a part of the rows');
+is(answer($coordinator, 'SELECT count(DISTINCT nodeport) FROM citus_shards WHERE table_name = \'doc\'::regclass'), 3,
+	'each worker has a part of the rows');
 
 # ---------------------------------------------------------------- within a radius
 # Row 13 has a near copy, row 20.
@@ -42,7 +45,9 @@ for my $form ("fp <~> $q <= 3", "$q <~> fp < 4", "3 >= fp <~> $q", "hamming(fp, 
 	like(plan_on($coordinator, "SELECT id FROM doc WHERE $form"), qr/Index Cond: \(fp (?:<@|~=)/, "by the shards' index: $form");
 	same($coordinator, "$rows doc WHERE $form", "$rows whole WHERE $distance <= 3", "and answered: $form");
 }
-same($coordinator, (map { sprintf 'SELECT k, count(%1$s.id), sum(%1$s.id) FROM unnest(\'{0,1,2,4,8,12,20,26}\'::int[]) k LEFT JOIN %1$s ON %2$s <= k GROUP BY k ORDER BY k', @$_ }
+same($coordinator,
+	(map { sprintf 'SELECT k, count(%1$s.id), sum(%1$s.id) FROM unnest(\'{0,1,2,4,8,12,20,26}\'::int[]) k LEFT JOIN %1$s ON %2$s <= k
+		GROUP BY k ORDER BY k', @$_ }
 	[ 'doc', "fp <~> $q" ], [ 'whole', $distance ]), 'radii of 0 to 26');
 # From the sixth time on PostgreSQL may take a plan that does not know the values.
 is(answer($coordinator, "PREPARE r (bigint, int) AS $rows doc WHERE fp <~> \$1 <= \$2;" . 'EXECUTE r (4711, 20);' x 8),
@@ -54,7 +59,8 @@ like(plan_on($coordinator, "SELECT id FROM doc ORDER BY fp <~> $q LIMIT 5"), qr/
 for my $filter ('true', 'author = 5', 'fp <~> 4711 <= 22')
 {
 	my $nearest = "SELECT array_agg(d) FROM (SELECT %1\$s AS d FROM %2\$s WHERE $filter ORDER BY %1\$s LIMIT 40 OFFSET 3) x";
-	same($coordinator, sprintf($nearest, 'fp <~> 4711', 'doc'), sprintf($nearest, 'bit_count((fp # 4711)::bit(64))', 'whole'), "the nearest, where $filter");
+	same($coordinator, sprintf($nearest, 'fp <~> 4711', 'doc'), sprintf($nearest, 'bit_count((fp # 4711)::bit(64))', 'whole'),
+		"the nearest, where $filter");
 }
 my $with = answer($coordinator, 'SELECT count(fp) FROM whole');
 same($coordinator, "SELECT count(*), count(fp) FROM (SELECT fp FROM doc ORDER BY fp <~> 77 OFFSET $with) x",
@@ -64,10 +70,12 @@ same($coordinator, "SELECT count(*), count(fp) FROM (SELECT fp FROM doc ORDER BY
 my $cte = 'WITH q AS MATERIALIZED (SELECT fp FROM doc WHERE id = 13)';
 like(plan_on($coordinator, "$cte SELECT id FROM doc WHERE fp <~> (SELECT fp FROM q) <= 8"), qr/Index Cond: \(fp <@/,
 	'a materialized CTE is the centre of a search');
-like(plan_on($coordinator, "$cte SELECT id FROM doc ORDER BY fp <~> (SELECT fp FROM q) LIMIT 3"), qr/Order By: \(fp <~>/, 'and of an order');
+like(plan_on($coordinator, "$cte SELECT id FROM doc ORDER BY fp <~> (SELECT fp FROM q) LIMIT 3"),
+	qr/Order By: \(fp <~>/, 'and of an order');
 same($coordinator, "$cte $rows doc WHERE fp <~> (SELECT fp FROM q) <= 20", "$rows whole WHERE $distance <= 20", 'and answered');
 # Citus takes no sub-select on a distributed table in a target list or ORDER BY, whatever its operators are.
-for my $query ('SELECT id, fp <~> (SELECT fp FROM doc WHERE id = 13) FROM doc', 'SELECT id, author = (SELECT author FROM doc WHERE id = 13) FROM doc')
+for my $query ('SELECT id, fp <~> (SELECT fp FROM doc WHERE id = 13) FROM doc',
+	'SELECT id, author = (SELECT author FROM doc WHERE id = 13) FROM doc')
 {
 	like(refusal($coordinator, $query), qr/ERROR:  complex joins are only supported/, "refused by Citus: $query");
 }
@@ -89,11 +97,13 @@ for my $k (qw(k2 k4 k8))
 	for my $compare ('<=', '<', '=')
 	{
 		my $join = "SELECT count(*), sum(hashint8extended(d.id, a.n)) FROM %s a JOIN %s d ON %s $compare a.$k";
-		same($coordinator, sprintf($join, 'asked', 'doc', 'a.fp <~> d.fp'), sprintf($join, 'asked_here', 'whole', 'bit_count((a.fp # d.fp)::bit(64))'),
+		same($coordinator, sprintf($join, 'asked', 'doc', 'a.fp <~> d.fp'),
+			sprintf($join, 'asked_here', 'whole', 'bit_count((a.fp # d.fp)::bit(64))'),
 			"joined with a reference table: $compare $k");
 	}
 }
-like(plan_on($coordinator, 'SELECT a.n, d.id FROM asked a JOIN doc d ON d.fp <~> a.fp <= 3'), qr/Index Cond: \(fp <@ hamming_ball\(a\.fp, 3\)\)/,
+like(plan_on($coordinator, 'SELECT a.n, d.id FROM asked a JOIN doc d ON d.fp <~> a.fp <= 3'),
+	qr/Index Cond: \(fp <@ hamming_ball\(a\.fp, 3\)\)/,
 	'the join goes through the index');
 like(refusal($coordinator, 'SELECT count(*) FROM doc a JOIN doc b ON a.fp <~> b.fp <= 3 AND a.id < b.id'), qr/ERROR:  complex joins/,
 	'two distributed tables are not joined by distance: refused by Citus, not answered wrongly');
@@ -101,7 +111,8 @@ like(refusal($coordinator, 'SELECT count(*) FROM doc a JOIN doc b ON a.fp <~> b.
 # ---------------------------------------------------------------- pairs and clusters, at one node
 my $sums = 'SELECT count(*), sum(a), sum(b), sum(distance) FROM';
 my $pairs = answer($coordinator, "$sums simhash_pairs('whole', 'id', 'fp', 3)");
-same($coordinator, "$sums simhash_pairs('whole', 'id', 'fp', 3) WHERE a <= 3000 AND b <= 3000", <<'SQL', 'simhash_pairs of the local table: brute force');
+same($coordinator, "$sums simhash_pairs('whole', 'id', 'fp', 3) WHERE a <= 3000 AND b <= 3000",
+	<<'SQL', 'simhash_pairs of the local table: brute force');
 SELECT count(*), sum(a.id), sum(b.id), sum(d) FROM whole a, whole b, LATERAL (SELECT bit_count((a.fp # b.fp)::bit(64)) AS d) x
 WHERE a.id < b.id AND a.id <= 3000 AND b.id <= 3000 AND d <= 3
 SQL
@@ -123,7 +134,8 @@ CREATE MATERIALIZED VIEW groups AS SELECT * FROM simhash_clusters('doc', 'id', '
 CREATE UNIQUE INDEX ON groups (key);
 REFRESH MATERIALIZED VIEW CONCURRENTLY groups;
 SQL
-same($coordinator, 'SELECT count(*) FROM groups JOIN doc ON doc.id = groups.key', "SELECT count(*) FROM simhash_clusters('whole', 'id', 'fp', 3)",
+same($coordinator, 'SELECT count(*) FROM groups JOIN doc ON doc.id = groups.key',
+	"SELECT count(*) FROM simhash_clusters('whole', 'id', 'fp', 3)",
 	'a materialized view of clusters, joined with the table');
 
 # ---------------------------------------------------------------- fingerprints made by the workers
@@ -131,7 +143,8 @@ my $of_row = q{simhash64(ROW(subject, body), '{"$columns": ["subject", "body"], 
 answer($coordinator, <<"SQL");
 CREATE TABLE pet (id int, subject text, body text, fp bigint GENERATED ALWAYS AS ($of_row) STORED);
 SELECT create_distributed_table('pet', 'id');
-INSERT INTO pet (id, subject, body) SELECT i, 'lamp ' || i, 'the street lamp in front of number ' || i || ' has been dark 幸福路12号' FROM generate_series(1, 50) i;
+INSERT INTO pet (id, subject, body) SELECT i, 'lamp ' || i, 'the street lamp in front of number ' || i || ' has been dark 幸福路12号'
+	FROM generate_series(1, 50) i;
 SQL
 is(answer($coordinator, "SELECT count(*), bool_and(fp = $of_row) FROM pet"), '50|t', 'a generated column is filled by the workers');
 answer($coordinator, <<'SQL');
@@ -139,7 +152,8 @@ CREATE TABLE pet_here AS SELECT id, body FROM pet;
 SELECT simhash_create_config('bodies', preset => 's2', idf_relation => 'pet', idf_column => 'body');
 SELECT simhash_create_config('bodies_here', preset => 's2', idf_relation => 'pet_here', idf_column => 'body');
 SQL
-same($coordinator, "SELECT simhash_config_digest('bodies')", "SELECT simhash_config_digest('bodies_here')", 'weights of words, counted in a distributed table');
+same($coordinator, "SELECT simhash_config_digest('bodies')", "SELECT simhash_config_digest('bodies_here')",
+	'weights of words, counted in a distributed table');
 
 # ---------------------------------------------------------------- exclusion constraints
 my $excluding = 'DROP TABLE IF EXISTS single; CREATE TABLE single (id bigint, fp bigint, EXCLUDE USING simhash (fp WITH ~=));';
@@ -169,7 +183,8 @@ CREATE INDEX ON doc USING simhash (fp elsewhere.simhash_ops);
 SQL
 is(answer($coordinator, $where), "$version in elsewhere", 'dropped and created in another schema, on all nodes');
 my $qualified = "fp OPERATOR(elsewhere.<~>) $q <= 3";
-like(plan_on($coordinator, "SELECT id FROM doc WHERE $qualified"), qr/Index Cond: \(fp OPERATOR\(elsewhere\.<@\)/, 'there, too, the index serves a search');
+like(plan_on($coordinator, "SELECT id FROM doc WHERE $qualified"), qr/Index Cond: \(fp OPERATOR\(elsewhere\.<@\)/,
+	'there, too, the index serves a search');
 same($coordinator, "$rows doc WHERE $qualified", "$rows whole WHERE $distance <= 3", 'and answers');
 
 stop_citus($coordinator, @workers);

@@ -50,8 +50,10 @@ like(refusal($coordinator, sprintf $store, 'hashed'), $only_within, 'within anot
 
 # Rows that are distributed with their table are stored over connections that do not see what is written of the shards.
 make_table('filled', flag_trigger('filled') . sprintf($store, 'filled'));
-like(refusal($coordinator, "SELECT create_distributed_table('filled', 'tenant')"), $only_within, 'a table with trigger and rows: not distributed');
-is(answer($coordinator, "SELECT count(*), (SELECT count(*) FROM citus_tables WHERE table_name = 'filled'::regclass) FROM filled"), '200|0', 'it is as it was');
+like(refusal($coordinator, "SELECT create_distributed_table('filled', 'tenant')"), $only_within,
+	'a table with trigger and rows: not distributed');
+is(answer($coordinator, "SELECT count(*), (SELECT count(*) FROM citus_tables WHERE table_name = 'filled'::regclass) FROM filled"),
+	'200|0', 'it is as it was');
 
 # The same of each shard by itself: one connection at most sees the table that is being made above them.
 make_table('filled_hash', q{SELECT create_distributed_table('filled_hash', 'tenant')});
@@ -62,7 +64,8 @@ is(scalar @one_of_each, 6, 'a tenant for each shard');
 for my $tenant (@one_of_each)
 {
 	make_table("filled_$tenant", flag_trigger("filled_$tenant") . "INSERT INTO filled_$tenant (tenant, id, fp) VALUES ('$tenant', 1, 1)");
-	like(refusal($coordinator, "SELECT create_distributed_table('filled_$tenant', 'tenant')"), $only_within, "a table with a row of tenant $tenant: not distributed");
+	like(refusal($coordinator, "SELECT create_distributed_table('filled_$tenant', 'tenant')"), $only_within,
+		"a table with a row of tenant $tenant: not distributed");
 	like(refusal($coordinator, <<"SQL"), $only_within, "a row of tenant $tenant, stored by the transaction that distributes");
 BEGIN;
 CREATE TABLE at_once (tenant text NOT NULL, id int NOT NULL, fp bigint, dup int);
@@ -77,13 +80,15 @@ SQL
 my $flagged = 'SELECT id, dup IS NOT NULL FROM %s ORDER BY id';
 make_table('here', flag_trigger('here', 'within=tenant') . sprintf($store, 'here'));
 make_table('all_here', flag_trigger('all_here') . sprintf($store, 'all_here'));
-make_table('by_tenant', "SELECT create_distributed_table('by_tenant', 'tenant');" . flag_trigger('by_tenant', 'within=tenant') . sprintf($store, 'by_tenant'));
+make_table('by_tenant', "SELECT create_distributed_table('by_tenant', 'tenant');" . flag_trigger('by_tenant', 'within=tenant')
+	. sprintf($store, 'by_tenant'));
 same($coordinator, sprintf($flagged, 'by_tenant'), sprintf($flagged, 'here'), 'within the distribution column: as on one server');
 make_table('filled_by_tenant', flag_trigger('filled_by_tenant', 'within=tenant'));
 answer($coordinator, sprintf($store, 'filled_by_tenant'));
 answer($coordinator, q{SELECT create_distributed_table('filled_by_tenant', 'tenant')});
 same($coordinator, sprintf($flagged, 'filled_by_tenant'), sprintf($flagged, 'here'), 'distributed with its rows');
-my %whole = (reference => 'create_reference_table(%s)', single => 'create_distributed_table(%s, NULL)', managed => 'citus_add_local_table_to_metadata(%s)');
+my %whole = (reference => 'create_reference_table(%s)', single => 'create_distributed_table(%s, NULL)',
+	managed => 'citus_add_local_table_to_metadata(%s)');
 for my $kind (sort keys %whole)
 {
 	make_table($kind, 'SELECT ' . sprintf($whole{$kind}, "'$kind'") . ';' . flag_trigger($kind));
@@ -92,14 +97,17 @@ for my $kind (sort keys %whole)
 }
 
 # Each copy of a reference table is searched by itself, and all name the same rows, in whatever order they hold them.
-answer($coordinator, 'TRUNCATE reference; INSERT INTO reference (tenant, id, fp) VALUES (\'a\', 1, 0), (\'a\', 2, 15), (\'a\', 11, 1 << 20), (\'a\', 12, 1 << 20)');
+answer($coordinator,
+	'TRUNCATE reference; INSERT INTO reference (tenant, id, fp)
+		VALUES (\'a\', 1, 0), (\'a\', 2, 15), (\'a\', 11, 1 << 20), (\'a\', 12, 1 << 20)');
 answer($coordinator, 'DELETE FROM reference WHERE id IN (1, 11)');
 my ($of_reference) = place_of_shard($coordinator, 'reference', 'true');
 answer($workers[0], "SET citus.enable_manual_changes_to_shards = on; VACUUM reference_$of_reference");
 answer($coordinator, q{INSERT INTO reference (tenant, id, fp) VALUES ('a', 1, 0), ('a', 11, 1 << 20)});
 answer($coordinator, q{INSERT INTO reference (tenant, id, fp) VALUES ('a', 3, 3), ('a', 13, 1 << 20)});
 my @copies = split /\n/, answer($coordinator, <<'SQL');
-SELECT result FROM run_command_on_placements('reference', 'SELECT string_agg(id || '':'' || coalesce(dup::text, ''-''), '' '' ORDER BY id) FROM %s')
+SELECT result FROM run_command_on_placements('reference', 'SELECT string_agg(id || '':'' || coalesce(dup::text, ''-''), '' '' ORDER BY id)
+	FROM %s')
 SQL
 is(scalar @copies, 4, 'a copy on each node');
 is($_, $copies[0], "copies name the same: $copies[0]") for @copies[ 1 .. 3 ];
@@ -133,14 +141,16 @@ SQL
 answer($coordinator, sprintf $store, 'parted');
 same($coordinator, sprintf($flagged, 'parted'), sprintf($flagged, 'here'), 'a partitioned table, within the distribution column');
 answer($coordinator, 'DROP TRIGGER flag ON parted;' . flag_trigger('parted'));
-like(refusal($coordinator, "INSERT INTO parted (tenant, id, fp) VALUES ('a', $_, 1)"), $only_within, "a partitioned table: refused in the partition of $_") for 50, 500;
+like(refusal($coordinator, "INSERT INTO parted (tenant, id, fp) VALUES ('a', $_, 1)"), $only_within,
+	"a partitioned table: refused in the partition of $_") for 50, 500;
 
 # A worker that is told nothing of tables does not know its shards.
 make_table('hashed_too', "SELECT create_distributed_table('hashed_too', 'tenant')");
 answer($coordinator, flag_trigger('hashed_too') =~ s/BEFORE INSERT OR UPDATE/BEFORE UPDATE/r);
 answer($coordinator, 'SELECT stop_metadata_sync_to_node(nodename, nodeport) FROM pg_dist_node WHERE nodeport = ' . $workers[0]->port);
 my ($blind) = place_of_shard($coordinator, 'hashed', 'nodeport = ' . $workers[0]->port);
-my $there = answer($coordinator, "SELECT min(i) FROM generate_series(1, 1000) i WHERE get_shard_id_for_distribution_column('hashed', i::text) = $blind");
+my $there = answer($coordinator,
+	"SELECT min(i) FROM generate_series(1, 1000) i WHERE get_shard_id_for_distribution_column('hashed', i::text) = $blind");
 like(refusal($coordinator, "INSERT INTO hashed (tenant, id, fp) VALUES ('$there', 1, 1)"),
 	qr/"hashed_$blind" may be a shard, but this node has no metadata of Citus/, 'without metadata: refused');
 answer($coordinator, "INSERT INTO hashed_too (tenant, id, fp) VALUES ('$there', 1, 1)");
@@ -153,7 +163,8 @@ like(refusal($coordinator, "INSERT INTO hashed (tenant, id, fp) VALUES ('$there'
 my $not_kept = qr/clusters of a distributed table are not kept by triggers: "\w+_\d+" $shard/;
 for my $kind ('hashed', sort keys %whole)
 {
-	answer($coordinator, "DROP TRIGGER flag ON $kind; TRUNCATE $kind; CREATE TABLE ${kind}_cluster (key int PRIMARY KEY, cluster_id int NOT NULL)");
+	answer($coordinator,
+		"DROP TRIGGER flag ON $kind; TRUNCATE $kind; CREATE TABLE ${kind}_cluster (key int PRIMARY KEY, cluster_id int NOT NULL)");
 	answer($coordinator, <<"SQL");
 CREATE OR REPLACE TRIGGER keep AFTER INSERT ON $kind FOR EACH ROW
 	EXECUTE FUNCTION simhash_maintain_clusters('clusters=${kind}_cluster', 'key=id', 'fingerprint=fp')
@@ -165,10 +176,12 @@ SQL
 }
 answer($coordinator, <<'SQL');
 TRUNCATE managed_cluster;
-CREATE TRIGGER keep AFTER INSERT ON managed FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=managed_cluster', 'key=id', 'fingerprint=fp');
+CREATE TRIGGER keep AFTER INSERT ON managed
+	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=managed_cluster', 'key=id', 'fingerprint=fp');
 SQL
 answer($coordinator, sprintf $store, 'managed');
-same($coordinator, 'SELECT key, cluster_id FROM managed_cluster ORDER BY 1', q{SELECT key, cluster_id FROM simhash_clusters('all_here', 'id', 'fp', 3) ORDER BY 1},
+same($coordinator, 'SELECT key, cluster_id FROM managed_cluster ORDER BY 1',
+	q{SELECT key, cluster_id FROM simhash_clusters('all_here', 'id', 'fp', 3) ORDER BY 1},
 	'a local table of which Citus knows: clusters are kept');
 
 # ---------------------------------------------------------------- functions of an index
@@ -189,28 +202,40 @@ for my $node ($coordinator, $workers[0])
 {
 	my $on = $node->name;
 	like(refusal($node, "SELECT * FROM simhash_index_$_('doc_fp')"),
-		qr/"doc_fp" is an index of distributed table "public\.doc"\nHINT:  simhash_index_${_}_shards\(\)/, "$_ of a distributed index is refused, on $on") for qw(stats verify);
-	is(answer($node, q{SELECT count(*), count(DISTINCT shard), count(DISTINCT port), sum(rows), sum(null_rows) FROM simhash_index_stats_shards('doc_fp')}),
+		qr/"doc_fp" is an index of distributed table "public\.doc"\nHINT:  simhash_index_${_}_shards\(\)/,
+		"$_ of a distributed index is refused, on $on") for qw(stats verify);
+	is(answer($node,
+		q{SELECT count(*), count(DISTINCT shard), count(DISTINCT port), sum(rows), sum(null_rows) FROM simhash_index_stats_shards('doc_fp')}),
 		'6|6|3|2000|0', "statistics of all shards, on $on");
 	is(answer($node, q{SELECT * FROM simhash_index_verify_shards('doc_fp', true)}), '', "all shards are sound, on $on");
-	is(answer($node, q{SELECT count(DISTINCT port), count(DISTINCT shard), min(rows), max(rows) FROM simhash_index_stats_shards('reference_fp')}),
+	is(answer($node,
+		q{SELECT count(DISTINCT port), count(DISTINCT shard), min(rows), max(rows) FROM simhash_index_stats_shards('reference_fp')}),
 		'4|1|0|0', "all placements of a reference table, on $on");
 }
-is(on_shards($coordinator, 'doc', q{SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid AND c.relname LIKE 'doc\_fp\_%%', simhash_index_stats(i.indexrelid) s WHERE i.indrelid = '%1$s'::regclass AND s.rows = (SELECT count(*) FROM %1$s)}),
+is(on_shards($coordinator, 'doc',
+	q{SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+		AND c.relname LIKE 'doc\_fp\_%%', simhash_index_stats(i.indexrelid) s
+			WHERE i.indrelid = '%1$s'::regclass AND s.rows = (SELECT count(*) FROM %1$s)}),
 	1, 'the index of a shard is not refused');
 my $long = '"an index %% with a ""name"" of more than the sixty-three bytes"' =~ s/%%/%/r;
 answer($coordinator, "ALTER INDEX doc_fp RENAME TO $long");
 is(answer($coordinator, "SELECT sum(rows) FROM simhash_index_stats_shards('$long')"), 2000, 'names that Citus cuts');
 answer($coordinator, "ALTER INDEX $long RENAME TO doc_fp");
-is(answer($coordinator, q{SELECT sum(rows) FROM (SELECT rows FROM simhash_index_stats_shards('parted_1_tenant_fp_idx') UNION ALL SELECT rows FROM simhash_index_stats_shards('parted_2_tenant_fp_idx')) x}),
+is(answer($coordinator,
+	q{SELECT sum(rows) FROM (SELECT rows FROM simhash_index_stats_shards('parted_1_tenant_fp_idx') UNION ALL SELECT rows
+		FROM simhash_index_stats_shards('parted_2_tenant_fp_idx')) x}),
 	200, 'indexes of partitions');
-like(refusal($coordinator, q{SELECT * FROM simhash_index_verify_shards('parted_fp')}), qr/"parted_fp" is a partitioned index/, 'that of the partitioned table is refused');
-like(refusal($coordinator, q{SELECT * FROM simhash_index_verify_shards('whole_fp')}), qr/"public\.whole_fp" is not an index of a distributed table\nHINT:  simhash_index_verify\(\)/, 'one that is not distributed, too');
+like(refusal($coordinator, q{SELECT * FROM simhash_index_verify_shards('parted_fp')}), qr/"parted_fp" is a partitioned index/,
+	'that of the partitioned table is refused');
+like(refusal($coordinator, q{SELECT * FROM simhash_index_verify_shards('whole_fp')}),
+	qr/"public\.whole_fp" is not an index of a distributed table\nHINT:  simhash_index_verify\(\)/, 'one that is not distributed, too');
 
 # Rights are those of the caller, on each node.
 answer($coordinator, 'CREATE ROLE reader LOGIN; GRANT SELECT ON doc TO reader');
-is(answer($coordinator, q{SET ROLE reader; SELECT sum(rows) FROM simhash_index_stats_shards('doc_fp')}), 2000, 'who may read the table may ask for statistics');
-like(refusal($coordinator, q{SET ROLE reader; SELECT fault FROM simhash_index_verify_shards('doc_fp')}), qr/must be owner of index doc_fp$/m,
+is(answer($coordinator, q{SET ROLE reader; SELECT sum(rows) FROM simhash_index_stats_shards('doc_fp')}), 2000,
+	'who may read the table may ask for statistics');
+like(refusal($coordinator, q{SET ROLE reader; SELECT fault FROM simhash_index_verify_shards('doc_fp')}),
+	qr/must be owner of index doc_fp$/m,
 	'who does not own it may not verify');
 
 # What fails is not silent.
@@ -231,7 +256,8 @@ my %questions = (
 	'pairs within a column' => "SELECT $pairs FROM simhash_pairs('%s', 'id', 'fp', 3, '{author}')",
 	'pairs across' => "$shared SELECT $pairs FROM simhash_pairs_between('%1\$s', 'id', 'fp', '%1\$s', 'id', 'fp', 3)",
 	'clusters' => "SELECT count(*), sum(key), sum(cluster_id) FROM simhash_clusters('%s', 'id', 'fp', 3)",
-	'clusters of texts' => "SELECT count(*), sum(key), sum(cluster_id) FROM simhash_clusters('%s', 'id', 'fp', 3, text => 'body', min_jaccard => 0)",
+	'clusters of texts' => "SELECT count(*), sum(key), sum(cluster_id)
+		FROM simhash_clusters('%s', 'id', 'fp', 3, text => 'body', min_jaccard => 0)",
 	'a report' => "SELECT sum(pairs) FROM simhash_radius_report('%s', 'id', 'fp', 'body', 3, 3000)",
 );
 for my $question (sort keys %questions)
@@ -239,14 +265,17 @@ for my $question (sort keys %questions)
 	my $right = answer($coordinator, sprintf $questions{$question}, 'whole');
 	is(answer($_, sprintf $questions{$question}, 'doc'), $right, "$question, asked on " . $_->name) for $coordinator, $workers[1];
 }
-is(answer($coordinator, q{SELECT simhash_create_config('lamps', preset => 's2', idf_relation => 'doc', idf_column => 'body') IS NOT NULL; SELECT documents FROM simhash_catalog.content}), "t\n2000", 'frequencies are of the rows in the shards');
+is(answer($coordinator,
+	q{SELECT simhash_create_config('lamps', preset => 's2', idf_relation => 'doc', idf_column => 'body') IS NOT NULL;
+		SELECT documents FROM simhash_catalog.content}), "t\n2000", 'frequencies are of the rows in the shards');
 answer($coordinator, <<'SQL');
 CREATE TABLE made (id int, body text, fp bigint GENERATED ALWAYS AS (simhash64(body, preset => 'shingles')) STORED);
 INSERT INTO made SELECT i, 'lamp ' || i FROM generate_series(1, 500) i;
 SELECT create_distributed_table('made', 'id');
 DELETE FROM made WHERE id > 400;
 SQL
-is(answer($_, q{SELECT checked, differing FROM simhash_fingerprint_verify('made', 'fp', NULL)}), '400|0', 'fingerprints are verified in the shards, asked on ' . $_->name) for @nodes[ 0, 1 ];
+is(answer($_, q{SELECT checked, differing FROM simhash_fingerprint_verify('made', 'fp', NULL)}), '400|0',
+	'fingerprints are verified in the shards, asked on ' . $_->name) for @nodes[ 0, 1 ];
 
 $workers[2]->stop('immediate');
 my $lost = answer($coordinator, q{SELECT string_agg(DISTINCT fault, ' ') FROM simhash_index_verify_shards('reference_fp')});

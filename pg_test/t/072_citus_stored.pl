@@ -38,14 +38,17 @@ SQL
 my $distinct = sub { scalar split /\n/, answer($coordinator, "SELECT simhash64_named_text(body, '$_[0]') FROM petition GROUP BY 1") };
 
 # ---------------------------------------------------------------- a name that means different things
-answer($_->[0], "SELECT simhash_create_config('made', preset => '$_->[1]')") for [ $coordinator, 's2' ], [ $workers[0], 's2' ], [ $workers[1], 'plain' ], [ $workers[2], 'minwise' ];
+answer($_->[0], "SELECT simhash_create_config('made', preset => '$_->[1]')") for [ $coordinator, 's2' ], [ $workers[0], 's2' ],
+	[ $workers[1], 'plain' ], [ $workers[2], 'minwise' ];
 is($distinct->('made'), 3, 'made on each node, one name gives one text three fingerprints');
 like(faults('made'), qr/^worker2 [0-9a-f]{64}\nworker3 [0-9a-f]{64}$/, 'the comparison names the nodes that differ');
 my $differ = join "\n", map { "$_ ERROR:  configuration \"made\" is there with another meaning" } 'worker2', 'worker3';
 is(said($copy), $differ, 'a copy changes none of them, and says so');
 
 # ---------------------------------------------------------------- copied
-answer($coordinator, q{SELECT simhash_create_config('body', preset => 's2', words => '{幸福路, 长安街}', stop_words => '{the}', idf_relation => 'petition', idf_column => 'body')});
+answer($coordinator,
+	q{SELECT simhash_create_config('body', preset => 's2', words => '{幸福路, 长安街}', stop_words => '{the}', idf_relation => 'petition',
+		idf_column => 'body')});
 my ($code, undef, $error) = $coordinator->psql('postgres', "SELECT simhash64_named_text(body, 'body') FROM petition");
 like($error, qr/configuration "body" does not exist/, 'a worker that lacks a configuration says so');
 like(faults('body'), qr/^(worker\d ERROR:  configuration "body" does not exist\n?){3}$/, 'and so does the comparison');
@@ -72,15 +75,19 @@ like(said($copy), qr/^worker2 failed to connect to /m, 'a copy says so');
 $workers[1]->start;
 
 # ---------------------------------------------------------------- fingerprints that are stored
-like(refusal($coordinator, q{UPDATE petition SET fp = simhash64_named_text(body, 'body')}), qr/STABLE functions used in UPDATE/, 'Citus refuses the UPDATE');
+like(refusal($coordinator, q{UPDATE petition SET fp = simhash64_named_text(body, 'body')}), qr/STABLE functions used in UPDATE/,
+	'Citus refuses the UPDATE');
 my $stored = q{SELECT count(*), bool_and(fp = simhash64_named_text(body, 'body')) FROM petition};
 answer($coordinator, q{WITH made AS MATERIALIZED (SELECT id, simhash64_named_text(body, 'body') AS fp FROM petition)
 	UPDATE petition AS p SET fp = made.fp FROM made WHERE made.id = p.id});
 is(answer($coordinator, $stored), '60|t', 'with the fingerprints of a CTE it fills the column');
 answer($coordinator, q{UPDATE petition SET fp = NULL});
-unlike(on_shards($coordinator, 'petition', q{UPDATE %s SET fp = simhash64_named_text(body, 'body')}), qr/^(?!UPDATE)/m, 'and so it does shard by shard');
+unlike(on_shards($coordinator, 'petition', q{UPDATE %s SET fp = simhash64_named_text(body, 'body')}), qr/^(?!UPDATE)/m,
+	'and so it does shard by shard');
 is(answer($coordinator, $stored), '60|t', 'with the same');
-answer($coordinator, q{INSERT INTO petition VALUES (61, 'a', simhash64_named_text('a', 'body')); INSERT INTO petition SELECT id + 100, body, simhash64_named_text(body, 'body') FROM petition});
+answer($coordinator,
+	q{INSERT INTO petition VALUES (61, 'a', simhash64_named_text('a', 'body'));
+		INSERT INTO petition SELECT id + 100, body, simhash64_named_text(body, 'body') FROM petition});
 is(answer($coordinator, $stored), '122|t', 'INSERT may call it');
 
 stop_citus(@nodes);

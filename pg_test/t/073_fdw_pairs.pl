@@ -52,7 +52,8 @@ sub same_rows
 {
 	my ($sql, $oracle, $what, $before) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	my ($got, $want) = map { $head->safe_psql('postgres', ($before // '') . "SELECT count(*), md5(string_agg(x::text, ',' ORDER BY x::text)) FROM ($_) x") } $sql, $oracle;
+	my ($got, $want) = map { $head->safe_psql('postgres',
+		($before // '') . "SELECT count(*), md5(string_agg(x::text, ',' ORDER BY x::text)) FROM ($_) x") } $sql, $oracle;
 	unlike($want, qr/^0\|/, "$what: there are rows");
 	return is($got, $want, $what);
 }
@@ -74,8 +75,10 @@ for my $q (@q)
 	my $number = $q < 0 ? "($q)" : $q;
 	my $want = 'SELECT ' . distance('fp', $number) . " AS d FROM whole ORDER BY 1 LIMIT 20";
 	same_rows("SELECT fp <~> $number AS d FROM spread ORDER BY fp <~> $number LIMIT 20", $want, "the nearest of $q, merged");
-	same_rows("SELECT d FROM (" . limited('spread', $number, 20) . ') x ORDER BY d LIMIT 20', $want, "the nearest of $q, a LIMIT for each server");
-	same_rows("SELECT d FROM (" . limited('async', $number, 20) . ' OFFSET 0) x ORDER BY d LIMIT 20', $want, "the nearest of $q, at the same time");
+	same_rows("SELECT d FROM (" . limited('spread', $number, 20) . ') x ORDER BY d LIMIT 20', $want,
+		"the nearest of $q, a LIMIT for each server");
+	same_rows("SELECT d FROM (" . limited('async', $number, 20) . ' OFFSET 0) x ORDER BY d LIMIT 20', $want,
+		"the nearest of $q, at the same time");
 	same_rows("SELECT d FROM (SELECT fp <~> $number AS d FROM async WHERE fp <~> $number <= 64 OFFSET 0) x ORDER BY d LIMIT 20",
 		$want, "the nearest of $q, of those within a radius");
 }
@@ -84,7 +87,8 @@ is(scalar(grep { /ORDER BY .*<~>.* LIMIT 7/ } shipped($plan)), 3, 'each server g
 $plan = plan_of('SELECT * FROM (' . limited('async', 42, 7) . ' OFFSET 0) x ORDER BY d LIMIT 7');
 is(scalar(grep { /ORDER BY .*<~>.* LIMIT 7/ } shipped($plan)), 3, 'also below OFFSET 0');
 is(scalar(() = $plan =~ /Async Foreign Scan/g), 3, 'where they work at the same time');
-my $generic = 'SET plan_cache_mode = force_generic_plan; PREPARE near (bigint) AS SELECT * FROM (' . limited('async', '$1', 7) . ' OFFSET 0) x ORDER BY d LIMIT 7; ';
+my $generic = 'SET plan_cache_mode = force_generic_plan; PREPARE near (bigint) AS SELECT * FROM (' . limited('async', '$1', 7)
+	. ' OFFSET 0) x ORDER BY d LIMIT 7; ';
 $plan = plan_of('EXECUTE near (42)', $generic);
 is(scalar(grep { /ORDER BY .*<~>\) \$1::bigint\) .* LIMIT 7/ } shipped($plan)), 3, 'a parameter of a prepared statement is shipped');
 is($head->safe_psql('postgres', "${generic}EXECUTE near (42)") =~ s/^\d+\|//gmr,
@@ -111,7 +115,8 @@ is(scalar(grep { /ORDER BY .*<~>\) \$1::bigint\) .* LIMIT 4/ } shipped(plan_of(s
 # Each server gets a copy of the questions, and joins.
 $head->safe_psql('postgres', 'INSERT INTO question SELECT part, n, fp FROM asked, generate_series(0, 2) part; ANALYZE question');
 # Without estimates of the servers PostgreSQL 19 takes a local join for cheaper.
-my $partitionwise = 'SET enable_partitionwise_join = on; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_nestloop = off; ';
+my $partitionwise =
+	'SET enable_partitionwise_join = on; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_nestloop = off; ';
 for my $tree (qw(spread async))
 {
 	my $join = "SELECT q.n, t.id FROM question q JOIN $tree t ON q.part = t.part AND t.fp <~> q.fp <= 3";
@@ -123,14 +128,16 @@ for my $tree (qw(spread async))
 }
 # What partitionwise does not mean: a pair over two servers.
 my $both = 'SELECT a.id AS a, b.id AS b FROM %1$s a JOIN %1$s b ON %2$s <= 3 AND a.id < b.id';
-same_rows(sprintf("$both AND a.part = b.part", 'spread', 'a.fp <~> b.fp'), sprintf("$both WHERE a.part = b.part", 'whole', distance('a.fp', 'b.fp')),
+same_rows(sprintf("$both AND a.part = b.part", 'spread', 'a.fp <~> b.fp'),
+	sprintf("$both WHERE a.part = b.part", 'whole', distance('a.fp', 'b.fp')),
 	'pairs within a server', $partitionwise);
 $plan = plan_of(sprintf("$both AND a.part = b.part", 'spread', 'a.fp <~> b.fp'), $partitionwise);
 is(scalar(grep { /INNER JOIN .*<~>.*<= 3/ } shipped($plan)), 3, 'are found by the servers');
 
 # ---- pairs and clusters -------------------------------------------------------------------------------------------------
 
-my $brute = 'SELECT a.id AS a, b.id AS b, ' . distance('a.fp', 'b.fp') . ' AS distance FROM whole a JOIN whole b ON a.id < b.id AND ' . distance('a.fp', 'b.fp') . ' <= %d';
+my $brute = 'SELECT a.id AS a, b.id AS b, ' . distance('a.fp', 'b.fp') . ' AS distance FROM whole a JOIN whole b ON a.id < b.id AND '
+	. distance('a.fp', 'b.fp') . ' <= %d';
 for my $tree (qw(spread async))
 {
 	for my $radius (0, 3, 6)
@@ -138,11 +145,14 @@ for my $tree (qw(spread async))
 		my $pairs = "SELECT a, b, distance FROM simhash_pairs('$tree', 'id', 'fp', $radius)";
 		same_rows($pairs, sprintf($brute, $radius), "$tree: all pairs within $radius");
 	}
-	same_rows("SELECT a, b, distance FROM simhash_pairs('$tree', 'id', 'fp', 3, within => '{grp}')", sprintf("$brute AND a.grp = b.grp", 3), "$tree: pairs within a group");
+	same_rows("SELECT a, b, distance FROM simhash_pairs('$tree', 'id', 'fp', 3, within => '{grp}')", sprintf("$brute AND a.grp = b.grp", 3),
+		"$tree: pairs within a group");
 	my @of_two = ([ 'asked', 'n', $tree, 'id', 'a.n AS a, w.id AS b' ], [ $tree, 'id', 'asked', 'n', 'w.id AS a, a.n AS b' ]);
-	same_rows("SELECT a, b FROM simhash_pairs_between('$_->[0]', '$_->[1]', 'fp', '$_->[2]', '$_->[3]', 'fp')", $near =~ s/a\.n, w\.id/$_->[4]/r, "$_->[0] and $_->[2]: pairs of two relations")
+	same_rows("SELECT a, b FROM simhash_pairs_between('$_->[0]', '$_->[1]', 'fp', '$_->[2]', '$_->[3]', 'fp')",
+		$near =~ s/a\.n, w\.id/$_->[4]/r, "$_->[0] and $_->[2]: pairs of two relations")
 	  for @of_two;
-	for my $arguments ("'components'", "'star'", "'leader'", "'components', within => '{grp}'", "'components', text => 'body', min_jaccard => 0.9",
+	for my $arguments ("'components'", "'star'", "'leader'", "'components', within => '{grp}'",
+		"'components', text => 'body', min_jaccard => 0.9",
 		"'star', text => 'body', min_jaccard => 0.9")
 	{
 		my ($got, $want) = map { "SELECT * FROM simhash_clusters('$_', 'id', 'fp', 3, $arguments)" } $tree, 'whole';
@@ -154,10 +164,12 @@ for my $tree (qw(spread async))
 my $print = "simhash64(body, preset => 'shingles')";
 my $centre = $head->safe_psql('postgres', "SELECT $print FROM whole WHERE id = 1");
 $plan = plan_of("SELECT id FROM spread WHERE $print <~> $centre <= 3");
-is(scalar(grep { /simhash64\(body, NULL::jsonb, 'shingles'::text\) OPERATOR\(public\.<~>\)/ } shipped($plan)), 3, 'an expression is shipped with its default arguments');
+is(scalar(grep { /simhash64\(body, NULL::jsonb, 'shingles'::text\) OPERATOR\(public\.<~>\)/ } shipped($plan)), 3,
+	'an expression is shipped with its default arguments');
 $_->safe_psql('postgres', "CREATE INDEX share_print ON share USING simhash (($print)); ANALYZE share") for @servers;
 my ($sent) = shipped($plan);
-like($servers[0]->safe_psql('postgres', "SET enable_seqscan = off; EXPLAIN $sent"), qr/share_print.*Index Cond: \(simhash64\(.*\) <@/s, 'and uses the index on it');
+like($servers[0]->safe_psql('postgres', "SET enable_seqscan = off; EXPLAIN $sent"), qr/share_print.*Index Cond: \(simhash64\(.*\) <@/s,
+	'and uses the index on it');
 my $by_text = "SELECT id FROM whole WHERE " . distance($print, $centre) . ' <= 3';
 same_rows("SELECT id FROM spread WHERE $print <~> $centre <= 3", $by_text, 'an expression');
 same_rows("SELECT id FROM computed WHERE fp <~> $centre <= 3", $by_text, 'a column of a view on the servers');
@@ -169,7 +181,8 @@ $plan = plan_of('SELECT id FROM spread WHERE simhash64(ROW(grp, body)) <~> 42 <=
 like($plan, qr/Filter: .*simhash64\(ROW/, 'the fingerprint of a row is made here');
 # Configurations of the same name may differ between servers: a name counts here.
 $head->safe_psql('postgres', "SELECT simhash_create_config('letters', preset => 'shingles')");
-like(plan_of("SELECT id FROM spread WHERE simhash64_named_text(body, 'letters') <~> $centre <= 3"), qr/Filter: .*simhash64_named_text/, 'and one by the name of a configuration');
+like(plan_of("SELECT id FROM spread WHERE simhash64_named_text(body, 'letters') <~> $centre <= 3"), qr/Filter: .*simhash64_named_text/,
+	'and one by the name of a configuration');
 same_rows("SELECT id FROM spread WHERE simhash64_named_text(body, 'letters') <~> $centre <= 3", $by_text, 'whatever the servers call so');
 
 # ---- what is refused ------------------------------------------------------------------------------------------------------
@@ -183,23 +196,28 @@ sub refused
 }
 
 my $flag = "FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'key=id', 'mode=reject')";
-refused("CREATE TRIGGER flag BEFORE INSERT ON spread_0 $flag; INSERT INTO spread_0 VALUES (-1, 0, 0, 1)", '0A000', '"spread_0" is a foreign table',
+refused("CREATE TRIGGER flag BEFORE INSERT ON spread_0 $flag; INSERT INTO spread_0 VALUES (-1, 0, 0, 1)", '0A000',
+	'"spread_0" is a foreign table',
 	'a flag trigger on a foreign table');
-refused("CREATE TRIGGER flag BEFORE INSERT ON spread $flag; INSERT INTO spread VALUES (-1, 1, 0, 1)", '0A000', '"spread_1" is a foreign table',
+refused("CREATE TRIGGER flag BEFORE INSERT ON spread $flag; INSERT INTO spread VALUES (-1, 1, 0, 1)", '0A000',
+	'"spread_1" is a foreign table',
 	'a flag trigger of a table with foreign partitions');
 # Two sessions that store neighbours would not see each other's rows: each has the snapshot of its first query there.
 $head->safe_psql('postgres', 'CREATE TABLE kept (key bigint PRIMARY KEY, cluster_id bigint NOT NULL)');
 my $keep = "FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept', 'key=id', 'fingerprint=fp', 'radius=3')";
-refused("CREATE TRIGGER keep AFTER INSERT ON spread $keep; INSERT INTO spread VALUES (-1, 1, 0, 1)", '0A000', '"spread_1" is a foreign table',
+refused("CREATE TRIGGER keep AFTER INSERT ON spread $keep; INSERT INTO spread VALUES (-1, 1, 0, 1)", '0A000',
+	'"spread_1" is a foreign table',
 	'a trigger that keeps clusters of a table with foreign partitions');
 refused('ALTER TABLE spread ADD EXCLUDE USING simhash (fp WITH ~=);', '0A000', '.*', 'an exclusion constraint over servers');
-refused('ALTER FOREIGN TABLE spread_0 ADD EXCLUDE USING simhash (fp WITH ~=)', '0A000', 'exclusion constraints are not supported on foreign tables', 'an exclusion constraint of a foreign table');
+refused('ALTER FOREIGN TABLE spread_0 ADD EXCLUDE USING simhash (fp WITH ~=)', '0A000',
+	'exclusion constraints are not supported on foreign tables', 'an exclusion constraint of a foreign table');
 refused('CREATE INDEX ON spread_0 USING simhash (fp)', '42809', 'cannot create index on', 'an index of a foreign table');
 
 
 # An index of the partitioned table has none of foreign partitions, and changes what is sent: not what is found.
 $head->safe_psql('postgres', 'CREATE INDEX spread_fp ON spread USING simhash (fp)');
-is(scalar(grep { /hamming_within\(fp, 42::bigint, 3\)|<~>.*<= 3/ } shipped(plan_of('SELECT id FROM spread WHERE fp <~> 42 <= 3'))), 3, 'with an index of the partitioned table searches are shipped');
+is(scalar(grep { /hamming_within\(fp, 42::bigint, 3\)|<~>.*<= 3/ } shipped(plan_of('SELECT id FROM spread WHERE fp <~> 42 <= 3'))), 3,
+	'with an index of the partitioned table searches are shipped');
 same_rows("SELECT id FROM spread WHERE fp <~> $q[0] <= 5", 'SELECT id FROM whole WHERE ' . distance('fp', $q[0]) . ' <= 5', 'and answered');
 
 # ---- the other server is not like this one ----------------------------------------------------------------------------------
@@ -218,7 +236,8 @@ CREATE SERVER other FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', por
 CREATE USER MAPPING FOR CURRENT_USER SERVER other;
 CREATE FOREIGN TABLE other (id bigint, part int, fp bigint) SERVER other OPTIONS (table_name 'share');
 SQL
-refused('SELECT id FROM other WHERE fp <~> 42 <= 3', '42883', 'operator does not exist: public\.<~>|operator does not exist: bigint public\.<~> bigint', 'an extension in another schema there');
+refused('SELECT id FROM other WHERE fp <~> 42 <= 3', '42883',
+	'operator does not exist: public\.<~>|operator does not exist: bigint public\.<~> bigint', 'an extension in another schema there');
 is($head->safe_psql('postgres', "SELECT a, b FROM simhash_pairs('other', 'id', 'fp')"), '1|2', 'pairs need nothing of the extension there');
 $_->stop for @servers, $head;
 done_testing();

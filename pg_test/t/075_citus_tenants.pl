@@ -36,7 +36,8 @@ sub trigger_on
 	return "CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON $table FOR EACH ROW"
 	  . " EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'key=id', 'within=tenant'" . ($more // '') . ')';
 }
-like(refusal($coordinator, trigger_on('flagged')), qr/ERROR:  triggers are not supported/, 'Citus takes a trigger on a distributed table where its setting allows that');
+like(refusal($coordinator, trigger_on('flagged')), qr/ERROR:  triggers are not supported/,
+	'Citus takes a trigger on a distributed table where its setting allows that');
 answer($coordinator, 'SET citus.enable_unsafe_triggers = on; ' . trigger_on('flagged') . '; ' . trigger_on('unlocked', ", 'lock=off'"));
 
 # A row of one of 8 tenants; the pause makes transactions overlap between their check and their commit. Written as VALUES, since
@@ -106,14 +107,17 @@ answer($coordinator, 'DROP TABLE unlocked');
 is(race('trigger', insert('flagged'), 3), 0, 'trigger: nothing to retry');
 flags_right('trigger');
 # Several rows go to several shards in one transaction, where sessions may wait for each other in a circle.
-my $several = "INSERT INTO %s (tenant, id, family, fp) SELECT 1 + pick(8), pick(1::bigint << 50), f, member_of(f) FROM generate_series(1, 4), passing_family() f;\n";
+my $several =
+	"INSERT INTO %s (tenant, id, family, fp) SELECT 1 + pick(8), pick(1::bigint << 50), f, member_of(f)
+		FROM generate_series(1, 4), passing_family() f;\n";
 race('constraint, several shards', sprintf($several, 'guarded') =~ s/;$/ ON CONFLICT DO NOTHING;/r, 2);
 constraint_held('constraint, several shards');
 race('trigger, several shards', sprintf($several, 'flagged'), 2, sessions => 8);
 flags_right('trigger, several shards');
 
 # ---------------------------------------------------------------- a tenant's searches
-answer($coordinator, "TRUNCATE guarded; INSERT INTO flagged SELECT 7, i, -i, hashint8extended(i / 2, 5) FROM generate_series(1, 5000) i; ANALYZE flagged");
+answer($coordinator,
+	"TRUNCATE guarded; INSERT INTO flagged SELECT 7, i, -i, hashint8extended(i / 2, 5) FROM generate_series(1, 5000) i; ANALYZE flagged");
 my ($q) = answer($coordinator, 'SELECT fp FROM flagged WHERE tenant = 7 AND id = 100');
 my $near = 'FROM flagged WHERE tenant = 7 AND fp <~> %s <= 3';
 for my $search ("SELECT id " . sprintf($near, $q), "SELECT id FROM flagged WHERE tenant = 7 ORDER BY fp <~> $q LIMIT 3")
@@ -124,7 +128,8 @@ for my $search ("SELECT id " . sprintf($near, $q), "SELECT id FROM flagged WHERE
 	like($plan, qr/\(fp <(?:@|~>)/, 'and the fingerprint');
 }
 is(answer($workers[1], 'SELECT count(*), sum(id) ' . sprintf($near, $q)),
-	answer($coordinator, "SELECT count(*), sum(id) FROM flagged WHERE tenant = 7 AND bit_count((fp # $q)::bit(64)) <= 3"), 'and answered, asked of a worker');
+	answer($coordinator, "SELECT count(*), sum(id) FROM flagged WHERE tenant = 7 AND bit_count((fp # $q)::bit(64)) <= 3"),
+	'and answered, asked of a worker');
 
 # ---------------------------------------------------------------- shards move, split and are rebalanced while sessions write
 my @loads = map {
@@ -164,7 +169,8 @@ INSERT INTO flagged (tenant, id, family, fp) SELECT i % 5, i, i / 50, hashint8ex
 ${\ trigger_on('flagged')};
 SELECT create_distributed_table('flagged', 'tenant');
 SQL
-is(answer($coordinator, 'SELECT count(*), count(dup) > 0 FROM flagged'), '1000|t', 'create_distributed_table copies rows through the trigger');
+is(answer($coordinator, 'SELECT count(*), count(dup) > 0 FROM flagged'), '1000|t',
+	'create_distributed_table copies rows through the trigger');
 flags_right('rows that were there');
 answer($coordinator, 'INSERT INTO flagged SELECT 3, 5000, 4, hashint8extended(4, 5)');
 is(answer($coordinator, 'SELECT dup IS NOT NULL FROM flagged WHERE id = 5000'), 't', 'rows that come later are flagged');
@@ -176,7 +182,8 @@ CREATE TABLE event_1 PARTITION OF event FOR VALUES FROM ('2026-01-01') TO ('2026
 CREATE INDEX ON event USING simhash (tenant, fp);
 SELECT create_distributed_table('event', 'tenant', colocate_with => 'none');
 CREATE TABLE event_2 PARTITION OF event FOR VALUES FROM ('2026-02-01') TO ('2026-03-01');
-CREATE TABLE event_here AS SELECT i % 20 AS tenant, i AS id, date '2026-01-01' + i % 59 AS at, hashint8extended(i / 30, 1) AS fp FROM generate_series(1, 20000) i;
+CREATE TABLE event_here AS SELECT i % 20 AS tenant, i AS id, date '2026-01-01' + i % 59 AS at, hashint8extended(i / 30, 1) AS fp
+	FROM generate_series(1, 20000) i;
 INSERT INTO event SELECT * FROM event_here;
 ANALYZE event;
 SQL
@@ -189,7 +196,8 @@ for my $filter ('tenant = 7', "at >= '2026-02-10'", 'true')
 	same($coordinator, "SELECT count(*), sum(id) FROM event WHERE $filter AND fp <~> $q <= 3",
 		"SELECT count(*), sum(id) FROM event_here WHERE $filter AND bit_count((fp # $q)::bit(64)) <= 3", "the answer where $filter");
 	same($coordinator, "SELECT array_agg(d) FROM (SELECT fp <~> $q AS d FROM event WHERE $filter ORDER BY 1 LIMIT 50) x",
-		"SELECT array_agg(d) FROM (SELECT bit_count((fp # $q)::bit(64)) AS d FROM event_here WHERE $filter ORDER BY 1 LIMIT 50) x", "the nearest where $filter");
+		"SELECT array_agg(d) FROM (SELECT bit_count((fp # $q)::bit(64)) AS d FROM event_here WHERE $filter ORDER BY 1 LIMIT 50) x",
+		"the nearest where $filter");
 }
 shards_are_sound($coordinator, $_, 6, $_) for qw(event_1 event_2);
 

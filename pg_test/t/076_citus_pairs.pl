@@ -21,7 +21,8 @@ for my $set ([ 'uniform', 'random_fp()' ], [ 'skewed', 'skewed_fp()' ])
 	answer($coordinator, <<"SQL");
 CREATE TABLE ${name}_here (id bigint PRIMARY KEY, fp bigint);
 INSERT INTO ${name}_here SELECT i, CASE WHEN i % 1001 > 0 THEN $fp END FROM generate_series(1, 8000) i;
-INSERT INTO ${name}_here SELECT 10000 + i, flip(fp, id::int / 4 % 8) FROM generate_series(4, 8000, 4) i JOIN ${name}_here ON id = i - 1 WHERE fp IS NOT NULL;
+INSERT INTO ${name}_here SELECT 10000 + i, flip(fp, id::int / 4 % 8) FROM generate_series(4, 8000, 4) i JOIN ${name}_here ON id = i - 1
+	WHERE fp IS NOT NULL;
 INSERT INTO ${name}_here SELECT 20000 + i, fp FROM generate_series(1, 100) i, ${name}_here WHERE id = 4;
 CREATE TABLE $name (LIKE ${name}_here INCLUDING ALL);
 SELECT create_distributed_table('$name', 'id');
@@ -67,7 +68,8 @@ SQL
 	like(plan_on($coordinator, $fill), qr/method: repartition/, "$what: rows are sent to their keys from worker to worker");
 	answer($coordinator, "$fill; CREATE INDEX ON $keyed USING simhash (key, fp); ANALYZE $keyed");
 	my $copies = $k + 1;
-	same($coordinator, "SELECT count(*), count(DISTINCT (id, key)) FROM $keyed", "SELECT $copies * count(fp), $copies * count(fp) FROM ${set}_here",
+	same($coordinator, "SELECT count(*), count(DISTINCT (id, key)) FROM $keyed",
+		"SELECT $copies * count(fp), $copies * count(fp) FROM ${set}_here",
 		"$what: each row has $copies keys");
 
 	# In plain SQL, and by the engine of simhash_pairs for each key.
@@ -88,18 +90,22 @@ SQL
 		is(answer($coordinator, pair_sums("SELECT * FROM ${keyed}_pair")), $want, "$what, $name: they are stored by the workers");
 	}
 	is(answer($workers[0], pair_sums($engine)), $want, "$what: asked of a worker");
-	is(answer($coordinator, pair_sums("SELECT (simhash_group_pairs(array_agg(id), array_agg(fp), $k, key)).* FROM $keyed GROUP BY key")), $want,
+	is(answer($coordinator, pair_sums("SELECT (simhash_group_pairs(array_agg(id), array_agg(fp), $k, key)).* FROM $keyed GROUP BY key")),
+		$want,
 		"$what: a function in the target list");
 
 	# A star of edges for each group of a key, closed by one node.
 	my $edges = "SELECT DISTINCT c.key, c.cluster_id FROM $groups, LATERAL simhash_group_clusters(ids, fps, $k) c WHERE c.key <> c.cluster_id";
 	in_shards($edges, "$what, edges");
-	is(answer($coordinator, member_sums("SELECT x.* FROM (SELECT array_agg(key) AS a, array_agg(cluster_id) AS b FROM ($edges) e) e, simhash_components(a, b) x")),
-		answer($coordinator, member_sums("SELECT key, cluster_id FROM simhash_clusters('${set}_here', 'id', 'fp', $k)")), "$what: the clusters of one table");
+	is(answer($coordinator,
+		member_sums("SELECT x.* FROM (SELECT array_agg(key) AS a, array_agg(cluster_id) AS b FROM ($edges) e) e, simhash_components(a, b) x")),
+		answer($coordinator, member_sums("SELECT key, cluster_id FROM simhash_clusters('${set}_here', 'id', 'fp', $k)")),
+		"$what: the clusters of one table");
 
 	# Around rows, near misses, and what is no row.
 	my ($asked, $wrong) = (0, '');
-	for my $q (split /\n/, answer($coordinator, "SELECT flip(fp, id::int % 7) FROM ${set}_here WHERE id IN (4, 59, 60, 10020, 20003) UNION ALL VALUES (0), (-1), (4711::bigint << 48)"))
+	for my $q (split /\n/, answer($coordinator,
+		"SELECT flip(fp, id::int % 7) FROM ${set}_here WHERE id IN (4, 59, 60, 10020, 20003) UNION ALL VALUES (0), (-1), (4711::bigint << 48)"))
 	{
 		my $search = routed($keyed, "'$q'::bigint", $k);
 		my ($tasks) = plan_on($coordinator, $search) =~ /Task Count: (\d+)/;
@@ -121,32 +127,47 @@ for my $set (qw(uniform skewed))
 
 # ---------------------------------------------------------------- searches in applications
 my $q = answer($coordinator, 'SELECT fp FROM uniform_here WHERE id = 4');
-like(plan_on($coordinator, routed('uniform_3', $q, 3)), qr/Index Cond: \(\(key = ANY \('\{.*fp <@ /, 'the index on key and fingerprint serves a search');
+like(plan_on($coordinator, routed('uniform_3', $q, 3)), qr/Index Cond: \(\(key = ANY \('\{.*fp <@ /,
+	'the index on key and fingerprint serves a search');
 my $prepared = 'PREPARE near (bigint) AS ' . routed('uniform_3', '$1', 3) . ';';
-my $rows = answer($coordinator, 'SELECT string_agg(id::text, chr(10) ORDER BY id) FROM uniform_here WHERE bit_count((fp # ' . $q . ')::bit(64)) <= 3');
+my $rows = answer($coordinator, 'SELECT string_agg(id::text, chr(10) ORDER BY id) FROM uniform_here WHERE bit_count((fp # ' . $q
+	. ')::bit(64)) <= 3');
 my $again = answer($coordinator, $prepared . "EXECUTE near ($q);" x 8 . "EXPLAIN (COSTS OFF) EXECUTE near ($q)");
 # What was printed before the plan: eight times the same rows, in some order.
 my ($lines, $tasks) = $again =~ /\A(.*?)\n *Custom Scan.*Task Count: (\d+)/s;
-is(join("\n", sort { $a <=> $b } split /\n/, $lines), join("\n", sort { $a <=> $b } (split /\n/, $rows) x 8), 'prepared: the same rows eight times');
+is(join("\n", sort { $a <=> $b } split /\n/, $lines), join("\n", sort { $a <=> $b } (split /\n/, $rows) x 8),
+	'prepared: the same rows eight times');
 cmp_ok($tasks, '<=', 4, "prepared: $tasks shards are asked, in the ninth plan too");
-like(refusal($coordinator, "SET plan_cache_mode = force_generic_plan; $prepared EXECUTE near ($q)"), qr/ERROR:  could not create distributed plan/,
+like(refusal($coordinator, "SET plan_cache_mode = force_generic_plan; $prepared EXECUTE near ($q)"),
+	qr/ERROR:  could not create distributed plan/,
 	'without values Citus has no plan for it: plan_cache_mode must not forbid them');
-answer($coordinator, 'CREATE FUNCTION near(q bigint) RETURNS SETOF bigint LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY ' . routed('uniform_3', 'q', 3) . '; END $$');
+answer($coordinator, 'CREATE FUNCTION near(q bigint) RETURNS SETOF bigint LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY '
+	. routed('uniform_3', 'q', 3) . '; END $$');
 is(answer($coordinator, "SELECT n FROM near($q) n ORDER BY n"), $rows, 'in a function of PL/pgSQL');
 
 # A row that comes, changes its fingerprint and goes, under all of its keys in one transaction.
 answer($coordinator, "INSERT INTO uniform_3 SELECT key, -1, $q FROM unnest(simhash_route($q, 3)) key");
-is(answer($coordinator, "SELECT count(*) FROM (" . routed('uniform_3', $q, 3) . ') x WHERE id = -1'), 1, 'a row that is added is found, once');
-answer($coordinator, "BEGIN; DELETE FROM uniform_3 WHERE key = ANY (simhash_route($q, 3)) AND id = -1; INSERT INTO uniform_3 SELECT key, -1, ~($q) FROM unnest(simhash_route(~($q), 3)) key; COMMIT");
-is(answer($coordinator, "SELECT count(*) FROM (" . routed('uniform_3', $q, 3) . ') x WHERE id = -1'), 0, 'and not when its fingerprint is another');
+is(answer($coordinator, "SELECT count(*) FROM (" . routed('uniform_3', $q, 3) . ') x WHERE id = -1'), 1,
+	'a row that is added is found, once');
+answer($coordinator,
+	"BEGIN; DELETE FROM uniform_3 WHERE key = ANY (simhash_route($q, 3)) AND id = -1;
+		INSERT INTO uniform_3 SELECT key, -1, ~($q) FROM unnest(simhash_route(~($q), 3)) key; COMMIT");
+is(answer($coordinator, "SELECT count(*) FROM (" . routed('uniform_3', $q, 3) . ') x WHERE id = -1'), 0,
+	'and not when its fingerprint is another');
 is(answer($coordinator, "SELECT count(*) FROM (" . routed('uniform_3', "(~($q))", 3) . ') x WHERE id = -1'), 1, 'which finds it');
 
 # Many searches in one statement.
-answer($coordinator, 'CREATE TABLE asked (n bigint, fp bigint); SELECT create_reference_table(\'asked\'); INSERT INTO asked SELECT id, fp FROM uniform_here WHERE id % 20 = 0');
-my $lookups = 'SELECT a.n, d.id FROM asked a JOIN uniform_3 d ON d.key = ANY (simhash_route(a.fp, 3)) AND d.fp <~> a.fp <= 3 WHERE simhash_meet(d.fp, a.fp, 3) = d.key';
-like(in_shards($lookups, 'a reference table of centres'), qr/Index Cond: \(\(key = ANY \(simhash_route\(a\.fp, 3\)\)\) AND \(fp <@ /, 'by the index, for each');
+answer($coordinator,
+	'CREATE TABLE asked (n bigint, fp bigint); SELECT create_reference_table(\'asked\');
+		INSERT INTO asked SELECT id, fp FROM uniform_here WHERE id % 20 = 0');
+my $lookups =
+	'SELECT a.n, d.id FROM asked a JOIN uniform_3 d ON d.key = ANY (simhash_route(a.fp, 3)) AND d.fp <~> a.fp <= 3
+		WHERE simhash_meet(d.fp, a.fp, 3) = d.key';
+like(in_shards($lookups, 'a reference table of centres'), qr/Index Cond: \(\(key = ANY \(simhash_route\(a\.fp, 3\)\)\) AND \(fp <@ /,
+	'by the index, for each');
 same($coordinator, "SELECT count(*), sum(hashint8extended(n, id)) FROM ($lookups) x WHERE id <> -1",
-	'SELECT count(*), sum(hashint8extended(a.id, d.id)) FROM uniform_here a JOIN uniform_here d ON bit_count((a.fp # d.fp)::bit(64)) <= 3 WHERE a.id % 20 = 0', 'and answered');
+	'SELECT count(*), sum(hashint8extended(a.id, d.id)) FROM uniform_here a JOIN uniform_here d ON bit_count((a.fp # d.fp)::bit(64)) <= 3
+		WHERE a.id % 20 = 0', 'and answered');
 
 stop_citus(@nodes);
 done_testing();

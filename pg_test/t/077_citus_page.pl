@@ -19,7 +19,8 @@ open my $file, '>', $copy or die $!;
 print $file $page;
 close $file or die $!;
 run_page($nodes[0], 'postgres', $copy, 'scale-out.md on Citus');
-is(answer($nodes[0], q{SELECT string_agg(table_name::text, ' ' ORDER BY table_name::text) FROM citus_tables}), 'doc keyed keyed_new notice ticket',
+is(answer($nodes[0], q{SELECT string_agg(table_name::text, ' ' ORDER BY table_name::text) FROM citus_tables}),
+	'doc keyed keyed_new notice ticket',
 	'all tables of the page are distributed');
 stop_citus(@nodes);
 done_testing();

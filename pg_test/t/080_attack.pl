@@ -36,14 +36,16 @@ wal_level = replica
 max_wal_senders = 2
 log_min_messages = error
 CONF
-my %server = (major => int($node->pg_version =~ s/\D.*//r), icu => $node->safe_psql('postgres', "SELECT count(*) > 0 FROM pg_collation WHERE collname = 'und-x-icu'") eq 't');
+my %server = (major => int($node->pg_version =~ s/\D.*//r),
+	icu => $node->safe_psql('postgres', "SELECT count(*) > 0 FROM pg_collation WHERE collname = 'und-x-icu'") eq 't');
 if ($server{major} >= 19)
 {
 	$node->append_conf('postgresql.conf', 'max_repack_replication_slots = 4');
 	$node->restart;
 }
 add_attack($node);
-$node->safe_psql('postgres', "CREATE COLLATION public.no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)") if $server{icu};
+$node->safe_psql('postgres',
+	"CREATE COLLATION public.no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)") if $server{icu};
 $node->safe_psql('postgres', <<"SQL");
 CREATE TABLESPACE elsewhere LOCATION '';
 CREATE TEMP TABLE image (id int, phash bigint, dhash bigint);
@@ -63,7 +65,8 @@ sub faults_of
 {
 	my ($t, $n) = @_;
 	my ($status, $out, $err) = $node->psql('postgres', "\\set ON_ERROR_STOP 0\n" . questions($t, $n) . <<"SQL", timeout => 600);
-SELECT format('%s: block %s: %s', c.oid::regclass, block, fault) FROM pg_class c JOIN pg_am a ON a.oid = relam, simhash_index_verify(c.oid, true) WHERE amname = 'simhash' AND relkind = 'i';
+SELECT format('%s: block %s: %s', c.oid::regclass, block, fault)
+	FROM pg_class c JOIN pg_am a ON a.oid = relam, simhash_index_verify(c.oid, true) WHERE amname = 'simhash' AND relkind = 'i';
 SQL
 	return "$out$err" . near_pairs($t);
 }
@@ -114,7 +117,8 @@ sub unfair_ends
 			if (ends_fairly($t, $1, $session->{list}[$at][0], $killed)) { $done{sent_back}++ unless $sent_back++; }
 			else { $unfair .= "$_\nin transaction $at: " . join("\n", @{ $session->{list}[$at] }) . "\n"; }
 		}
-		$unfair .= "connection lost: ${ $session->{err} }\n" if !$killed && ${ $session->{err} } =~ /connection to server was lost|server closed the connection/;
+		$unfair .= "connection lost: ${ $session->{err} }\n"
+			if !$killed && ${ $session->{err} } =~ /connection to server was lost|server closed the connection/;
 		unlink $session->{file};
 	}
 	return $unfair;
@@ -123,9 +127,11 @@ sub unfair_ends
 # What is killed, by name, and how.
 my %kills = (
 	nothing => sub { },
-	'a backend, by its session' => sub { sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY pid LIMIT 1") },
+	'a backend, by its session' => sub { sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY pid LIMIT 1") },
 	'a backend, by kill -9' => sub {
-		my $pid = sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY state, pid LIMIT 1");
+		my $pid =
+			sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY state, pid LIMIT 1");
 		return if $pid eq '';
 		kill 'KILL', $pid;
 		select(undef, undef, undef, 0.5);
@@ -174,7 +180,8 @@ sub round
 		fail("$what: $when");
 		diag "Repeat it with: make attack SEED=$seed ROUND=$round\n", $faults =~ s/\A(.{8000}).*/$1.../sr, "\n";
 	};
-	sql("SET client_min_messages = warning; DROP SCHEMA IF EXISTS attack CASCADE; CREATE SCHEMA attack; SET search_path = attack, public;\n$table");
+	sql("SET client_min_messages = warning;
+		DROP SCHEMA IF EXISTS attack CASCADE; CREATE SCHEMA attack; SET search_path = attack, public;\n$table");
 	my $load = load_of($t, 1, $t->{rows});
 	my $built = chance(0.5);
 	sql($built ? $load : $indexes);
@@ -222,7 +229,8 @@ sub round
 	$done{$_} = sql("SELECT counted('$_')") for qw(questions by_index);
 	$done{rounds}++;
 	diag sprintf 'round %d: %s in %s%s%s%s; killed: %s; in all %d transactions, %d questions, %d damages', $round,
-	  $t->{kind}, $t->{has}, join('', map { ", $_->{type}" } @{ $t->{scopes} }), $t->{partitions} && ", $t->{partitions}", $t->{exclude} && ', apart',
+	  $t->{kind}, $t->{has}, join('', map { ", $_->{type}" } @{ $t->{scopes} }), $t->{partitions} && ", $t->{partitions}",
+	  $t->{exclude} && ', apart',
 	  join(', ', @killed) || 'nothing', @done{qw(transactions questions damages)};
 	return !$wrong;
 }
@@ -238,7 +246,8 @@ for (my $i = 1; time < $end || ($i <= @kinds && !$only); $i++)
 }
 
 unlike(slurp_file($node->logfile), qr/PANIC|terminated by signal (?!9:)|TRAP/, 'no process died by itself');
-cmp_ok($done{by_index}, '>', $done{questions} / 2, "of $done{questions} questions $done{by_index} were answered by an index") unless $failed;
+cmp_ok($done{by_index}, '>', $done{questions} / 2,
+	"of $done{questions} questions $done{by_index} were answered by an index") unless $failed;
 $node->stop;
 done_so_far(sprintf 'seed %d: %d rounds, %d sessions, %d transactions (%d sent back), %d kills, %d questions (%d by an index), %d damages',
 	$seed, @done{qw(rounds sessions transactions sent_back kills questions by_index damages)});

@@ -4,6 +4,7 @@
 //! and only [`processor`] has unsafe code.
 
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
+#![deny(missing_docs)]
 
 pub mod bytes;
 pub mod escaped;

@@ -14,6 +14,7 @@ pub trait Store {
 
 /// What work in stores needs from its caller: stores, and points where it can be cancelled.
 pub trait StoreHost {
+    /// The kind of store.
     type File: Store;
     /// Makes an empty store.
     fn file(&mut self) -> Self::File;

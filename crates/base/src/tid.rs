@@ -9,7 +9,9 @@ use std::fmt;
 /// A heap row's address: block number and offset within the block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tid {
+    /// Number of the block in the table, from 0.
     pub block: u32,
+    /// Number of the row's line pointer in the block, from 1.
     pub offset: u16,
 }
 

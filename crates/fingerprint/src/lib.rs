@@ -2,8 +2,8 @@
 //!
 //! What lives here, in the order in which a row flows through: [`options`] (JSON and presets, and
 //! what they make each column do), [`text`] (words), [`lexeme`] (of a tsvector), [`terms`] (what
-//! words weigh), [`counter`], [`bag`] and [`builder`] (features and their weights), [`hash`] and
-//! [`shingle_hashes`] (their hashes), [`simhash`] and [`minwise`] (bits). [`log`] has logarithms
+//! words weigh), [`counter`], `bag` and [`builder`] (features and their weights), [`hash`] and
+//! `shingle_hashes` (their hashes), [`simhash`] and `minwise` (bits). `log` has logarithms
 //! that are the same everywhere. [`explain`] tells where two fingerprints come apart; [`similarity`]
 //! compares texts, [`same`] says whether two texts are one for a person; [`methods`] is what papers
 //! describe beside it. [`scalar`] writes scalar values as text that no setting alters. What
@@ -36,7 +36,7 @@
 
 #![forbid(unsafe_code)]
 
-pub mod bag;
+mod bag;
 pub mod builder;
 pub mod counter;
 pub mod error;
@@ -44,18 +44,18 @@ pub mod explain;
 pub mod hash;
 pub mod hashes;
 pub mod lexeme;
-pub mod log;
+mod log;
 pub mod methods;
-pub mod minwise;
+mod minwise;
 pub mod options;
 pub mod same;
 pub mod scalar;
-pub mod shingle_hashes;
+mod shingle_hashes;
 pub mod simhash;
 pub mod similarity;
 pub mod terms;
 pub mod text;
-pub mod weighted_tokens;
+mod weighted_tokens;
 
 pub use error::{Class, Error};
 

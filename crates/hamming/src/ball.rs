@@ -14,13 +14,16 @@ pub const NEAR: i32 = 3;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ball {
+    /// The fingerprint in the middle.
     pub centre: i64,
+    /// Bits; negative for an empty ball.
     pub radius: i32,
     /// Keeps all 16 bytes defined, since the server compares and hashes constants bytewise.
     zero: i32,
 }
 
 impl Ball {
+    /// Makes the ball of this radius, in bits, around a fingerprint.
     #[inline]
     pub fn new(centre: i64, radius: i32) -> Ball {
         Ball {
@@ -38,6 +41,7 @@ impl Ball {
         Ball::new(centre, i32::from_ne_bytes([i, j, k, l]))
     }
 
+    /// Returns whether a fingerprint is at most the radius away from the centre.
     #[inline]
     pub fn contains(&self, fingerprint: i64) -> bool {
         i64::from((fingerprint ^ self.centre).count_ones()) <= i64::from(self.radius)

@@ -192,7 +192,7 @@ impl AddAssign for Work {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     pub const PRICES: Prices = Prices {

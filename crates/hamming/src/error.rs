@@ -4,6 +4,7 @@
 use std::collections::TryReserveError;
 use std::fmt;
 
+/// Why a call gives no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// A page is damaged; the text completes "block N: ...".
@@ -18,12 +19,18 @@ pub enum Error {
     /// Two rows have the same key.
     SameKey,
     /// A hash has another number of parts than those before it, or none.
-    PartCount { found: usize, expected: usize },
+    PartCount {
+        /// Parts of this hash.
+        found: usize,
+        /// Parts of those before it; 0 where there are none.
+        expected: usize,
+    },
     /// The system has no more memory.
     OutOfMemory,
 }
 
 impl Error {
+    /// A page is damaged; `text` completes "block N: ...".
     pub fn damaged(text: impl Into<String>) -> Self {
         Error::Damaged(text.into())
     }

@@ -37,6 +37,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 pub mod ball;
 pub mod build;
@@ -45,7 +46,7 @@ pub mod components;
 pub mod cost;
 pub mod cost_nearest;
 pub mod dead_rows;
-pub mod error;
+mod error;
 pub mod insert;
 pub mod key;
 pub mod nearby;

@@ -20,7 +20,9 @@ pub fn part_radius(radius: i32, i: i32, count: i32) -> i32 {
 /// A hash as it is compared: a fingerprint, or the parts of a longer hash.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Hash {
+    /// The 64 bits of a fingerprint.
     Fingerprint(u64),
+    /// The 64-bit parts of a longer hash, in their order.
     Parts(Box<[u64]>),
 }
 
@@ -64,6 +66,7 @@ impl Hashes {
         self.parts
     }
 
+    /// Returns the parts of the hash with this number, which [`Hashes::add`] has returned.
     pub fn get(&self, number: u64) -> &[u64] {
         let start = number as usize * self.parts;
         &self.values[start..start + self.parts]

@@ -21,6 +21,7 @@ pub const OVERWRITTEN: &str =
 pub const WITHIN_KEY: &str =
     "Rows with the same key are not compared, so none would be: name the columns of the scope.";
 
+/// What a function that reads arguments returns.
 pub type Parsed<T> = Result<T, Error>;
 
 /// The values by name, each given at most once.
@@ -61,11 +62,13 @@ impl<'a> TriggerArguments<'a> {
         Ok(Self { names, values })
     }
 
+    /// Returns the value of an argument, if it is given.
     pub fn get(&self, name: &str) -> Option<&'a str> {
         let place = self.names.iter().position(|known| *known == name)?;
         self.values[place]
     }
 
+    /// Returns a copy of the value of an argument, if it is given.
     pub fn text(&self, name: &str) -> Option<String> {
         self.get(name).map(str::to_owned)
     }

@@ -6,13 +6,18 @@ use std::fmt;
 /// What is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
+    /// The arguments in CREATE TRIGGER.
     Arguments,
+    /// A shard of a distributed table, which cannot answer alone.
     Shard,
 }
 
+/// What is refused, as an error of the server says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
+    /// Which SQLSTATE the error gets.
     pub refused: Refused,
+    /// The message, in the style of the server's.
     pub message: String,
     /// The HINT line, if any.
     pub hint: Option<String>,
@@ -36,6 +41,7 @@ impl Error {
         }
     }
 
+    /// Adds a HINT line.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -56,14 +56,18 @@ pub enum Check {
 pub struct FingerprintOptions {
     /// JSON, as simhash64 takes it.
     pub weights: String,
+    /// The name of a preset; None for the default.
     pub preset: Option<String>,
 }
 
+/// What the arguments of a trigger of simhash_flag_duplicate() ask for. Columns are by name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlagOptions {
+    /// The column of the fingerprints.
     pub fingerprint: String,
     /// Bits.
     pub radius: u32,
+    /// What happens to a duplicate.
     pub mode: Mode,
     /// A boolean column.
     pub flag: Option<String>,
@@ -75,10 +79,13 @@ pub struct FlagOptions {
     pub originals_only: bool,
     /// The column of the texts that are checked.
     pub text: Option<String>,
+    /// The check of near rows; without one all of them count.
     pub check: Option<Check>,
     /// Compare only with rows that are equal in these columns.
     pub within: Vec<String>,
+    /// How the fingerprint is made; None where the row brings it.
     pub fingerprint_options: Option<FingerprintOptions>,
+    /// Whether a row waits for near ones of other transactions.
     pub lock: bool,
 }
 

@@ -23,6 +23,7 @@ const EXAMPLE: &str = "simhash_maintain_clusters('clusters=public.petition_clust
 /// The least similarity without `min_jaccard=`.
 const MIN_JACCARD: f64 = 0.8;
 
+/// What the arguments of a trigger of simhash_maintain_clusters() ask for. Columns are by name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeptOptions {
     /// The table of clusters, as SQL writes its name.
@@ -31,7 +32,9 @@ pub struct KeptOptions {
     pub table: Option<String>,
     /// The table of notes; None where clusters are kept at once.
     pub notes: Option<String>,
+    /// The column of the keys.
     pub key: String,
+    /// The column of the fingerprints.
     pub fingerprint: String,
     /// Bits.
     pub radius: u32,

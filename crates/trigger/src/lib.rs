@@ -3,6 +3,7 @@
 //! equal scopes, in every session.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 pub mod arguments;
 pub mod distribution;

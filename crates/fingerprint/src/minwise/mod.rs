@@ -27,8 +27,8 @@
 //! What must not live here: a function of the C library. Only integers and the four operations
 //! decide what is drawn, so that all platforms agree.
 
-pub mod one_permutation;
-pub mod races;
+pub(crate) mod one_permutation;
+pub(crate) mod races;
 
 use super::hash::mix;
 use super::log::{FRACTION_BITS, exponential};

@@ -9,5 +9,5 @@ pub mod grammar;
 pub mod json;
 pub mod plan;
 pub mod presets;
-pub mod term;
+mod term;
 pub mod text_options;

@@ -10,7 +10,7 @@ mod hashes;
 mod markup;
 mod minwise;
 mod ties;
-pub mod verdicts;
+pub(crate) mod verdicts;
 
 use super::Class;
 use super::builder::{Content, FingerprintBuilder};

@@ -7,13 +7,13 @@
 //! that do not count), [`word_list`] (how such words are kept). The built-in lists are in `lists/`.
 //! What must not live here: what a word weighs.
 
-pub mod folding;
+pub(crate) mod folding;
 pub mod markup;
 pub mod ngrams;
 pub mod normal;
 pub mod part_of_speech;
-pub mod pieces;
-pub mod scripts;
+pub(crate) mod pieces;
+pub(crate) mod scripts;
 pub mod stop_words;
 pub mod user_words;
 pub mod word_list;

@@ -53,6 +53,7 @@ pub struct Posting<S> {
     pub block: u32,
     /// Offset of the row in the block.
     pub offset: u16,
+    /// The scope of the row; nothing where an index has no scopes.
     pub scope: S,
 }
 

@@ -23,7 +23,9 @@ pub struct Census {
 /// The 16-bit key with the most rows.
 #[derive(Debug, PartialEq)]
 pub struct Hottest {
+    /// The quarter of the fingerprint that is the key, 0 to 3 from the highest bits on.
     pub quarter: usize,
+    /// The key, as the quarter's 16 bits.
     pub key: u16,
     /// Share of the rows that have a fingerprint.
     pub share: f64,

@@ -4,7 +4,7 @@
 //! Nothing here changes a page.
 
 pub mod census;
-pub mod downlinks;
+mod downlinks;
 pub mod key_comparison;
 pub mod level_ahead;
 pub mod page_source;

@@ -20,9 +20,11 @@ use std::collections::HashSet;
 /// A fault, and where it is.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
+    /// The page's block in the index.
     pub block: u32,
     /// The posting or downlink on the page, when the fault is about one.
     pub offset: Option<u32>,
+    /// What is wrong; completes "block N: ...".
     pub text: String,
 }
 

@@ -39,7 +39,9 @@ impl Order<Edge> for ByNumbers {
     }
 }
 
+/// Takes edges and sorts them by both numbers, in stores where memory does not hold them.
 pub type EdgeSorter<F> = Sorter<F, Edge, ByNumbers>;
+/// The edges that an [`EdgeSorter`] has sorted.
 pub type SortedEdges<F> = Sorted<F, Edge, ByNumbers>;
 
 /// Returns the next edge, if it has this `a`; of edges that are sorted by all bits.

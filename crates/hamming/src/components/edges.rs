@@ -155,7 +155,7 @@ fn read(file: &mut impl Store, at: u64, count: u64, edges: &mut Vec<Edge>) {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Files in memory.

@@ -40,7 +40,9 @@ pub struct Meta {
     pub levels: [u8; SPACES],
     /// Leaves of each key space, when last counted.
     pub leaves: [u32; SPACES],
+    /// Rows with a fingerprint, when last counted.
     pub rows: u64,
+    /// Rows without a fingerprint, when last counted.
     pub null_rows: u64,
 }
 
@@ -51,6 +53,7 @@ impl Meta {
         self.stamp as u32
     }
 
+    /// Reads a metapage; an error if it is none, is damaged or has another format.
     #[inline]
     pub fn read(page: &Page) -> Result<Meta, Error> {
         check_header(page, 0)?;

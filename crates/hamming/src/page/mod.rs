@@ -21,17 +21,17 @@
 //! on all of PostgreSQL's pages.
 
 pub mod filter;
-pub mod format;
+pub(crate) mod format;
 pub mod internal;
 pub mod kernel;
 pub mod leaf;
-pub mod leaf_rewrite;
+pub(crate) mod leaf_rewrite;
 pub mod leaf_scan;
 pub mod meta;
 #[cfg(any(test, target_arch = "x86_64"))]
 mod near_words;
 mod posting;
-pub mod slots;
+pub(crate) mod slots;
 pub mod special;
 
 use crate::Error;

@@ -20,7 +20,9 @@ pub type Hit = (u16, u16);
 
 /// Two tiles, whose fingerprints are compared with each other.
 pub struct Tiles<'t> {
+    /// The fingerprints of the first tile.
     pub left: &'t [u64],
+    /// The fingerprints of the second tile.
     pub right: &'t [u64],
     /// Whether they are the same tile. Then each row is compared with those behind it only.
     pub same: bool,

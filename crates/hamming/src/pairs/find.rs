@@ -28,6 +28,7 @@ use simhash_base::store::Store;
 pub struct Row {
     /// The fingerprint.
     pub fingerprint: u64,
+    /// The caller's number of the row.
     pub tag: u64,
 }
 

@@ -8,13 +8,13 @@
 //! simhash_clusters and their like call it. Each pair is found once, whatever the order of the
 //! rows; the rows are those of one side, or of two for pairs across.
 
-pub mod compare;
+pub(crate) mod compare;
 pub mod file;
 pub mod find;
 pub mod parts;
-pub mod radix;
+pub(crate) mod radix;
 mod row_file;
-pub mod sets;
+mod sets;
 mod skip;
 pub mod split;
 pub mod union_find;

@@ -5,6 +5,6 @@
 
 pub mod compared;
 pub mod draw;
-pub mod estimate;
-pub mod gamma;
+mod estimate;
+mod gamma;
 pub mod sample;

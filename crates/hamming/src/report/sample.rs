@@ -41,6 +41,7 @@ impl Memory {
 /// Which rows a row is compared with: those of its group and, where sets count, of another set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
+    /// The number of the group.
     pub group: u32,
     /// None: it is in no set with another row.
     pub set: Option<u32>,
@@ -101,6 +102,8 @@ impl Drawing {
         Drawing { is_across, ..self }
     }
 
+    /// Offers a row with its key; an error where a hash has another number of parts or the sample
+    /// outgrows its memory.
     pub fn add(&mut self, hash: Hash, place: Place, key: &[u8]) -> Result<(), Error> {
         let found = hash.len();
         let expected = *self.parts.get_or_insert_with(|| {
@@ -204,6 +207,7 @@ impl Sample {
         self.pairs.len() - 1
     }
 
+    /// Returns how many rows the sample has.
     pub fn size(&self) -> usize {
         self.rows.len()
     }

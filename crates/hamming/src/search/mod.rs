@@ -14,17 +14,17 @@
 #![forbid(unsafe_code)]
 
 pub mod cached;
-pub mod counts;
+mod counts;
 pub mod directory;
-pub mod downlinks;
-pub mod key_counts;
-pub mod leaf_walk;
+mod downlinks;
+mod key_counts;
+mod leaf_walk;
 pub mod nearest;
 mod next_key;
-pub mod passes;
+pub(crate) mod passes;
 pub mod probe;
 pub mod read_ahead;
 pub mod reader;
 pub mod scopes;
-pub mod warm;
+mod warm;
 pub mod within;

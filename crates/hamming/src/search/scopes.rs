@@ -11,6 +11,7 @@ use std::ops::RangeInclusive;
 /// The scopes that a search reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Scopes {
+    /// Every scope.
     #[default]
     All,
     /// A single scope.

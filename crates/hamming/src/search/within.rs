@@ -16,8 +16,11 @@ pub const FARTHEST: u32 = 64;
 /// A row that a search found.
 #[derive(Clone, Copy)]
 pub struct Match {
+    /// The row's address.
     pub tid: Tid,
+    /// The row's fingerprint.
     pub fingerprint: u64,
+    /// Bits in which it differs from the query.
     pub distance: u32,
 }
 
@@ -67,6 +70,7 @@ pub struct WithinSearch {
 }
 
 impl WithinSearch {
+    /// Starts a search for fingerprints within `radius` bits of `query`; nothing is read yet.
     pub fn new(scopes: Scopes, query: u64, radius: u32) -> WithinSearch {
         WithinSearch {
             scopes,

@@ -10,8 +10,8 @@
 mod large_tests;
 pub mod locked;
 #[cfg(test)]
-pub mod memory;
-pub mod split;
+mod memory;
+mod split;
 pub mod store;
 #[cfg(test)]
 mod tests;

@@ -11,5 +11,5 @@ pub mod privilege;
 pub mod relation;
 pub mod table;
 pub mod table_name;
-pub mod type_name;
+pub(crate) mod type_name;
 pub mod written_name;

@@ -4,7 +4,7 @@
 //! [`condition_variable`] lets them wait for each other. What must not live here: what they work
 //! on.
 
-pub mod condition_variable;
+pub(crate) mod condition_variable;
 pub mod message_queues;
 pub mod operation;
 pub mod shared_memory;

@@ -4,11 +4,11 @@
 //! statistics of a column, [`column_index`] an index that an estimate looks into. What must not
 //! live here: what a Hamming clause means.
 
-pub mod builder;
+mod builder;
 pub mod column_index;
 pub mod column_stats;
 pub mod hooks;
 pub mod nodes;
 pub mod path;
 pub mod planned_relation;
-pub mod proofs;
+mod proofs;

@@ -6,7 +6,7 @@
 
 pub mod activity;
 pub mod advisory_lock;
-pub mod attempt;
+pub(crate) mod attempt;
 pub mod backend;
 pub mod compat;
 pub mod encoding;
@@ -19,5 +19,5 @@ pub mod snapshot;
 pub mod subtransaction;
 pub mod temp_file;
 pub mod transaction;
-pub mod unguarded;
+pub(crate) mod unguarded;
 pub mod user;

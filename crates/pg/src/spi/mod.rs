@@ -3,7 +3,7 @@
 //! `open_executor`); [`connection`] is what they share. Each takes its parameters as a slice of
 //! values, None for NULL. What must not live here: the SQL texts.
 
-pub mod connection;
+pub(crate) mod connection;
 mod open_executor;
 pub mod open_query;
 pub mod query;

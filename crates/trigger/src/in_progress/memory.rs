@@ -8,6 +8,7 @@ pub const HEADER: usize = 8;
 /// A run of words that was allocated; 0 is none.
 pub type Run = u64;
 
+/// Words that all sessions share, in runs. What a session writes, the next one reads.
 pub trait Memory {
     /// The words by which all else is found; zeros at first.
     fn header(&mut self) -> &mut [u64; HEADER];
@@ -15,6 +16,7 @@ pub trait Memory {
     /// Returns a run of zeros, or None when memory would exceed its bound.
     fn allocate(&mut self, words: usize) -> Option<Run>;
 
+    /// Gives a run back, of which nobody may have a reference.
     fn free(&mut self, run: Run);
 
     /// The words of a run that [`Memory::allocate`] has returned.

@@ -55,6 +55,7 @@ const MOST_RUNS: usize = 19;
 /// A row, as others are compared with it.
 #[derive(Clone, Debug)]
 pub struct Compared {
+    /// The row's fingerprint or hash.
     pub hash: Hash,
     /// The table, the column and the scope, as [`place`] makes it.
     pub place: u32,
@@ -69,6 +70,7 @@ pub struct Compared {
 pub struct Writer {
     /// The slot of the session.
     pub slot: usize,
+    /// The number of the transaction.
     pub transaction: u32,
     /// The running subtransaction, or the transaction itself.
     pub subtransaction: u32,
@@ -82,6 +84,7 @@ impl Key {
     /// The first byte has the length.
     const ROOM: usize = KEY * 8 - 1;
 
+    /// Takes the key from its text, which may be longer.
     pub fn new(text: &str) -> Self {
         let text = &text[..text.floor_char_boundary(Self::ROOM)];
         let mut bytes = [0; KEY * 8];
@@ -91,6 +94,7 @@ impl Key {
         Self(std::array::from_fn(|i| u64::from_le_bytes(word(i))))
     }
 
+    /// Returns the text that is left of the key.
     pub fn text(&self) -> String {
         let bytes: Vec<u8> = self.0.iter().flat_map(|word| word.to_le_bytes()).collect();
         let length = usize::from(bytes[0]).min(Self::ROOM);

@@ -7,7 +7,7 @@
 //! other character but white space. `cutting` finds words, `alignment` those that differ, `deciding`
 //! says which of them decide, `marking` writes them down.
 
-pub mod alignment;
+pub(crate) mod alignment;
 mod cutting;
 mod deciding;
 mod marking;
