@@ -38,7 +38,15 @@ export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE WITH_TESTS MAJORS FULL PROFILE
 .DEFAULT_GOAL := help
 
 help:
+	@echo 'For users:'
 	@echo 'make demo           install what is missing, then show the extension on real rows (KEEP=1 leaves its server up)'
+	@echo 'make build          compile for the server of PG_CONFIG'
+	@echo 'make install        build, then install into that server (honours PG_CONFIG, prefix and DESTDIR)'
+	@echo 'make uninstall      remove it from that server'
+	@echo 'make installcheck   the SQL tests on a server that runs and has the extension (PGHOST, PGPORT), for packagers'
+	@echo 'make deb            Debian packages and a tarball for PG_CONFIG and each of PG_CONFIGS, into target/packages'
+	@echo
+	@echo 'For developers (CONTRIBUTING.md):'
 	@echo 'make test           install what is missing, then the tests on one major (MAJORS=18; FULL=1 also the long ones)'
 	@echo 'make test-majors    a part of them on the other majors, and the long ones on the last (MAJORS="16 19", FULL=1)'
 	@echo 'make test-citus     the tests on a cluster of Citus, which is built when its sources are given (CITUS=/folder)'
@@ -58,11 +66,6 @@ help:
 	@echo 'make bench-citus    pairs, clusters and searches on 1, 2 and 3 workers of Citus, next to one table (ROWS=200000)'
 	@echo 'make bench-fdw      searches and pairs over three servers with postgres_fdw, next to one server (ROWS=1000000)'
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
-	@echo 'make build          compile for the server of PG_CONFIG'
-	@echo 'make install        build, then install into that server (honours PG_CONFIG, prefix and DESTDIR)'
-	@echo 'make uninstall      remove it from that server'
-	@echo 'make installcheck   the SQL tests on a server that runs and has the extension (PGHOST, PGPORT), for packagers'
-	@echo 'make deb            Debian packages and a tarball for PG_CONFIG and each of PG_CONFIGS, into target/packages'
 	@echo 'make dist           the source archive for PGXN'
 	@echo 'make test-deb       two builds in two folders compared, and the package installed in a bare Debian (SUITE=bookworm)'
 	@echo 'make test-readme    the source archive in a bare Debian, where the commands of the README are typed (SUITE=bookworm, WITH_TESTS=1)'

@@ -125,7 +125,7 @@ tarball() {
 	cp "$LIBRARY" "$stage/$name/lib"
 	cp "$ROOT/$NAME.control" "$ROOT"/sql/{"$NAME"--*,simhash_review}.sql "$stage/$name/extension"
 	cp "$ROOT/LICENSE" "$ROOT/README.md" "$ROOT/CHANGELOG.md" "$NOTICES" "$stage/$name"
-	sed "s/@MAJOR@/$PG_MAJOR/g; s/@NAME@/$NAME/g" "$ROOT/packaging/tarball_install.sh" >"$stage/$name/install.sh"
+	tarball_installer "$LIBRARY" "$PG_MAJOR" >"$stage/$name/install.sh"
 	chmod +x "$stage/$name/install.sh"
 	normalise "$stage/$name"
 	tar -C "$stage" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" | gzip -9n >"$OUT/$name.tar.gz"
