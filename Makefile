@@ -34,7 +34,7 @@
 
 export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE WITH_TESTS MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR prefix CONTRIB_TESTDB KEEP ROWS SETS SEED COUNT ENTRIES ROUND QUERIES QUESTIONS PEERS PARTS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: all help build install uninstall installcheck demo test test-majors test-citus quick mutants mutants-server soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-readme test-docker clean
+.PHONY: all help build install uninstall installcheck demo test test-majors test-citus quick mutants mutants-server soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist sbom test-deb test-readme test-docker clean
 .DEFAULT_GOAL := help
 
 help:
@@ -67,6 +67,7 @@ help:
 	@echo 'make bench-fdw      searches and pairs over three servers with postgres_fdw, next to one server (ROWS=1000000)'
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make dist           the source archive for PGXN'
+	@echo 'make sbom           what is linked into the library, as CycloneDX lists it (SBOM), into target/packages'
 	@echo 'make test-deb       two builds in two folders compared, and the package installed in a bare Debian (SUITE=bookworm)'
 	@echo 'make test-readme    the source archive in a bare Debian, where the commands of the README are typed (SUITE=bookworm, WITH_TESTS=1)'
 	@echo 'make test-docker    packaging/Dockerfile built with buildah, stand-ins for the official images, and a search in the result'
@@ -152,6 +153,9 @@ deb:
 
 dist:
 	@packaging/packages.sh dist
+
+sbom:
+	@packaging/packages.sh sbom
 
 test-deb:
 	@packaging/test_deb.sh

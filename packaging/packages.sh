@@ -6,7 +6,7 @@
 #   simhash_dedup-VERSION-pgNN-linux-MACHINE.tar.gz        the same for servers from elsewhere, with install.sh
 #
 # The same commit, compiler and server headers give the same bytes in every folder. `packages.sh dist` (make dist) makes the
-# source archive for PGXN.
+# source archive for PGXN, `packages.sh sbom` (make sbom) the list of what is linked into the library.
 
 # shellcheck source=packaging/common.sh
 . "$(dirname "$0")/common.sh"
@@ -164,10 +164,24 @@ dist() {
 	(cd "$OUT" && sha256sum "$name.zip")
 }
 
+# What is linked into the library, in CycloneDX's form, for those who look for crates with known faults. The majors differ in no
+# crate. The tool writes a file beside each Cargo.toml, so it gets a copy of the sources.
+sbom() {
+	local name=$NAME-$VERSION.cdx.json
+	cargo cyclonedx --version >/dev/null 2>&1 ||
+		fail "cargo-cyclonedx is missing; install it with: cargo install --locked cargo-cyclonedx@0.5.9"
+	stage=$(mktemp -d)
+	git -C "$ROOT" archive HEAD | tar -C "$stage" -xf -
+	(cd "$stage" && cargo cyclonedx --quiet --format json --spec-version 1.5 --no-build-deps --no-default-features --features pg15)
+	sed "s#file://$stage#file:///usr/src/$NAME-$VERSION#" "$stage/$NAME.cdx.json" >"$OUT/$name"
+	(cd "$OUT" && sha256sum "$name")
+}
+
 mkdir -p "$OUT"
 require_rust
 reproducible
 case ${1:-packages} in
 dist) dist ;;
+sbom) sbom ;;
 *) packages ;;
 esac
