@@ -12,7 +12,8 @@
 . "$(dirname "$0")/common.sh"
 
 DESCRIPTION=$(field description)
-MAINTAINER=$(field authors)
+# The project has no address: who publishes packages gives one.
+MAINTAINER=${MAINTAINER:-$(field authors)}
 ARCHITECTURE=$(dpkg --print-architecture 2>/dev/null || uname -m)
 stage=''
 trap '[ -z "$stage" ] || rm -rf "$stage"' EXIT
@@ -54,12 +55,14 @@ copyright() {
 
 # Debian's own changelog of a package, beside that of the extension.
 debian_changelog() {
+	local contact=$MAINTAINER
+	[[ $contact = *'<'* ]] || contact+=' <>'
 	cat <<-END
 		${NAME//_/-} ($VERSION-1) unstable; urgency=medium
 
 		  * Version $VERSION; its changes are in changelog.gz.
 
-		 -- $MAINTAINER  $(date -u -R --date="@$SOURCE_DATE_EPOCH")
+		 -- $contact  $(date -u -R --date="@$SOURCE_DATE_EPOCH")
 	END
 }
 
