@@ -14,6 +14,7 @@
 #   DESTDIR     a prefix for `make install`, as packagers use it
 #   prefix      a folder outside of the server for `make install`: prefix/lib and prefix/share/extension (18 and later)
 #   SUITE       the Debian release of `make test-deb` and `make test-readme` (bookworm); WITH_TESTS=1: the latter also runs `make test`
+#   MAINTAINER  "Name <address>" for the packages of `make deb`: the project has no address
 #   KEEP        KEEP=1 leaves the server of `make demo` running
 #   ROWS        rows of `make bench`, or several numbers with commas between them
 #   SETS        sets of `make bench` (A,B), or of records of `make quality`
@@ -32,13 +33,21 @@
 #               splink, recordlinkage, dedupe, rapidfuzz and datasketch for `make quality`, with psycopg, sqlalchemy, alembic and
 #               django for the Python of the pages in `make test`
 
-export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE WITH_TESTS MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR prefix CONTRIB_TESTDB KEEP ROWS SETS SEED COUNT ENTRIES ROUND QUERIES QUESTIONS PEERS PARTS OUT SECONDS_EACH DATA PYTHON
+export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAINTAINER WITH_TESTS MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR prefix CONTRIB_TESTDB KEEP ROWS SETS SEED COUNT ENTRIES ROUND QUERIES QUESTIONS PEERS PARTS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: all help build install uninstall installcheck demo test test-majors test-citus quick mutants mutants-server soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-readme test-docker clean
+.PHONY: all help build install uninstall installcheck demo test test-majors test-citus quick mutants mutants-server soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist sbom test-deb test-readme test-docker clean
 .DEFAULT_GOAL := help
 
 help:
+	@echo 'For users:'
 	@echo 'make demo           install what is missing, then show the extension on real rows (KEEP=1 leaves its server up)'
+	@echo 'make build          compile for the server of PG_CONFIG'
+	@echo 'make install        build, then install into that server (honours PG_CONFIG, prefix and DESTDIR)'
+	@echo 'make uninstall      remove it from that server'
+	@echo 'make installcheck   the SQL tests on a server that runs and has the extension (PGHOST, PGPORT), for packagers'
+	@echo 'make deb            Debian packages and a tarball for PG_CONFIG and each of PG_CONFIGS, into target/packages'
+	@echo
+	@echo 'For developers (CONTRIBUTING.md):'
 	@echo 'make test           install what is missing, then the tests on one major (MAJORS=18; FULL=1 also the long ones)'
 	@echo 'make test-majors    a part of them on the other majors, and the long ones on the last (MAJORS="16 19", FULL=1)'
 	@echo 'make test-citus     the tests on a cluster of Citus, which is built when its sources are given (CITUS=/folder)'
@@ -58,12 +67,8 @@ help:
 	@echo 'make bench-citus    pairs, clusters and searches on 1, 2 and 3 workers of Citus, next to one table (ROWS=200000)'
 	@echo 'make bench-fdw      searches and pairs over three servers with postgres_fdw, next to one server (ROWS=1000000)'
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
-	@echo 'make build          compile for the server of PG_CONFIG'
-	@echo 'make install        build, then install into that server (honours PG_CONFIG, prefix and DESTDIR)'
-	@echo 'make uninstall      remove it from that server'
-	@echo 'make installcheck   the SQL tests on a server that runs and has the extension (PGHOST, PGPORT), for packagers'
-	@echo 'make deb            Debian packages and a tarball for PG_CONFIG and each of PG_CONFIGS, into target/packages'
 	@echo 'make dist           the source archive for PGXN'
+	@echo 'make sbom           what is linked into the library, as CycloneDX lists it (SBOM), into target/packages'
 	@echo 'make test-deb       two builds in two folders compared, and the package installed in a bare Debian (SUITE=bookworm)'
 	@echo 'make test-readme    the source archive in a bare Debian, where the commands of the README are typed (SUITE=bookworm, WITH_TESTS=1)'
 	@echo 'make test-docker    packaging/Dockerfile built with buildah, stand-ins for the official images, and a search in the result'
@@ -149,6 +154,9 @@ deb:
 
 dist:
 	@packaging/packages.sh dist
+
+sbom:
+	@packaging/packages.sh sbom
 
 test-deb:
 	@packaging/test_deb.sh

@@ -31,6 +31,14 @@ reproducible() {
 	set_date
 }
 
+# tarball_installer LIBRARY MAJOR: prints the script that copies this library into a server of that major, and refuses a system
+# that could not load it.
+tarball_installer() {
+	local glibc
+	glibc=$(objdump -T "$1" | grep -o 'GLIBC_2[0-9.]*' | sed 's/GLIBC_//' | sort -Vu | tail -n 1)
+	sed "s/@MAJOR@/$2/g; s/@NAME@/$NAME/g; s/@MACHINE@/$(uname -m)/g; s/@GLIBC@/$glibc/g" "$ROOT/packaging/tarball_install.sh"
+}
+
 # Files of a staged package get the one date, and nothing that this user's umask says.
 normalise() {
 	find "$1" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +

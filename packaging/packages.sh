@@ -6,13 +6,14 @@
 #   simhash_dedup-VERSION-pgNN-linux-MACHINE.tar.gz        the same for servers from elsewhere, with install.sh
 #
 # The same commit, compiler and server headers give the same bytes in every folder. `packages.sh dist` (make dist) makes the
-# source archive for PGXN.
+# source archive for PGXN, `packages.sh sbom` (make sbom) the list of what is linked into the library.
 
 # shellcheck source=packaging/common.sh
 . "$(dirname "$0")/common.sh"
 
 DESCRIPTION=$(field description)
-MAINTAINER=$(field authors)
+# The project has no address: who publishes packages gives one.
+MAINTAINER=${MAINTAINER:-$(field authors)}
 ARCHITECTURE=$(dpkg --print-architecture 2>/dev/null || uname -m)
 stage=''
 trap '[ -z "$stage" ] || rm -rf "$stage"' EXIT
@@ -54,12 +55,14 @@ copyright() {
 
 # Debian's own changelog of a package, beside that of the extension.
 debian_changelog() {
+	local contact=$MAINTAINER
+	[[ $contact = *'<'* ]] || contact+=' <>'
 	cat <<-END
 		${NAME//_/-} ($VERSION-1) unstable; urgency=medium
 
 		  * Version $VERSION; its changes are in changelog.gz.
 
-		 -- $MAINTAINER  $(date -u -R --date="@$SOURCE_DATE_EPOCH")
+		 -- $contact  $(date -u -R --date="@$SOURCE_DATE_EPOCH")
 	END
 }
 
@@ -125,7 +128,7 @@ tarball() {
 	cp "$LIBRARY" "$stage/$name/lib"
 	cp "$ROOT/$NAME.control" "$ROOT"/sql/{"$NAME"--*,simhash_review}.sql "$stage/$name/extension"
 	cp "$ROOT/LICENSE" "$ROOT/README.md" "$ROOT/CHANGELOG.md" "$NOTICES" "$stage/$name"
-	sed "s/@MAJOR@/$PG_MAJOR/g; s/@NAME@/$NAME/g" "$ROOT/packaging/tarball_install.sh" >"$stage/$name/install.sh"
+	tarball_installer "$LIBRARY" "$PG_MAJOR" >"$stage/$name/install.sh"
 	chmod +x "$stage/$name/install.sh"
 	normalise "$stage/$name"
 	tar -C "$stage" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" | gzip -9n >"$OUT/$name.tar.gz"
@@ -164,10 +167,24 @@ dist() {
 	(cd "$OUT" && sha256sum "$name.zip")
 }
 
+# What is linked into the library, in CycloneDX's form, for those who look for crates with known faults. The majors differ in no
+# crate. The tool writes a file beside each Cargo.toml, so it gets a copy of the sources.
+sbom() {
+	local name=$NAME-$VERSION.cdx.json
+	cargo cyclonedx --version >/dev/null 2>&1 ||
+		fail "cargo-cyclonedx is missing; install it with: cargo install --locked cargo-cyclonedx@0.5.9"
+	stage=$(mktemp -d)
+	git -C "$ROOT" archive HEAD | tar -C "$stage" -xf -
+	(cd "$stage" && cargo cyclonedx --quiet --format json --spec-version 1.5 --no-build-deps --no-default-features --features pg15)
+	sed "s#file://$stage#file:///usr/src/$NAME-$VERSION#" "$stage/$NAME.cdx.json" >"$OUT/$name"
+	(cd "$OUT" && sha256sum "$name")
+}
+
 mkdir -p "$OUT"
 require_rust
 reproducible
 case ${1:-packages} in
 dist) dist ;;
+sbom) sbom ;;
 *) packages ;;
 esac

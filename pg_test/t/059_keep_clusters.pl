@@ -70,6 +70,34 @@ is($sql->('SELECT count(*) FROM later_note'), 1, 'a refresh that a crash undid l
 is($sql->($refresh), 1, 'and is done again');
 is($sql->("$none; $none_at_once"), '', 'clusters after a crash');
 
+# ---- others see how far a refresh is
+# Of all rows, then of notes: fingerprints of 14 bits, each within 4 bits of 5,000 rows.
+$sql->(<<'END');
+CREATE TABLE cube (id int PRIMARY KEY, fp bigint);
+INSERT INTO cube SELECT i, i % 16384 FROM generate_series(1, 60000) i;
+CREATE INDEX ON cube USING simhash (fp);
+ANALYZE cube;
+END
+my $progress = 'SELECT function, doing, done, total FROM simhash_progress()';
+my $watched = open_session($node);
+$sql->("SELECT simhash_keep_clusters('cube', 'id', 'fp', 4, refresh => 'manual')");
+start_statement($watched, "SELECT simhash_refresh_clusters('cube_cluster')");
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM simhash_progress() WHERE function = 'simhash_refresh_clusters'"),
+	'progress of a refresh of all rows');
+finish_statement($watched);
+is($sql->($progress), '', 'which ends with it');
+$sql->('UPDATE cube SET fp = fp # 1 WHERE id <= 1500');
+my $noted = $sql->('SELECT count(*) FROM cube_cluster_note');
+start_statement($watched, "SELECT simhash_refresh_clusters('cube_cluster')");
+ok($node->poll_query_until('postgres', "SELECT (function, doing, total) = ('simhash_refresh_clusters', 'searching near rows that changed', $noted)
+	FROM simhash_progress() WHERE done BETWEEN 1 AND total - 1"), "progress of a refresh of $noted notes");
+finish_statement($watched);
+is($sql->($progress), '', 'and ends with it');
+is($sql->('SELECT count(*) FROM cube_cluster_note'), 0, 'no note is left');
+is($sql->("TABLE cube_cluster EXCEPT SELECT key, cluster_id FROM simhash_clusters('cube', 'id', 'fp', 4) LIMIT 5"), '', 'the clusters are right');
+$watched->quit;
+$sql->('SELECT simhash_drop_clusters(\'cube_cluster\'); DROP TABLE cube');
+
 # ---- one refresh at a time
 $writer = open_session($node);
 $keeper = open_session($node);

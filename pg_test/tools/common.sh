@@ -139,6 +139,12 @@ as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
 }
 
+# What was never built elsewhere fails there after minutes, so it is refused before: only glibc answers this question.
+require_glibc() {
+	[[ $(getconf GNU_LIBC_VERSION 2>/dev/null) = 'glibc '* ]] ||
+		fail "this system ($(uname -s)) has no glibc: simhash_dedup is for Linux with glibc (not Alpine, not macOS); build it in a container of Debian"
+}
+
 # Stops with one line when a tool of the build is missing; installs nothing.
 require_build_tools() {
 	local packages
@@ -181,7 +187,7 @@ log_file() {
 require_rust() {
 	local needed found
 	type -P cargo >/dev/null || [ ! -x "$HOME/.cargo/bin/cargo" ] || PATH=$HOME/.cargo/bin:$PATH
-	type -P cargo >/dev/null || fail "cargo is missing: install Rust (rustup) and try again"
+	type -P cargo >/dev/null || fail "cargo is missing: install Rust (rustup; on Debian 12 and 13 the packages rustc-web, cargo-web and rustfmt-web) and try again"
 	needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$ROOT/Cargo.toml")
 	found=$(cd "$ROOT" && rustc --version 2>&1 | sed -n 's/^rustc \([0-9.]*\).*/\1/p')
 	[ -n "$found" ] || fail "rustc does not run: install Rust $needed (rustup) and try again"
@@ -190,7 +196,7 @@ require_rust() {
 	case "$(printf '%s\n' "$needed" "$found" | sort -V | head -n 1)" in
 	"$needed") IGNORE_RUST_VERSION=no ;;
 	1.95*) IGNORE_RUST_VERSION=yes ;;
-	*) fail "Rust $found is too old: install Rust $needed or newer (rustup update) and try again" ;;
+	*) fail "Rust $found is too old: install Rust $needed or newer (rustup update; on Debian 12 and 13 the packages rustc-web, cargo-web and rustfmt-web) and try again" ;;
 	esac
 }
 
@@ -219,6 +225,7 @@ require_postgres() {
 
 # $1: build, demo, test, majors or bench.
 require_everything() {
+	require_glibc
 	require_rust
 	install_missing_packages "$1"
 	require_postgres "$1"

@@ -12,6 +12,7 @@ if [ "${1:-build}" = uninstall ]; then
 	say "removed from PostgreSQL $PG_MAJOR"
 	exit 0
 fi
+require_glibc
 require_rust
 require_build_tools
 require_postgres build

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Tests that `make install` finds the library, wherever cargo is told to build, and the right server among those
-# that are installed. A crate without a line of SQL stands in for the extension, scripts for the programs of servers.
+# that are installed, and that it and the script of an archive refuse systems that could not load the library. A crate without a line of SQL stands in for the extension, scripts for the programs of servers.
 # DESTDIR puts all files below a directory of the test: an install that finds the wrong server cannot harm it.
 
-# shellcheck source=pg_test/tools/common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=packaging/common.sh
+. "$(dirname "$0")/../../packaging/common.sh"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/simhash_install.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -61,11 +61,18 @@ on_path() {
 	ln -sf "$1" "$work/path/pg_config"
 }
 
-# script ACTION [VARIABLE=VALUE...]: install.sh, whose output is in $work/out.
+# says PROGRAM LINE: this program prints a line; without a LINE it knows no answer.
+says() {
+	# shellcheck disable=SC2016  # the quotes are for the program
+	printf '#!/bin/sh\n%s\nexit 1\n' "${2:+echo '$2'; exit}" >"$work/path/$1"
+	chmod +x "$work/path/$1"
+}
+
+# script ACTION [VARIABLE=VALUE...]: install.sh of the repository, or of an archive, whose output is in $work/out.
 script() {
 	local action=$1
 	shift
-	env PATH="$work/path:$PATH" PG_PLACES="$work/usr/*/bin" "$@" "$repo/pg_test/tools/install.sh" "$action" >"$work/out" 2>&1
+	env PATH="$work/path:$PATH" PG_PLACES="$work/usr/*/bin" "$@" "${archive:-$repo/pg_test/tools}/install.sh" "$action" >"$work/out" 2>&1
 }
 
 install_with() { script install "$@"; }
@@ -100,7 +107,7 @@ refuses() {
 	local message=$1 what=$2 good=0
 	shift 2
 	rm -rf "$DESTDIR"
-	if install_with "$@" || ! grep -q "^simhash_dedup: .*$message" "$work/out" || [ -e "$DESTDIR" ]; then good=1; fi
+	if install_with "$@" || ! grep -Eq "^(simhash_dedup|install.sh): .*$message" "$work/out" || [ -e "$DESTDIR" ]; then good=1; fi
 	result "$good" "$what"
 }
 
@@ -153,4 +160,35 @@ refuses 'nowhere/pg_config does not run' 'PG_CONFIG that is not there' PG_CONFIG
 server "$unknown"
 refuses "PostgreSQL $unknown.3.* is not supported, only ${majors% }" 'a major that the code does not know' \
 	PG_CONFIG="$work/usr/$unknown/bin/pg_config"
+says getconf
+refuses 'no glibc' 'a system without glibc'
+
+# An archive with the library of the repository, as packages.sh makes it.
+server 15
+on_path "$work/usr/15/bin/pg_config"
+archive=$work/archive
+mkdir -p "$archive"/{lib,extension}
+cp "$repo/target/release/libsimhash_dedup.so" "$archive/lib/simhash_dedup.so"
+touch "$archive/extension/simhash_dedup.control"
+tarball_installer "$archive/lib/simhash_dedup.so" 15 >"$archive/install.sh"
+chmod +x "$archive/install.sh"
+# By another program than the one that the script was made with.
+needed=$(readelf -V "$archive/lib/simhash_dedup.so" | grep -o 'GLIBC_2\.[0-9]*' | sort -t . -k 2 -n | tail -n 1)
+needed=${needed#GLIBC_}
+refuses "no glibc .*needs $needed " 'an archive, on a system without glibc'
+# As text it is greater, as a version less.
+says getconf 'glibc 2.9'
+refuses "needs glibc $needed .*this system has 2.9:" 'an archive, where glibc is too old'
+says getconf "glibc 2.$((${needed#2.} - 1))"
+refuses "needs glibc $needed " 'an archive, where glibc is too old by one'
+says uname 'Linux riscv64'
+says getconf "glibc $needed"
+refuses 'Linux riscv64' 'an archive, on another processor'
+rm "$work/path/uname"
+archive_installs=0
+rm -rf "$DESTDIR"
+install_with && cmp "$archive/lib/simhash_dedup.so" "$DESTDIR$work/usr/15/lib/simhash_dedup.so" || archive_installs=1
+result "$archive_installs" 'an archive, where glibc is just new enough'
+says getconf
+uninstalls 'uninstall of an archive asks for no glibc'
 exit "$failed"

@@ -15,6 +15,7 @@ use simhash_pg::am::storage_parameters;
 use simhash_pg::am::vacuum::{DeadRows, Vacuum, stats_or_new};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::planner::path::IndexPath;
+use simhash_pg::process::activity::search_begins;
 use simhash_pg::process::compat;
 use simhash_pg::sql::fmgr::pg_function;
 use std::ffi::{c_char, c_int, c_void};
@@ -225,6 +226,7 @@ unsafe extern "C-unwind" fn amrescan(
     order_bys: pg_sys::ScanKey,
     norder_bys: c_int,
 ) {
+    search_begins();
     // SAFETY: the server passes the live scan, whose state `ambeginscan` made, and its keys.
     unsafe {
         let mut scan = Scan::from_raw(raw);

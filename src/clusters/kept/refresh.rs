@@ -16,6 +16,7 @@ use super::triggers::triggers_of;
 use crate::pairs::source::required;
 use simhash_pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
 use simhash_pg::catalog::table_name;
+use simhash_pg::process::activity::Activity;
 use simhash_pg::process::advisory_lock::{
     isolation_level, keeps_its_snapshot, lock_until_commit, try_lock_until_commit,
 };
@@ -48,10 +49,17 @@ pg_function! {
 /// entries that were changed.
 fn refresh(args: &Args, kept: &KeptTable) -> i64 {
     let queries = KeptQueries::new(kept);
+    let mut activity = Activity::new(NAME);
     let (sql, prefers_indexes) = match count_notes(kept, &queries) {
         Some((0, false)) => return 0,
-        Some((_, false)) => (queries.answer_notes(), true),
-        _ => (queries.compute_all(), false),
+        Some((count, false)) => {
+            activity.count_searches("searching near rows that changed", count as u64);
+            (queries.answer_notes(), true)
+        }
+        _ => {
+            activity.begin("finding and writing all clusters");
+            (queries.compute_all(), false)
+        }
     };
     let query = SavedQuery::new(&sql, &[], prefers_indexes);
     let changed = query.first_row::<1>(args, &[], Sees::Active);
