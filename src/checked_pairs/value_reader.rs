@@ -53,10 +53,11 @@ impl<'m> ValueReader<'m> {
             let equality = equality.unwrap_or_else(|| no_arrays(source.key_type));
             let has_listed_key = equality.any_of(key, "$1");
             // Rows without a fingerprint may share a key.
-            let all = format!("SELECT {expression}, {value} FROM {table} WHERE {fp} IS NOT NULL");
+            let has_fingerprint = format!("{fp} IS NOT NULL");
+            let from = format!("SELECT {expression}, {value} FROM {table}");
             Queries {
-                by_key: format!("{all} AND {has_listed_key}"),
-                all,
+                by_key: format!("{from} WHERE {has_listed_key} AND {has_fingerprint}"),
+                all: format!("{from} WHERE {has_fingerprint}"),
             }
         };
         ValueReader {
