@@ -3,7 +3,7 @@
 //! and the radius report read it here. It is refused before the first row is read.
 
 use super::decisions::EveryPair;
-use super::judge::{FunctionJudge, JaccardJudge};
+use super::judge::{FunctionJudge, JaccardJudge, Judge};
 use crate::pairs::source::{SourceTable, in_range, required};
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INVALID_OBJECT_DEFINITION, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_FUNCTION,
@@ -95,6 +95,16 @@ impl Check {
             texts,
             judge: AnyJudge::Function(FunctionJudge::new(call, of_texts)),
         })
+    }
+}
+
+impl Check {
+    /// Returns the least Jaccard similarity of texts whose pairs pass; None where others decide.
+    pub fn least_jaccard(&self) -> Option<f64> {
+        match &self.judge {
+            AnyJudge::Jaccard(judge) => judge.least_jaccard(),
+            _ => None,
+        }
     }
 }
 

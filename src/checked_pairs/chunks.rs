@@ -1,7 +1,7 @@
 //! Reads what a check needs of the rows that have pairs, and judges the pairs: one row for each
 //! class of rows that are judged alike.
 //!
-//! Values are read by key, in chunks of a few hundred rows, of which at most two are in memory.
+//! Values are read in chunks of a few hundred rows, of which at most two are in memory.
 //! Where a chunk would take more than half of `work_mem`, smaller ones are read. Rows are put into
 //! chunks component by component, so that most pairs lie within one chunk.
 
@@ -87,6 +87,9 @@ impl<'t, J: Judge> Chunks<'t, J> {
         each: &mut dyn FnMut(Edge, Option<J::Verdict>),
     ) {
         let (mut done, total) = (0, pairs.count());
+        let rows =
+            usize::try_from(2 * total).map_or(self.rows.len(), |rows| rows.min(self.rows.len()));
+        self.table.prepare(rows, activity);
         let mut places = or_out_of_memory(pairs.map(&mut TempFiles, |pair| self.to_places(pair)));
         while places.count() > 0 {
             let mut sorted = self.by_chunks(places);

@@ -106,6 +106,10 @@ impl<J: Judge> Judge for Decided<J> {
         }
     }
 
+    fn similarity(verdict: &Self::Verdict) -> Option<f64> {
+        J::similarity(verdict)
+    }
+
     fn may_be_equal(&self) -> bool {
         self.judge.may_be_equal()
     }

@@ -29,6 +29,11 @@ pub trait Judge {
     /// Returns None of a pair that does not pass. Each row comes with its number.
     fn judge(&mut self, a: (u32, &Self::Kept), b: (u32, &Self::Kept)) -> Option<Self::Verdict>;
 
+    /// Returns the Jaccard similarity of texts that a verdict is; None where it says nothing of it.
+    fn similarity(_verdict: &Self::Verdict) -> Option<f64> {
+        None
+    }
+
     /// Returns whether rows may have equal values.
     fn may_be_equal(&self) -> bool;
 
@@ -92,6 +97,10 @@ impl Judge for JaccardJudge {
             Similarity::Exactly(similarity) => Some(similarity),
             _ => None,
         }
+    }
+
+    fn similarity(verdict: &f64) -> Option<f64> {
+        Some(*verdict)
     }
 
     fn may_be_equal(&self) -> bool {

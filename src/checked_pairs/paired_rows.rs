@@ -243,7 +243,7 @@ impl PairedRows {
     /// Returns the key of a row.
     pub fn key(&self, row: u32) -> Value<'_> {
         let side = self.side(self.side_of(row));
-        side.value(side.keys[(row - side.first) as usize])
+        side.value(side.keys[side.place_of(row)])
     }
 }
 
@@ -271,6 +271,21 @@ fn read_fingerprints<const N: usize>(
 impl PairedSide {
     fn value(&self, kept: u64) -> Value<'_> {
         self.order.storage.value(kept, &self.key_bytes)
+    }
+
+    /// Returns how many rows there are.
+    pub fn count(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Returns the keys of the rows.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = Value<'_>> {
+        self.keys.iter().map(|kept| self.value(*kept))
+    }
+
+    /// Returns how many rows of the relation come before this one.
+    pub fn place_of(&self, row: u32) -> usize {
+        (row - self.first) as usize
     }
 
     /// Returns the number of a row, given its key; None when it has no pair.

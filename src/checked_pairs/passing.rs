@@ -1,21 +1,61 @@
 //! Which of the pairs that a search has found pass a check. simhash_pairs and simhash_clusters ask
 //! here. The answer is that of judging each pair, though rows that are judged alike are judged once.
 
-use super::check::{AnyJudge, Check};
+use super::check::AnyJudge;
 use super::chunks::Chunks;
 use super::decisions::{Decided, DifferentRows};
 use super::equal_texts::classes_by_text;
 use super::judge::Judge;
-use super::paired_rows::{EdgeList, PairedRows, add_edge, no_edges};
+use super::paired_rows::{EdgeList, add_edge, no_edges};
 use super::value_reader::ValueReader;
-use crate::pairs::source::SourceTable;
-use simhash_hamming::components::edges::Edge;
+use simhash_base::bytes::{get_u32, get_u64};
+use simhash_base::runs::Item;
+use simhash_hamming::components::edges::{Edge, List};
 use simhash_hamming::components::group::Classes;
 use simhash_hamming::pairs::union_find::UnionFind;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::memory::or_out_of_memory;
+use simhash_pg::process::memory::{or_out_of_memory, work_mem_bytes};
+use simhash_pg::process::temp_file::{TempFile, TempFiles};
 use std::cell::RefCell;
+
+/// What a call needs to know.
+#[derive(Clone, Copy)]
+pub struct Asked {
+    /// It only matters which rows are connected: pairs that others connect are left out.
+    pub connects: bool,
+    /// The similarities of texts are needed too.
+    pub similarities: bool,
+}
+
+/// How similar the texts of two classes are.
+#[derive(Clone, Copy)]
+pub struct SimilarClasses {
+    pub a: u32,
+    pub b: u32,
+    pub similarity: f64,
+}
+
+impl Item for SimilarClasses {
+    const BYTES: usize = size_of::<Self>();
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.a.to_ne_bytes());
+        bytes.extend(self.b.to_ne_bytes());
+        bytes.extend(self.similarity.to_ne_bytes());
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        SimilarClasses {
+            a: get_u32(bytes, 0),
+            b: get_u32(bytes, 4),
+            similarity: f64::from_bits(get_u64(bytes, 8)),
+        }
+    }
+}
+
+/// Similarities, in memory and in a temporary file.
+pub type SimilarityList = List<TempFile<'static>, SimilarClasses>;
 
 /// The pairs that pass.
 pub struct PassingPairs {
@@ -23,29 +63,25 @@ pub struct PassingPairs {
     pub classes: Classes,
     /// Pairs of classes. All their rows pass.
     pub pairs: EdgeList,
+    /// Their similarities, if they are asked for and the check is one of similarity.
+    pub similarities: SimilarityList,
 }
 
 impl PassingPairs {
-    /// Judges the pairs of `edges`, and those of rows with equal fingerprints. If it only matters
-    /// which rows are connected, pairs that others connect are left out.
+    /// Judges by the values of `table` the pairs of `edges`, and those of rows with equal
+    /// fingerprints.
     pub fn find(
-        sources: &[SourceTable],
-        check: Check,
+        table: &ValueReader<'_>,
+        judge: AnyJudge,
         different: Option<DifferentRows>,
-        members: &PairedRows,
         edges: EdgeList,
-        connects: bool,
+        asked: Asked,
         activity: &mut Activity,
     ) -> Self {
-        let table = ValueReader::new(sources, &check.values, members);
-        match check.judge {
-            AnyJudge::Jaccard(judge) => {
-                decided(&table, judge, different, edges, connects, activity)
-            }
-            AnyJudge::Function(judge) => {
-                decided(&table, judge, different, edges, connects, activity)
-            }
-            AnyJudge::Every(judge) => decided(&table, judge, different, edges, connects, activity),
+        match judge {
+            AnyJudge::Jaccard(judge) => decided(table, judge, different, edges, asked, activity),
+            AnyJudge::Function(judge) => decided(table, judge, different, edges, asked, activity),
+            AnyJudge::Every(judge) => decided(table, judge, different, edges, asked, activity),
         }
     }
 }
@@ -55,40 +91,40 @@ fn decided(
     judge: impl Judge,
     different: Option<DifferentRows>,
     edges: EdgeList,
-    connects: bool,
+    asked: Asked,
     activity: &mut Activity,
 ) -> PassingPairs {
     match different {
-        Some(different) => judged(
-            table,
-            Decided { judge, different },
-            edges,
-            connects,
-            activity,
-        ),
-        None => judged(table, judge, edges, connects, activity),
+        Some(different) => judged(table, Decided { judge, different }, edges, asked, activity),
+        None => judged(table, judge, edges, asked, activity),
     }
 }
 
-fn judged(
+fn judged<J: Judge>(
     table: &ValueReader<'_>,
-    mut judge: impl Judge,
+    mut judge: J,
     edges: EdgeList,
-    connects: bool,
+    asked: Asked,
     activity: &mut Activity,
 ) -> PassingPairs {
     let (classes, mut candidates) = classes_by_text(table, edges, &mut judge, activity);
     let mut chunks = Chunks::new(table, &classes, &mut candidates, judge);
-    let sets = RefCell::new(connects.then(|| separate(classes.count())));
+    let sets = RefCell::new(asked.connects.then(|| separate(classes.count())));
     let mut pairs = no_edges();
+    let mut similarities = List::new(work_mem_bytes() / 4);
     let mut is_wanted = |pair: Edge| {
         let mut sets = sets.borrow_mut();
         let is_separate = |sets: &mut UnionFind| sets.find(pair.a) != sets.find(pair.b);
         sets.as_mut().is_none_or(is_separate)
     };
-    let mut each = |pair: Edge, verdict: Option<_>| {
-        if verdict.is_some() {
+    let mut each = |pair: Edge, verdict: Option<J::Verdict>| {
+        if let Some(verdict) = verdict {
             add_edge(&mut pairs, pair);
+            if let (true, Some(similarity)) = (asked.similarities, J::similarity(&verdict)) {
+                let Edge { a, b, .. } = pair;
+                let similar = SimilarClasses { a, b, similarity };
+                or_out_of_memory(similarities.add(similar, &mut TempFiles));
+            }
             if let Some(sets) = sets.borrow_mut().as_mut() {
                 sets.union(pair.a, pair.b);
             }
@@ -96,7 +132,11 @@ fn judged(
     };
     chunks.judge(candidates, activity, &mut is_wanted, &mut each);
     drop(chunks);
-    PassingPairs { classes, pairs }
+    PassingPairs {
+        classes,
+        pairs,
+        similarities,
+    }
 }
 
 /// Returns sets of one class each.

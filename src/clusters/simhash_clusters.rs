@@ -9,7 +9,7 @@ use crate::checked_pairs::judge::JaccardJudge;
 use crate::checked_pairs::paired_rows::{
     EdgeList, PairedRows, add_edge, no_edges, representatives_by,
 };
-use crate::checked_pairs::passing::PassingPairs;
+use crate::checked_pairs::passing::{Asked, PassingPairs, SimilarityList};
 use crate::checked_pairs::value_reader::ValueReader;
 use crate::pairs::scope_columns::ScopeColumns;
 use crate::pairs::source::{SourceTable, first_argument_after, radius_of};
@@ -22,7 +22,8 @@ use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::Error;
-use simhash_pg::process::memory::{collected, filled};
+use simhash_pg::process::memory::{collected, filled, or_out_of_memory};
+use simhash_pg::process::temp_file::TempFiles;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
@@ -163,28 +164,40 @@ fn verify(
     method: ClusterMethod,
     activity: &mut Activity,
 ) -> Vec<Assignment> {
-    let texts = check.texts.clone();
-    let connects = method == ClusterMethod::Components;
-    let passing = PassingPairs::find(
-        sources, check, different, members, edges, connects, activity,
-    );
-    let PassingPairs { classes, mut pairs } = passing;
+    let asked = Asked {
+        connects: method == ClusterMethod::Components,
+        similarities: check.texts.is_some(),
+    };
+    let least = check.least_jaccard();
+    let table = ValueReader::new(sources, &check.values, members);
+    let passing = PassingPairs::find(&table, check.judge, different, edges, asked, activity);
+    let PassingPairs {
+        classes,
+        mut pairs,
+        similarities,
+    } = passing;
     let representatives = representatives_by(method, &classes, &mut pairs);
     drop(pairs);
-    match texts {
-        Some(texts) => {
-            let table = ValueReader::new(sources, &texts, members);
-            with_similarities(&table, &classes, &representatives, activity)
-        }
-        None => collected(representatives.into_iter().map(|row| (row, None))),
-    }
+    let Some(texts) = check.texts else {
+        return collected(representatives.into_iter().map(|row| (row, None)));
+    };
+    // What is left of the values is used again where they are the texts.
+    let table = match texts == check.values {
+        true => table,
+        false => ValueReader::new(sources, &texts, members),
+    };
+    let known = (similarities, least);
+    with_similarities(&table, &classes, &representatives, known, activity)
 }
 
-/// Compares the text of each row with that of its representative.
+/// Returns how similar the text of each row is to that of its representative. What is known of
+/// pairs that passed is not compared again. If texts had to be similar by `least`, the text of a row
+/// in a cluster has letters, and is equal to itself.
 fn with_similarities(
     table: &ValueReader<'_>,
     classes: &Classes,
     representatives: &[u32],
+    (mut known, least): (SimilarityList, Option<f64>),
     activity: &mut Activity,
 ) -> Vec<Assignment> {
     // Rows of a class that join the same row are equally similar to it.
@@ -199,19 +212,30 @@ fn with_similarities(
     });
     pairs.dedup();
     let mut similar = filled(pairs.len(), None);
-    let mut class_pairs = no_edges();
-    for (number, (a, b)) in (0..).zip(&pairs) {
-        // The pair's number takes the place of a distance.
-        let pair = Edge {
-            a: *a,
-            b: *b,
-            distance: number,
-        };
-        add_edge(&mut class_pairs, pair);
+    or_out_of_memory(known.for_each(&mut TempFiles, |_, pair| {
+        for found in [(pair.a, pair.b), (pair.b, pair.a)] {
+            if let Ok(at) = pairs.binary_search(&found) {
+                similar[at] = Some(pair.similarity);
+            }
+        }
+        Ok(())
+    }));
+    let mut left = no_edges();
+    for (number, (&(a, b), similar)) in (0..).zip(pairs.iter().zip(&mut similar)) {
+        if a == b && least.is_some_and(|least| least > 0.0) {
+            *similar = Some(1.0);
+        }
+        if similar.is_none() {
+            // The pair's number takes the place of a distance.
+            let distance = number;
+            add_edge(&mut left, Edge { a, b, distance });
+        }
     }
-    let mut chunks = Chunks::new(table, classes, &mut class_pairs, JaccardJudge::new(0.0));
-    let keep = &mut |pair: Edge, similarity| similar[pair.distance as usize] = similarity;
-    chunks.judge(class_pairs, activity, &mut |_| true, keep);
+    if left.count() > 0 {
+        let mut chunks = Chunks::new(table, classes, &mut left, JaccardJudge::new(0.0));
+        let keep = &mut |pair: Edge, similarity| similar[pair.distance as usize] = similarity;
+        chunks.judge(left, activity, &mut |_| true, keep);
+    }
     collected(rows().map(|(row, representative)| {
         let found = pairs.binary_search(&to_classes((row, representative)));
         (*representative, found.ok().and_then(|at| similar[at]))

@@ -11,7 +11,8 @@ use super::source::{SourceTable, first_argument_after, radius_of};
 use super::value_store::ValueBuffer;
 use crate::checked_pairs::check::{Check, CheckArguments};
 use crate::checked_pairs::paired_rows::{PairedRows, for_each_edge, no_edges};
-use crate::checked_pairs::passing::PassingPairs;
+use crate::checked_pairs::passing::{Asked, PassingPairs};
+use crate::checked_pairs::value_reader::ValueReader;
 use pgrx::pg_sys::{Datum, Oid};
 use simhash_hamming::pairs::file::Gathered;
 use simhash_pg::process::activity::Activity;
@@ -176,8 +177,16 @@ fn return_passing(
     activity: &mut Activity,
 ) {
     let edges = std::mem::replace(&mut members.edges, no_edges());
-    let passing = PassingPairs::find(sources, check, None, &members, edges, false, activity);
-    let PassingPairs { classes, mut pairs } = passing;
+    let table = ValueReader::new(sources, &check.values, &members);
+    let asked = Asked {
+        connects: false,
+        similarities: false,
+    };
+    let passing = PassingPairs::find(&table, check.judge, None, edges, asked, activity);
+    drop(table);
+    let PassingPairs {
+        classes, mut pairs, ..
+    } = passing;
     let mut by_class = collected(0..classes.rows() as u32);
     by_class.sort_unstable_by_key(|row| {
         check_for_interrupts();

@@ -76,6 +76,8 @@ pub struct SourceTable {
     pub table_name: String,
     /// One of its rows, of its row type, as SQL text.
     row: String,
+    /// Whether only the rows with the keys of a parameter count.
+    is_restricted: bool,
     pub key: String,
     pub fp: String,
     /// The type in which keys are returned.
@@ -160,6 +162,7 @@ impl SourceTable {
             table,
             // A column may have the name of the table; the star always means the row.
             row: format!("{table_name}.*::{table_name}"),
+            is_restricted: false,
             table_name,
             key: table::quoted(key),
             fp: table::quoted(fp),
@@ -219,11 +222,17 @@ impl SourceTable {
     pub fn restrict_to_keys(&mut self, order: &KeyType) {
         let equality = (order.equality()).unwrap_or_else(|| no_order(self.key_type).raise());
         let has_listed_key = equality.any_of(&self.key, "$1");
+        self.is_restricted = true;
         self.row = format!("r.*::{}", self.table_name);
         self.table_name = format!(
             "(SELECT * FROM {} WHERE {has_listed_key}) AS r",
             self.table_name
         );
+    }
+
+    /// Returns whether the queries of the relation have the parameter `$1`.
+    pub fn is_restricted(&self) -> bool {
+        self.is_restricted
     }
 
     /// Returns the fingerprint column as SQL text. A domain is cast to its base type, so that the

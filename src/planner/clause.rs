@@ -37,8 +37,9 @@ pub enum Translation<'p> {
     Implied(NodeRef<'p>),
 }
 
-/// Returns `hamming_within(...)` for a clause that an index among `targets` can serve; for
-/// `hamming_parts_within` one for each index on a part.
+/// Returns `hamming_within(...)` for a clause that compares the relation with something fixed: its
+/// rows are estimated, and an index may serve it. For `hamming_parts_within` one for each index on
+/// a part.
 pub fn translate<'p>(
     planner: Planner<'p>,
     targets: &Targets<'p>,
@@ -47,12 +48,16 @@ pub fn translate<'p>(
     let comparison = comparisons(clause)
         .into_iter()
         .flatten()
-        .find(|found| found.can_use(planner, targets));
+        .find(|found| found.compares_with_fixed(planner, targets));
     let Some(comparison) = comparison else {
         return parts::implied(planner, targets, clause).map(Translation::Implied);
     };
-    let keep = comparison.bound == Bound::Exactly
-        || targets.planner_distances.contains(comparison.distance);
+    let is_sought = targets.planner_distances.contains(comparison.distance);
+    if is_sought && !comparison.has_index(targets) {
+        // The planner has statistics or proofs of the clause as it is.
+        return None;
+    }
+    let keep = is_sought || comparison.bound == Bound::Exactly;
     if keep && comparison.contains_subplan() {
         return None;
     }
@@ -82,31 +87,37 @@ fn comparisons(clause: NodeRef<'_>) -> [Option<DistanceComparison<'_>>; 2] {
     let Some(operator) = clause.as_binary_operator() else {
         return [None, None];
     };
-    let strategy = lookup::integer_comparison(operator.operator);
-    // The commuted operator has the mirrored strategy number: `<` is 1, `>` is 5.
+    // Most clauses have no distance: nothing is looked up of them. The commuted operator has the
+    // mirrored strategy number: `<` is 1, `>` is 5.
+    let strategy = || lookup::integer_comparison(operator.operator);
     [
         comparison(operator.left, operator.right, strategy),
-        comparison(operator.right, operator.left, 6 - strategy),
+        comparison(operator.right, operator.left, || 6 - strategy()),
     ]
 }
 
 fn comparison<'p>(
     distance: NodeRef<'p>,
     radius: NodeRef<'p>,
-    strategy: i32,
+    strategy: impl FnOnce() -> i32,
 ) -> Option<DistanceComparison<'p>> {
-    let bound = match strategy {
-        1 => Bound::Below,
-        2 => Bound::AtMost,
-        3 => Bound::Exactly,
-        _ => return None,
-    };
     let call = distance
         .as_call()
         .filter(|call| call.result_type == pg_sys::INT4OID)?;
     let [left, right] = call.args.as_array()?;
     let hamming = call.function;
-    is_hamming(hamming).then_some(DistanceComparison {
+    if !is_hamming(hamming) {
+        return None;
+    }
+    let bound = match strategy() {
+        1 => Bound::Below,
+        2 => Bound::AtMost,
+        // No distance is below 0.
+        3 if radius.as_integer().is_some_and(|radius| radius <= 0) => Bound::AtMost,
+        3 => Bound::Exactly,
+        _ => return None,
+    };
+    Some(DistanceComparison {
         distance,
         hamming,
         left,
@@ -139,17 +150,22 @@ pub fn as_within<'p>(planner: Planner<'p>, clause: NodeRef<'p>) -> Option<Within
 }
 
 impl<'p> DistanceComparison<'p> {
-    /// Returns whether an index could serve this as `column <@ ball`, with a ball that is fixed
-    /// during a scan.
-    fn can_use(&self, planner: Planner<'p>, targets: &Targets<'p>) -> bool {
-        let Some(ball) = BallConstructor::beside(self.hamming) else {
-            return false;
-        };
+    /// Returns whether one side is of the relation, and the other and the radius are fixed while
+    /// its rows are read: so an index could serve it, as `column <@ ball`.
+    fn compares_with_fixed(&self, planner: Planner<'p>, targets: &Targets<'p>) -> bool {
         let fixed = |node: NodeRef<'p>| targets.is_fixed(planner, node);
-        let serves = |indexed: NodeRef<'p>, centre: NodeRef<'p>| {
-            targets.serves(indexed, ball) && fixed(centre)
+        let compares = |own: NodeRef<'p>, other: NodeRef<'p>| {
+            planner.mentions_relation(own, targets.relid) && !own.is_volatile() && fixed(other)
         };
-        (serves(self.left, self.right) || serves(self.right, self.left)) && fixed(self.radius)
+        (compares(self.left, self.right) || compares(self.right, self.left)) && fixed(self.radius)
+    }
+
+    /// Returns whether there is an index on one of the sides.
+    fn has_index(&self, targets: &Targets<'p>) -> bool {
+        BallConstructor::beside(self.hamming).is_some_and(|ball| {
+            let mut sides = [self.left, self.right].into_iter();
+            sides.any(|side| targets.serves(side, ball))
+        })
     }
 
     /// Returns whether there is a subplan, which must not be evaluated twice.

@@ -5,8 +5,8 @@
 //! operator value` with an index, never `(fp <~> $1) <= 3`. So the clause is translated twice more:
 //!
 //! 1. [`rewrite`]: in the planner's hook for relations, which runs before it distributes the quals,
-//!    `hamming(fp, q) <= k` becomes `hamming_within(fp, q, k)`: only for a relation with an index
-//!    that can serve it, so that all other plans stay as they were.
+//!    `hamming(fp, q) <= k` becomes `hamming_within(fp, q, k)`. Its support function estimates the
+//!    rows, with an index or without one: of a comparison of a distance PostgreSQL expects a third.
 //! 2. [`support`]: asked by the planner for an index condition, the support function of
 //!    `hamming_within` answers `fp <@ hamming_ball(q, k)`.
 //!

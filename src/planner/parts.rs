@@ -18,8 +18,11 @@ pub fn implied<'p>(
 ) -> Option<NodeRef<'p>> {
     let call = clause
         .as_call()
-        .filter(|call| call.result_type == pg_sys::BOOLOID && is_parts_within(call.function))?;
+        .filter(|call| call.result_type == pg_sys::BOOLOID)?;
     let [a, b, radius] = call.args.as_array()?;
+    if !is_parts_within(call.function) {
+        return None;
+    }
     let within = within_beside(call.function)?;
     let ball = BallConstructor::beside(call.function)?;
     // What is asked for is evaluated once for each part.

@@ -16,7 +16,7 @@ use simhash_pg::planner::planned_relation::{
 };
 use simhash_pg::process::backend::check_stack_depth;
 
-/// The planner's hook: rewrites the clauses that an index of this relation can serve.
+/// The planner's hook: rewrites the clauses that compare this relation.
 pub fn relation(relation: PlannedRelation<'_>, table: Oid, parent: bool) {
     let keys = if parent && relation.is_base() {
         relation.parent_indexes(table)
@@ -24,9 +24,6 @@ pub fn relation(relation: PlannedRelation<'_>, table: Oid, parent: bool) {
         relation.indexes()
     };
     let targets = targets(relation, &keys);
-    if relation.is_base() && targets.targets.is_empty() {
-        return;
-    }
     let planner = relation.planner();
     let rewrite = |conjuncts| rewrite_conjuncts(planner, &targets, conjuncts, &[]);
     relation.rewrite_security_quals(&rewrite);
@@ -63,6 +60,7 @@ fn rewrite_conjuncts<'p>(
     conjuncts: NodeList<'p>,
     beside: &[NodeRef<'p>],
 ) -> Option<NodeList<'p>> {
+    check_stack_depth();
     let mut out: Vec<NodeRef<'p>> = Vec::with_capacity(conjuncts.len() + 1);
     let mut changed = false;
     for clause in conjuncts.iter() {
@@ -93,7 +91,6 @@ fn rewrite_clause<'p>(
     targets: &Targets<'p>,
     clause: NodeRef<'p>,
 ) -> Option<Translation<'p>> {
-    check_stack_depth();
     let and = |conjuncts: NodeList<'p>| planner.and(&conjuncts.iter().collect::<Vec<_>>());
     match clause.as_connective() {
         Some(Connective::And(args)) => rewrite_conjuncts(planner, targets, args, &[])
@@ -167,8 +164,10 @@ fn rewrite_restriction<'p>(
         return;
     };
     let conjuncts = planner.conjuncts(clause);
-    let is_within = |clause| as_within(planner, clause).is_some();
-    if targets.targets.is_empty() && !conjuncts.iter().any(is_within) {
+    let is_of_distance = |clause| {
+        as_within(planner, clause).is_some() || rewrite_clause(planner, targets, clause).is_some()
+    };
+    if !conjuncts.iter().any(is_of_distance) {
         return;
     }
     let mut beside = Vec::new();
@@ -211,9 +210,6 @@ fn rewrite_join_restriction<'p>(
     targets: &Targets<'p>,
     restriction: Restriction<'p>,
 ) {
-    if targets.targets.is_empty() {
-        return;
-    }
     let leaves = restriction.or_leaves();
     for part in std::iter::once(restriction).chain(leaves) {
         let Some(clause) = part.clause() else {

@@ -3,7 +3,8 @@
 //! An n-gram is known by a 64-bit hash. Hashes go into a table of which each slot takes one; those
 //! whose slot another one has go into a second table, by other bits, and those that do not fit
 //! there either are sorted. No step follows a chain, so no text makes it slow, and none branches on
-//! what the text has. A comparison does the same with the other text, in a copy of the tables.
+//! what the text has. A comparison does the same with the other text, in the same tables, and the next
+//! one takes that back first.
 
 use super::hash_list::sort_distinct;
 use super::letters::Letters;
@@ -26,7 +27,7 @@ pub struct NgramSet {
     lengths: GramLengths,
     /// Number of n-grams.
     count: usize,
-    tables: Tables,
+    tables: [Table; 2],
     /// Hashes that are in neither table, sorted, each once.
     rest: Vec<u64>,
 }
@@ -34,13 +35,17 @@ pub struct NgramSet {
 /// Memory that comparisons use.
 #[derive(Default)]
 pub struct Scratch {
-    tables: Tables,
     /// Hashes of a text that the first table has not taken, and the second has not.
     left: [Vec<u64>; 2],
 }
 
+/// A table of hashes.
 #[derive(Default)]
-struct Tables([Vec<u64>; 2]);
+struct Table {
+    slots: Vec<u64>,
+    /// The slots that the second text has changed.
+    changed: Vec<u32>,
+}
 
 /// Hashes of the text that is being added.
 #[derive(Clone, Copy, Default)]
@@ -66,7 +71,7 @@ impl Default for NgramSet {
         Self {
             lengths: GramLengths::SHINGLES,
             count: 0,
-            tables: Tables::default(),
+            tables: Default::default(),
             rest: Vec::new(),
         }
     }
@@ -82,16 +87,16 @@ impl NgramSet {
         scratch: &mut Scratch,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<(), Error> {
-        let [first, second] = &mut self.tables.0;
+        let [first, second] = &mut self.tables;
         let [left, rest] = &mut scratch.left;
         let mut counts = HashCounts::default();
-        clear(first, letters.count())?;
+        first.clear(letters.count())?;
         let mut hashes = NgramHashes::new(letters, lengths);
         left.clear();
         while let Some(block) = hashes.next(check_interrupts) {
             add::<FIRST>(first, block, left, &mut counts)?;
         }
-        clear(second, left.len())?;
+        second.clear(left.len())?;
         rest.clear();
         add_rotated::<FIRST>(first, second, left, rest, &mut counts, check_interrupts)?;
         std::mem::swap(&mut self.rest, rest);
@@ -103,19 +108,20 @@ impl NgramSet {
     /// Compares another text with the set. Where the similarity is less than `least`, the comparison
     /// may end early.
     pub fn compare(
-        &self,
+        &mut self,
         other: &Letters,
         least: f64,
         scratch: &mut Scratch,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Similarity, Error> {
+        let count = self.count;
         let is_too_low = |counts: HashCounts, open: usize| {
             let (common, either) = (
                 counts.common + open,
-                self.count + counts.different - counts.common,
+                count + counts.different - counts.common,
             );
             // The quotient of the largest possible result is rounded as the result is.
-            (common.min(self.count) as f64 / either as f64) < least
+            (common.min(count) as f64 / either as f64) < least
         };
         let Some(counts) = self.count(other, is_too_low, scratch, check_interrupts)? else {
             return Ok(Similarity::TooLow);
@@ -132,7 +138,7 @@ impl NgramSet {
 
     /// Returns which share of the smaller set the larger one has; None if one of them is empty.
     pub fn containment(
-        &self,
+        &mut self,
         other: &Letters,
         scratch: &mut Scratch,
         check_interrupts: &mut dyn FnMut(),
@@ -146,7 +152,7 @@ impl NgramSet {
     /// Counts the hashes of another text. Ends with None when `stop` says so of what is counted so
     /// far and how many are still to come.
     fn count(
-        &self,
+        &mut self,
         other: &Letters,
         stop: impl Fn(HashCounts, usize) -> bool,
         scratch: &mut Scratch,
@@ -156,12 +162,8 @@ impl NgramSet {
         if self.count > 0 && stop(HashCounts::default(), hashes.remaining()) {
             return Ok(None);
         }
-        for (copy, table) in scratch.tables.0.iter_mut().zip(&self.tables.0) {
-            copy.clear();
-            reserve(copy, table.len())?;
-            copy.extend_from_slice(table);
-        }
-        let [first, second] = &mut scratch.tables.0;
+        self.tables.iter_mut().for_each(Table::forget_second);
+        let [first, second] = &mut self.tables;
         let [left, rest] = &mut scratch.left;
         let mut counts = HashCounts::default();
         left.clear();
@@ -192,14 +194,14 @@ pub fn jaccard(a: &Letters, b: &Letters, lengths: GramLengths) -> Result<Option<
 
 /// Adds to the second table what the first one has not taken, and sorts what that does not take.
 fn add_rotated<const TEXT: u64>(
-    first: &[u64],
-    second: &mut [u64],
+    first: &Table,
+    second: &mut Table,
     left: &mut [u64],
     rest: &mut Vec<u64>,
     counts: &mut HashCounts,
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<(), Error> {
-    let bits = first.len().trailing_zeros();
+    let bits = first.slots.len().trailing_zeros();
     for hashes in left.chunks_mut(LONG) {
         check_interrupts();
         for block in hashes.chunks_mut(BLOCK) {
@@ -213,16 +215,31 @@ fn add_rotated<const TEXT: u64>(
     Ok(())
 }
 
-/// Empties a table that is to take some hashes.
-fn clear(table: &mut Vec<u64>, hashes: usize) -> Result<(), Error> {
-    let slots = (4 * hashes).next_power_of_two().clamp(SLOTS.0, SLOTS.1);
-    table.clear();
-    reserve(table, slots)?;
-    table.resize(slots, 0);
-    Ok(())
+impl Table {
+    /// Empties a table that is to take some hashes.
+    fn clear(&mut self, hashes: usize) -> Result<(), Error> {
+        let slots = (4 * hashes).next_power_of_two().clamp(SLOTS.0, SLOTS.1);
+        self.changed.clear();
+        self.slots.clear();
+        reserve(&mut self.slots, slots)?;
+        self.slots.resize(slots, 0);
+        Ok(())
+    }
+
+    /// Takes back what the second text has changed.
+    fn forget_second(&mut self) {
+        for number in self.changed.drain(..) {
+            let slot = &mut self.slots[number as usize];
+            *slot = if *slot & FIRST == 0 {
+                0
+            } else {
+                *slot & !SECOND
+            };
+        }
+    }
 }
 
-fn reserve(items: &mut Vec<u64>, count: usize) -> Result<(), Error> {
+fn reserve<T>(items: &mut Vec<T>, count: usize) -> Result<(), Error> {
     items.try_reserve(count).map_err(|_| Error::OutOfMemory)
 }
 
@@ -230,16 +247,21 @@ fn reserve(items: &mut Vec<u64>, count: usize) -> Result<(), Error> {
 /// hash's slot is given by its highest bits; the slot keeps the other bits, above the two that tell
 /// the texts. A slot of 0 is free.
 fn add<const TEXT: u64>(
-    table: &mut [u64],
+    table: &mut Table,
     block: &[u64],
     left: &mut Vec<u64>,
     counts: &mut HashCounts,
 ) -> Result<(), Error> {
-    let shift = u64::BITS - table.len().trailing_zeros();
-    let mut others = [0; BLOCK];
+    let Table { slots, changed } = table;
+    let shift = u64::BITS - slots.len().trailing_zeros();
+    let (mut others, mut numbers) = ([0; BLOCK], [0; BLOCK]);
+    if TEXT == SECOND {
+        reserve(changed, block.len())?;
+    }
     let (mut left_over, mut free, mut common) = (0, 0, 0);
     for hash in block {
-        let slot = &mut table[(hash >> shift) as usize];
+        let number = hash >> shift;
+        let slot = &mut slots[number as usize];
         let old = *slot;
         let difference = old ^ (hash << 2);
         let is_free = old == 0;
@@ -247,10 +269,14 @@ fn add<const TEXT: u64>(
         let is_common = TEXT == SECOND && difference == FIRST;
         let new = if is_free { hash << 2 | TEXT } else { old };
         *slot = new | if is_common { SECOND } else { 0 };
+        numbers[(free + common) % BLOCK] = number as u32;
         free += usize::from(is_free);
         common += usize::from(is_common);
         others[left_over % BLOCK] = *hash;
         left_over += usize::from(!is_free & (difference >= 4));
+    }
+    if TEXT == SECOND {
+        changed.extend_from_slice(&numbers[..free + common]);
     }
     counts.different += free + common;
     counts.common += common;
@@ -435,6 +461,22 @@ mod tests {
                     };
                     prop_assert_eq!(compare(a, b, n, least), result, "least {}", least);
                 }
+            }
+        }
+
+        /// What a comparison leaves in the tables is no matter of the next one, also where it ended
+        /// early.
+        #[test]
+        fn a_set_is_compared_again_and_again(
+            first in "[01a-f]{0,300}", others in prop::collection::vec("[01a-f]{0,300}", 1..6), least in 0.0..1.0,
+        ) {
+            let letters = |text: &str| Letters::new(text, &mut || {}).unwrap();
+            let (mut set, mut scratch) = (NgramSet::default(), Scratch::default());
+            set.fill(&letters(&first), GramLengths::all(3), &mut scratch, &mut || {}).unwrap();
+            for (i, other) in others.iter().chain(&others).enumerate() {
+                let least = if i % 2 == 0 { least } else { 0.0 };
+                let found = set.compare(&letters(other), least, &mut scratch, &mut || {}).unwrap();
+                prop_assert_eq!(found, compare(&first, other, 3, least));
             }
         }
 

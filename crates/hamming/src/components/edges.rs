@@ -1,5 +1,5 @@
-//! Pairs that may be more than memory holds: a list, in memory and in a temporary file. Pure; the
-//! server is behind [`StoreHost`].
+//! Pairs that may be more than memory holds: a list, in memory and in a temporary file. Lists of what
+//! else is known of pairs are made alike. Pure; the server is behind [`StoreHost`].
 
 #![forbid(unsafe_code)]
 
@@ -39,119 +39,121 @@ impl Item for Edge {
 }
 
 pub(super) const EDGE: usize = size_of::<Edge>();
-/// Edges that are written and read at a time.
+/// Items that are written and read at a time.
 const MOST: usize = 1024;
 
-/// A list of edges, some of which are in memory and the others in a file.
-pub struct Edges<F> {
-    in_memory: Vec<Edge>,
+/// A list of edges.
+pub type Edges<F> = List<F, Edge>;
+
+/// A list of items, some of which are in memory and the others in a file.
+pub struct List<F, T> {
+    in_memory: Vec<T>,
     limit: usize,
-    /// The file, which has the first `in_file` edges.
+    /// The file, which has the first `in_file` items.
     file: Option<F>,
     in_file: u64,
 }
 
-impl<F: Store> Edges<F> {
+impl<F: Store, T: Item> List<F, T> {
     /// Creates an empty list that uses `memory` bytes.
     #[inline]
     pub fn new(memory: usize) -> Self {
-        Edges {
+        List {
             in_memory: Vec::new(),
-            limit: (memory / EDGE).max(LEAST),
+            limit: (memory / size_of::<T>()).max(LEAST),
             file: None,
             in_file: 0,
         }
     }
 
-    /// Returns how many edges there are.
+    /// Returns how many items there are.
     #[inline]
     pub fn count(&self) -> u64 {
         self.in_file + self.in_memory.len() as u64
     }
 
-    /// Adds an edge, before the first one is read.
+    /// Adds an item, before the first one is read.
     #[inline]
     pub fn add(
         &mut self,
-        edge: Edge,
+        item: T,
         host: &mut impl StoreHost<File = F>,
     ) -> Result<(), TryReserveError> {
         if self.is_full() {
             self.spill(host);
         }
-        push(&mut self.in_memory, self.limit, edge)
+        push(&mut self.in_memory, self.limit, item)
     }
 
-    /// Returns whether memory has no room for more edges.
+    /// Returns whether memory has no room for more.
     fn is_full(&self) -> bool {
         self.in_memory.len() == self.limit
     }
 
-    /// Takes the edges out of memory.
+    /// Takes the items out of memory.
     fn spill(&mut self, host: &mut impl StoreHost<File = F>) {
         let file = self.file.get_or_insert_with(|| host.file());
-        let mut bytes = Vec::with_capacity(MOST * EDGE);
+        let mut bytes = Vec::with_capacity(MOST * T::BYTES);
         for some in self.in_memory.chunks(MOST) {
             bytes.clear();
-            some.iter().for_each(|edge| edge.write(&mut bytes));
+            some.iter().for_each(|item| item.write(&mut bytes));
             file.write(&bytes);
         }
         self.in_file += self.in_memory.len() as u64;
         self.in_memory.clear();
     }
 
-    /// Shows every edge.
+    /// Shows every item.
     #[inline]
     pub fn for_each<H: StoreHost<File = F>>(
         &mut self,
         host: &mut H,
-        mut each: impl FnMut(&mut H, Edge) -> Result<(), TryReserveError>,
+        mut each: impl FnMut(&mut H, T) -> Result<(), TryReserveError>,
     ) -> Result<(), TryReserveError> {
         let mut some = Vec::new();
         if let Some(file) = &mut self.file {
             some.try_reserve_exact(MOST)?;
             for at in (0..self.in_file).step_by(MOST) {
                 read(file, at, (self.in_file - at).min(MOST as u64), &mut some);
-                for edge in &some {
+                for item in &some {
                     host.check_interrupts();
-                    each(host, *edge)?;
+                    each(host, *item)?;
                 }
             }
         }
-        for edge in &self.in_memory {
+        for item in &self.in_memory {
             host.check_interrupts();
-            each(host, *edge)?;
+            each(host, *item)?;
         }
         Ok(())
     }
 
-    /// Changes every edge.
+    /// Changes every item.
     #[inline]
     pub fn map<H: StoreHost<File = F>>(
         mut self,
         host: &mut H,
-        change: impl Fn(Edge) -> Edge,
+        change: impl Fn(T) -> T,
     ) -> Result<Self, TryReserveError> {
         if self.file.is_none() {
-            for edge in &mut self.in_memory {
+            for item in &mut self.in_memory {
                 host.check_interrupts();
-                *edge = change(*edge);
+                *item = change(*item);
             }
             return Ok(self);
         }
-        let mut changed = Edges::new(self.limit * EDGE);
-        self.for_each(host, |host, edge| changed.add(change(edge), host))?;
+        let mut changed = List::new(self.limit * size_of::<T>());
+        self.for_each(host, |host, item| changed.add(change(item), host))?;
         Ok(changed)
     }
 }
 
-/// Reads `count` edges from edge `at` on; there is room for them.
-fn read(file: &mut impl Store, at: u64, count: u64, edges: &mut Vec<Edge>) {
-    edges.clear();
-    let mut bytes = [0; MOST * EDGE];
-    let bytes = &mut bytes[..count as usize * EDGE];
-    file.read(at * EDGE as u64, bytes);
-    edges.extend(bytes.chunks_exact(EDGE).map(Edge::read));
+/// Reads `count` items from item `at` on; there is room for them.
+fn read<T: Item>(file: &mut impl Store, at: u64, count: u64, items: &mut Vec<T>) {
+    items.clear();
+    let mut bytes = vec![0; count as usize * T::BYTES];
+    file.read(at * T::BYTES as u64, &mut bytes);
+    items.extend(bytes.chunks_exact(T::BYTES).map(T::read));
 }
 
 #[cfg(test)]

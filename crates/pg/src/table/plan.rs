@@ -1,4 +1,4 @@
-//! Asks the planner whether a query is nothing but a read of one table.
+//! Asks the planner whether a query is nothing but a read of one table, and what a query costs.
 
 use crate::planner::nodes::{NodeList, NodeRef};
 use crate::spi::connection::{connected, prepare};
@@ -18,19 +18,48 @@ pub fn rows_of_scan(sql: &str, table: pg_sys::Oid, columns: [i16; 2]) -> Option<
     if hook.is_some() {
         return None;
     }
+    with_statement(sql, &[], |statement| {
+        // SAFETY: a statement of the planner's.
+        unsafe { rows_of_statement(statement, table, columns) }
+    })
+}
+
+/// Returns what the planner expects a query with parameters of these types, whose values it does
+/// not know, to cost; None where a foreign table is read, of whose indexes it knows nothing.
+#[inline]
+pub fn cost(sql: &str, parameters: &[pg_sys::Oid]) -> Option<f64> {
+    with_statement(sql, parameters, |statement| {
+        // SAFETY: a statement as the planner made it, whose range table has such entries.
+        unsafe {
+            let is_foreign = |node: NodeRef| {
+                let entry: *const pg_sys::RangeTblEntry = node.as_ptr();
+                (*entry).relkind as u8 == pg_sys::RELKIND_FOREIGN_TABLE
+            };
+            let is_local = !NodeList::new((*statement).rtable).iter().any(is_foreign);
+            is_local.then(|| (*(*statement).planTree).total_cost)
+        }
+    })
+}
+
+/// Calls `read` with the plan of a query, if it is one statement. The plan lives until it returns.
+fn with_statement<R>(
+    sql: &str,
+    parameters: &[pg_sys::Oid],
+    read: impl FnOnce(*const pg_sys::PlannedStmt) -> Option<R>,
+) -> Option<R> {
     connected(|| {
-        let plan = prepare(sql, &[], 0);
+        let plan = prepare(sql, parameters, 0);
         // SAFETY: a plan of one query, which is not saved and has no owner. The server's plan
         // lives until it is released.
         unsafe {
             let cached = pg_sys::SPI_plan_get_cached_plan(plan);
             let list = (!cached.is_null()).then(|| (*cached).stmt_list)?;
-            let rows = match (*list).length {
-                1 => rows_of_statement(pg_sys::list_nth(list, 0).cast(), table, columns),
+            let result = match (*list).length {
+                1 => read(pg_sys::list_nth(list, 0).cast()),
                 _ => None,
             };
             pg_sys::ReleaseCachedPlan(cached, std::ptr::null_mut());
-            rows
+            result
         }
     })
 }
