@@ -18,7 +18,7 @@ INSERT INTO bare SELECT id, fp FROM t WHERE id <= 10;
 INSERT INTO bare VALUES (11, 43);
 ANALYZE t, bare;
 
--- Whoever calls it undoes it.
+-- Drops all indexes; the caller rolls it back.
 CREATE FUNCTION remove_indexes() RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = planner_forms AS $$
 DECLARE
 	index regclass;

@@ -96,9 +96,7 @@ impl Check {
             judge: AnyJudge::Function(FunctionJudge::new(call, of_texts)),
         })
     }
-}
 
-impl Check {
     /// Returns the least Jaccard similarity of texts whose pairs pass; None where others decide.
     pub fn least_jaccard(&self) -> Option<f64> {
         match &self.judge {
