@@ -34,6 +34,9 @@ sub beside_stopped_reader
 		my $reader = session();
 		$reader->query_safe('SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off; SET max_parallel_workers_per_gather = 0');
 		start_statement($reader, "SELECT count(($query)) FROM (SELECT a.attnum AS i FROM pg_attribute a, pg_attribute b, pg_attribute c) x");
+		# A cancel that comes before the query would be lost, and the query would run for years.
+		$node->poll_query_until('postgres', "SELECT state = 'active' AND query LIKE 'SELECT count%' FROM pg_stat_activity WHERE pid = $reader->{pid}")
+			or die 'the reader has not begun';
 		select(undef, undef, undef, 0.05 + rand(0.01));
 		kill 'STOP', $reader->{pid};
 		my $caught = $attempt->();

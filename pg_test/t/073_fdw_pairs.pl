@@ -60,6 +60,9 @@ sub same_rows
 
 # ---- the nearest ----------------------------------------------------------------------------------------------------
 
+# A condition that the library has translated is sent as a function, one that it has not as it was written.
+my $within_3 = qr/hamming_within\(.*, 3\)|<~>.*<= 3/;
+
 sub distance { return "bit_count(($_[0] # $_[1])::bit(64))"; }
 
 # The branches of three servers, each with a LIMIT.
@@ -104,7 +107,7 @@ for my $tree (qw(spread async))
 	same_rows(sprintf($each, $tree, 'OFFSET 0'), $near, "$tree: the same below OFFSET 0");
 }
 $plan = plan_of(sprintf $each, 'async', 'OFFSET 0');
-is(scalar(grep { /<~>\) \$1::bigint\) <= 3/ } shipped($plan)), 3, 'below OFFSET 0 the search is shipped without use_remote_estimate');
+is(scalar(grep { /hamming_within\(fp, \$1::bigint, 3\)/ } shipped($plan)), 3, 'below OFFSET 0 the search is shipped without use_remote_estimate');
 is(scalar(() = $plan =~ /Async Foreign Scan/g), 3, 'to all servers at a time');
 my $nearest = 'SELECT a.n, s.d FROM asked a, LATERAL (SELECT d FROM (%s) y ORDER BY d LIMIT 4) s WHERE a.fp IS NOT NULL';
 same_rows(sprintf($nearest, limited('spread', 'a.fp', 4)), sprintf($nearest, 'SELECT ' . distance('fp', 'a.fp') . ' AS d FROM whole'),
@@ -123,7 +126,7 @@ for my $tree (qw(spread async))
 	same_rows($join, $near, "$tree: joined on the servers", $partitionwise);
 	same_rows($join, $near, "$tree: the same join without the setting");
 	$plan = plan_of($join, $partitionwise);
-	is(scalar(grep { /INNER JOIN .*<~>.*<= 3/ } shipped($plan)), 3, "$tree: the whole join is shipped") or diag($plan);
+	is(scalar(grep { /INNER JOIN .*(?:$within_3)/ } shipped($plan)), 3, "$tree: the whole join is shipped") or diag($plan);
 	unlike($plan, qr/Join Filter|Filter:/, "$tree: and nothing is left to join here");
 }
 # What partitionwise does not mean: a pair over two servers.
@@ -132,7 +135,7 @@ same_rows(sprintf("$both AND a.part = b.part", 'spread', 'a.fp <~> b.fp'),
 	sprintf("$both WHERE a.part = b.part", 'whole', distance('a.fp', 'b.fp')),
 	'pairs within a server', $partitionwise);
 $plan = plan_of(sprintf("$both AND a.part = b.part", 'spread', 'a.fp <~> b.fp'), $partitionwise);
-is(scalar(grep { /INNER JOIN .*<~>.*<= 3/ } shipped($plan)), 3, 'are found by the servers');
+is(scalar(grep { /INNER JOIN .*(?:$within_3)/ } shipped($plan)), 3, 'are found by the servers');
 
 # ---- pairs and clusters -------------------------------------------------------------------------------------------------
 
@@ -164,7 +167,7 @@ for my $tree (qw(spread async))
 my $print = "simhash64(body, preset => 'shingles')";
 my $centre = $head->safe_psql('postgres', "SELECT $print FROM whole WHERE id = 1");
 $plan = plan_of("SELECT id FROM spread WHERE $print <~> $centre <= 3");
-is(scalar(grep { /simhash64\(body, NULL::jsonb, 'shingles'::text\) OPERATOR\(public\.<~>\)/ } shipped($plan)), 3,
+is(scalar(grep { /hamming_within\(public\.simhash64\(body, NULL::jsonb, 'shingles'::text\), .*, 3\)/ } shipped($plan)), 3,
 	'an expression is shipped with its default arguments');
 $_->safe_psql('postgres', "CREATE INDEX share_print ON share USING simhash (($print)); ANALYZE share") for @servers;
 my ($sent) = shipped($plan);
@@ -237,7 +240,7 @@ CREATE USER MAPPING FOR CURRENT_USER SERVER other;
 CREATE FOREIGN TABLE other (id bigint, part int, fp bigint) SERVER other OPTIONS (table_name 'share');
 SQL
 refused('SELECT id FROM other WHERE fp <~> 42 <= 3', '42883',
-	'operator does not exist: public\.<~>|operator does not exist: bigint public\.<~> bigint', 'an extension in another schema there');
+	'function public\.hamming_within\(bigint, bigint, integer\) does not exist', 'an extension in another schema there');
 is($head->safe_psql('postgres', "SELECT a, b FROM simhash_pairs('other', 'id', 'fp')"), '1|2', 'pairs need nothing of the extension there');
 $_->stop for @servers, $head;
 done_testing();
