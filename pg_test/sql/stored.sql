@@ -192,6 +192,7 @@ SELECT f.* FROM unnest(ARRAY[
 	$$SELECT simhash_create_config('bad', '{"$nonsense": 1}')$$,
 	$$SELECT simhash_create_config('bad', preset => 'nope')$$,
 	$$SELECT simhash_create_config('bad', preset => 'shingles', words => '{a}')$$,
+	$$SELECT simhash_create_config('bad', stop_words => '{the}')$$,
 	$$SELECT simhash_create_config('bad', preset => 'shingles', idf_relation => 'corpus', idf_column => 'body')$$,
 	$$SELECT simhash_create_config('bad', preset => 'plain', words => '{a,NULL}')$$,
 	$$SELECT simhash_create_config('bad', preset => 'plain', words => '{""}')$$,
