@@ -78,11 +78,17 @@ impl Count {
     fn plus(self, other: Self) -> Self {
         Count {
             estimate: self.estimate + other.estimate,
-            below: self.below.hypot(other.below),
-            above: self.above.hypot(other.above),
+            below: root_of_squares(self.below, other.below),
+            above: root_of_squares(self.above, other.above),
             unknown: self.unknown + other.unknown,
         }
     }
+}
+
+/// Adds the spreads of two independent numbers. `f64::hypot` would need a newer C library than all else here, and these
+/// numbers are far from where it matters.
+fn root_of_squares(a: f64, b: f64) -> f64 {
+    (a * a + b * b).sqrt()
 }
 
 /// Returns what there is from each threshold on, from the highest down.
@@ -130,7 +136,7 @@ fn recall(above: Count, below: Count) -> Option<Share> {
     let difference = |r: f64| (1.0 - r) * above.estimate - r * below.estimate;
     let spread = |r: f64, of_above: f64, of_below: f64| {
         let unknown = (1.0 - r) * above.unknown + r * below.unknown;
-        ((1.0 - r) * of_above).hypot(r * of_below) + unknown
+        root_of_squares((1.0 - r) * of_above, r * of_below) + unknown
     };
     Some(Share {
         estimate: above.estimate / all,
