@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # make bench-others: near-duplicates of a text by this extension, pg_trgm, bktree, pgvector, and MinHash LSH in Python, on the
-# same package descriptions, each with the same check of the text. Leaves others.txt and others.csv in OUT. QUESTIONS texts are
-# asked for. What a machine lacks is left out with a line: bktree, and pgvector from 0.7 on, in the server of PG_CONFIG, and the
-# package datasketch of the interpreter PYTHON.
+# same package descriptions, each with the same check of the text; and which texts of a corpus, those descriptions or the CSV file
+# CORPUS (id, body), have an earlier one so alike, text by text. Leaves others.txt and others.csv in OUT. QUESTIONS texts are asked
+# for. What a machine lacks is left out with a line: bktree, and pgvector from 0.7 on, in the server of PG_CONFIG, and the packages
+# datasketch and rensa of the interpreter PYTHON.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/../../pg_test/tools/common.sh"
@@ -28,14 +29,32 @@ sql -f "$ROOT/bench/others/measure.sql"
 sql -c "SELECT '   ' || count(*) || ' answers to ' || count(DISTINCT question) || ' texts' FROM answer"
 say 'in the database'
 sql -f "$ROOT/bench/others/ways.sql"
-if "$PYTHON" -c 'import datasketch' 2>/dev/null; then
+mapfile -t packages < <("$PYTHON" "$ROOT/bench/others/minhash.py")
+if [ "${#packages[@]}" -gt 0 ]; then
 	say 'in Python'
 	sql --csv -c "SELECT id, coalesce(body, '') FROM doc" >"$OUT/doc.csv"
 	sql -c 'SELECT id FROM question' >"$OUT/question.csv"
 	sql --csv -c 'TABLE answer' >"$OUT/answer.csv"
-	"$PYTHON" "$ROOT/bench/others/minhash.py" "$OUT/doc.csv" "$OUT/question.csv" "$OUT/answer.csv" | sql -c 'COPY measured FROM STDIN CSV'
 else
-	echo "   $PYTHON has no package datasketch: left out"
+	echo "   $PYTHON has none of the packages datasketch and rensa: left out"
 fi
+for way in "${packages[@]}"; do
+	"$PYTHON" "$ROOT/bench/others/minhash.py" "$OUT/doc.csv" "$OUT/question.csv" "$OUT/answer.csv" "$way" | sql -c 'COPY measured FROM STDIN CSV'
+done
+
+say 'a corpus, text by text'
+if [ -z "${CORPUS:-}" ]; then
+	CORPUS=$OUT/corpus.csv
+	sql --csv -c 'SELECT id, body FROM doc WHERE length(body) >= 100 ORDER BY hashint4(id), id' >"$CORPUS"
+fi
+"$PYTHON" "$ROOT/bench/others/corpus.py" "$CORPUS" truth >"$OUT/truth.csv"
+way='simhash_dedup, within 10'
+sql -f "$ROOT/bench/others/corpus.sql" <"$CORPUS" 2>"$OUT/corpus.log"
+seconds=$(sed -n 's/.*![[:space:]]*\([0-9.]*\) s user, \([0-9.]*\) s system.*/\1 \2/p' "$OUT/corpus.log" | tail -n 1 | awk '{ print $1 + $2 }')
+sql -c "INSERT INTO measured VALUES ('$way', 'corpus, s', $seconds)"
+sql -v way="$way" -f "$ROOT/bench/others/corpus_report.sql" <"$OUT/truth.csv"
+for way in "${packages[@]}"; do
+	"$PYTHON" "$ROOT/bench/others/corpus.py" "$CORPUS" "$way" "$OUT/truth.csv" | sql -c 'COPY measured FROM STDIN CSV'
+done
 sql --csv -P tuples_only=off -c 'TABLE measured' >"$OUT/others.csv"
 sql -P format=aligned -P tuples_only=off -P footer=off -f "$ROOT/bench/others/report.sql" | tee "$OUT/others.txt"

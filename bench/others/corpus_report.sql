@@ -1,0 +1,7 @@
+-- After corpus.sql, with the truth (id, yes) as CSV on stdin.
+CREATE TEMP TABLE truth (id int, yes boolean);
+COPY truth FROM STDIN CSV;
+INSERT INTO measured
+SELECT :'way', 'corpus, marked', count(*) FILTER (WHERE is_duplicate) FROM corpus
+UNION ALL SELECT :'way', 'corpus, MB', pg_relation_size('corpus_fp') / 1e6
+UNION ALL SELECT :'way', 'corpus, recall', (count(*) FILTER (WHERE is_duplicate))::float8 / count(*) FROM truth JOIN corpus USING (id) WHERE yes;
