@@ -235,7 +235,7 @@ $primary->stop('immediate');
 $load->{run}->finish;
 $primary->start;
 is_sound($primary, 'd', 'd_fp', 'after a crash', 2);
-$load = start_writers($seconds / 2);
+$load = start_writers(int($seconds / 2));
 $end = time + $seconds / 2;
 look_on_standby() while time < $end;
 ok($load->{run}->finish, 'no session failed') or diag ${ $load->{err} };
