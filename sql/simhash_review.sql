@@ -67,6 +67,9 @@ SELECT (SELECT oid FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) CAS
 SELECT CASE WHEN pg_catalog.strpos(:'checked_by', '(') OPERATOR(pg_catalog.>) 0 THEN CAST(CAST(:'checked_by' AS text) AS pg_catalog.regprocedure)
 	ELSE CAST(CAST(:'checked_by' AS text) AS pg_catalog.regproc) END::pg_catalog.oid AS check_oid \gset
 \endif
+-- The table of decisions is looked up in the same way. There may be none.
+SELECT pg_catalog.to_regclass(:'decisions')::pg_catalog.oid AS decisions_oid \gset
+\if :{?decisions_oid} \else \set decisions_oid 0 \endif
 SET LOCAL search_path = pg_catalog, pg_temp;
 SET LOCAL standard_conforming_strings = on;
 -- Rows come in the same order each time, and so the same are drawn.
@@ -166,6 +169,13 @@ FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE p.oid = :check_
 -- In what the texts of x and y differ.
 \set differs '(SELECT coalesce(string_agg(DISTINCT kind, '', '' ORDER BY kind), ''nothing'') FROM :"ext".simhash_differences(left(x.body, 20000), left(y.body, 20000)))'
 
+-- Pairs that are judged, in both directions.
+SELECT coalesce((SELECT format('SELECT a::text, b::text FROM %1$I.%2$I UNION ALL SELECT b::text, a::text FROM %1$I.%2$I', nspname, relname)
+	FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+	WHERE c.oid = :decisions_oid AND has_table_privilege(c.oid, 'SELECT') AND (SELECT count(*) FROM pg_attribute
+		WHERE attrelid = c.oid AND NOT attisdropped AND (attname IN ('a', 'b') OR attname = 'same' AND atttypid = 'boolean'::regtype)) = 3),
+	'SELECT NULL::text, NULL::text WHERE false') AS judged_pairs \gset
+
 -- ---------------------------------------------------------------- pairs
 
 :stage estimating pairs
@@ -226,6 +236,8 @@ WITH drawn AS MATERIALIZED (
 	SELECT d.*, jaccard, :alike AS alike
 	FROM drawn d JOIN body x ON x.key = d.a JOIN body y ON y.key = d.b, :"ext".simhash_jaccard(x.body, y.body) AS jaccard
 	WHERE jaccard IS NOT NULL
+), decided (a, b) AS (
+	:judged_pairs
 ), border AS (
 	-- Pairs near the least similarity. If a function decides, those whose similarity says the opposite.
 	SELECT kind, a, b, row_number() OVER (PARTITION BY kind ORDER BY opposite, lot, a, b) AS place
@@ -233,7 +245,7 @@ WITH drawn AS MATERIALIZED (
 			CASE WHEN alike AND coalesce(jaccard < :least::float8 + 0.05, true) THEN 'over'
 			WHEN NOT alike AND coalesce(jaccard >= :least::float8 - 0.05, true) THEN 'under'
 			WHEN alike AND distance = :'radius'::int THEN 'bit' END AS kind FROM compared) c
-	WHERE kind IS NOT NULL
+	WHERE kind IS NOT NULL AND NOT EXISTS (SELECT FROM decided d WHERE d.a = c.a AND d.b = c.b)
 ), varied AS (
 	-- Sorts of difference take turns, among the first of them.
 	SELECT c.kind, a, b, row_number() OVER (PARTITION BY c.kind ORDER BY nth, place) AS place
@@ -241,6 +253,7 @@ WITH drawn AS MATERIALIZED (
 		FROM border f JOIN body x ON x.key = a JOIN body y ON y.key = b WHERE place <= 12 * :'examples'::int) c
 )
 SELECT (SELECT count(*) FROM compared) AS texts_compared,
+	(SELECT count(*) FROM compared c WHERE EXISTS (SELECT FROM decided d WHERE d.a = c.a AND d.b = c.b)) AS judged_already,
 	(SELECT coalesce(jsonb_agg(jsonb_build_object('distance', distance, 'bin', bin, 'alike', alike, 'pairs', n)), '[]')
 		FROM (SELECT distance, floor(jaccard * 100 + 1e-9)::int AS bin, alike, count(*) AS n
 			FROM compared GROUP BY 1, 2, 3) d) AS by_jaccard,
@@ -600,7 +613,9 @@ SELECT format('<h2>Pairs at the border</h2><p class="quiet">%s<del>Only the firs
 <select id="differs"><option value="">anything</option></select></label><label>order <select id="order"><option value="place 1">as drawn</option>
 <option value="distance 1">nearest first</option><option value="distance -1">furthest first</option><option value="jaccard -1">most alike first</option>
 <option value="jaccard 1">least alike first</option></select></label><a href="#decisions"><span class="decided">0</span> decided</a></p>',
-	CASE WHEN :least IS NOT NULL THEN format('Drawn at random, the same each time with one seed (%s). ', :'seed'::bigint) END)
+	concat(CASE WHEN :least IS NOT NULL THEN format('Drawn at random, the same each time with one seed (%s). ', :'seed'::bigint) END,
+		CASE WHEN :judged_already > 0 THEN format('Pairs that are judged already are left out: %s of those that were compared. ',
+			to_char(:judged_already, 'FM999,999,999,990')) END))
 	|| coalesce(string_agg(format('<div class="list"><h3>%s</h3>%s</div>', CASE
 			WHEN :least IS NULL AND kind = 'under' THEN 'Do not count, the most alike of them'
 			WHEN :least IS NULL THEN 'Count, the least alike of them'

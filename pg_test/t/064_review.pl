@@ -196,6 +196,13 @@ is($node->safe_psql('postgres', decisions($decided) . ' SELECT count(*) FROM "de
 is($node->safe_psql('postgres', q(SELECT p FROM "de<cision", concat(a, '|', b) AS p ORDER BY p COLLATE "C")),
 	join("\n", sort map { encode('UTF-8', join('|', @$_)) } values %distinct), 'those of CSV are the same');
 like(join('', keys %distinct), qr/\x{202e}\\" \n\x01,/, 'with characters that cannot be seen');
+# What is judged is not asked again.
+(undef, my $again) = review($node, 'postgres', @given, 'jaccard=0.8', 'decisions="de<cision"');
+my @again = map { text_of($_) } map { /class="json">(.*?)<\/code>/gs } $again =~ /<h2>Pairs at the border(.*?)<h2>The largest/s;
+cmp_ok(scalar @again, '>', 0, 'there are pairs that are not judged');
+is_deeply([ grep { $distinct{ join("\0", @{ decode_json($_) }) } } @again ], [], 'no pair at the border is judged');
+like($again, qr/judged already are left out: \d+ of those/, 'the page says so');
+unlike($decided, qr/judged already/, 'nothing is left out of the first page');
 $node->safe_psql('postgres', 'DROP TABLE "de<cision"');
 unlike($decided =~ s/<template.*<\/template>//r =~ s/<(div|p) class="script" hidden="">.*?<\/\1>//gsr,
 	qr/<(?:input|select|button|textarea)/, 'without its script the page has no buttons');
