@@ -12,4 +12,4 @@ CREATE TRIGGER corpus_duplicates BEFORE INSERT ON corpus FOR EACH ROW EXECUTE FU
 	simhash_flag_duplicate('fingerprint=fp', 'radius=10', 'flag=is_duplicate', 'text=body', 'min_jaccard=0.8');
 SET log_statement_stats = on;
 SET client_min_messages = log;
-COPY corpus (id, body) FROM STDIN CSV;
+\copy corpus (id, body) FROM pstdin CSV

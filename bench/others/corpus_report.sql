@@ -1,6 +1,6 @@
--- After corpus.sql, with the truth (id, yes) as CSV on stdin.
+-- After corpus.sql, with the truth (id, yes) as CSV on its input.
 CREATE TEMP TABLE truth (id int, yes boolean);
-COPY truth FROM STDIN CSV;
+\copy truth FROM pstdin CSV
 INSERT INTO measured
 SELECT :'way', 'corpus, marked', count(*) FILTER (WHERE is_duplicate) FROM corpus
 UNION ALL SELECT :'way', 'corpus, MB', pg_relation_size('corpus_fp') / 1e6
