@@ -11,7 +11,7 @@ use super::source::{SourceTable, expected_rows};
 use pgrx::pg_sys;
 use simhash_base::bytes::get_u64;
 use simhash_hamming::pairs::file::Gathered;
-use simhash_hamming::pairs::find::{Host, Row};
+use simhash_hamming::pairs::find::{PairSink, Row};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::catalog::table::{OpenTable, allows_parallel_scan};
 use simhash_pg::parallel::message_queues::MessageQueues;
@@ -48,16 +48,16 @@ enum SideEnd {
 }
 
 /// What one process does: it keeps its own rows and those that the other one sends.
-struct Exchange<'x, H, const N: usize> {
+struct Exchange<'x, S, const N: usize> {
     rows: &'x mut Gathered<TempFile<'static>, N>,
-    host: &'x mut H,
+    sink: &'x mut S,
     bits: BitValues,
     /// Whether rows go to files when memory does not hold them. Otherwise no row is kept then.
     spills: bool,
     keeps: bool,
 }
 
-impl<H: Host<File = TempFile<'static>>, const N: usize> Exchange<'_, H, N> {
+impl<S: PairSink<File = TempFile<'static>>, const N: usize> Exchange<'_, S, N> {
     fn add(&mut self, side: usize, rows: &[Row]) {
         self.bits.add(rows);
         let needed = (self.rows.count() as usize + rows.len()) * ROW;
@@ -66,7 +66,7 @@ impl<H: Host<File = TempFile<'static>>, const N: usize> Exchange<'_, H, N> {
             self.rows.clear();
         }
         if self.keeps {
-            or_out_of_memory(self.rows.add_all(side, rows, self.host));
+            or_out_of_memory(self.rows.add_all(side, rows, self.sink));
         }
     }
 
@@ -98,7 +98,7 @@ impl<H: Host<File = TempFile<'static>>, const N: usize> Exchange<'_, H, N> {
         table: Rel,
         columns: [WordColumn; 2],
         process: &mut Participant<SharedSearch>,
-        mut report: impl FnMut(&mut H, u64),
+        mut report: impl FnMut(&mut S, u64),
     ) -> SideEnd {
         // SAFETY: the scans are those of the tables, in the same order.
         let mut scan = unsafe { TableScan::share(table, columns, process.scan(side)) };
@@ -106,7 +106,7 @@ impl<H: Host<File = TempFile<'static>>, const N: usize> Exchange<'_, H, N> {
         let (mut ended, mut is_connected) = (None, true);
         let has_keys = for_each_batch(&mut scan, |batch, _| {
             self.add(side, batch);
-            report(self.host, self.rows.count());
+            report(self.sink, self.rows.count());
             // The other process begins with the next side when it has this one's end: until then
             // all that it sends is of this side, and nothing follows its own end.
             is_connected = send_batch(queues, batch, |message| {
@@ -156,10 +156,10 @@ fn send_batch(queues: &mut MessageQueues, batch: &[Row], meanwhile: impl FnMut(&
 }
 
 /// Sends all rows of a side to a worker that reads none; returns false when it has ended.
-pub fn send_rows(queues: &mut MessageQueues, rows: &[Row], host: &mut impl Host) -> bool {
+pub fn send_rows(queues: &mut MessageQueues, rows: &[Row], sink: &mut impl PairSink) -> bool {
     let mut batches = rows.chunks(BATCH);
     let all = batches.all(|batch| {
-        host.check_interrupts();
+        sink.check_interrupts();
         send_batch(queues, batch, |_| ())
     });
     all && queues.send(END, |_| ())
@@ -182,7 +182,7 @@ pub fn find_pairs_of_tables<P: Tags, const N: usize>(
     };
     let mut exchange = Exchange {
         rows,
-        host: search,
+        sink: search,
         bits: BitValues::default(),
         spills: true,
         keeps: true,
@@ -255,7 +255,7 @@ pub fn receive_all_rows<const N: usize>(
     let tables = worker.state().tables;
     let mut exchange = Exchange {
         rows,
-        host: &mut ReadingHost,
+        sink: &mut ReadingSink,
         bits: BitValues::default(),
         spills: false,
         keeps: true,
@@ -275,10 +275,10 @@ pub fn receive_all_rows<const N: usize>(
     exchange.keeps.then(|| exchange.bits.varying())
 }
 
-/// The worker's host while it reads.
-struct ReadingHost;
+/// Takes no pairs: the worker reads.
+struct ReadingSink;
 
-impl Host for ReadingHost {
+impl PairSink for ReadingSink {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {

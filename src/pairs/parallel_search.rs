@@ -14,7 +14,7 @@ use pgrx::PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE;
 use pgrx::{pg_guard, pg_sys};
 use simhash_base::bytes::get_u64;
 use simhash_hamming::pairs::file::Gathered;
-use simhash_hamming::pairs::find::{Branches, Finder, Host, Row, Sides, reborrow, sides};
+use simhash_hamming::pairs::find::{Branches, Finder, PairSink, Row, Sides, reborrow, sides};
 use simhash_hamming::pairs::split::Size;
 use simhash_pg::parallel::message_queues::MessageQueues;
 use simhash_pg::parallel::operation::{Leader, Participant, may_have_worker, run_worker};
@@ -35,7 +35,7 @@ pub struct SharedSearch {
     /// Number of sides that are used, 1 or 2.
     sides: usize,
     radius: u32,
-    /// As [`Host::is_across`].
+    /// As [`PairSink::is_across`].
     is_across: bool,
     /// Bytes of memory for the rows, in each process.
     memory: usize,
@@ -94,9 +94,9 @@ impl SharedSearch {
     }
 
     /// Searches branches until none is left.
-    fn search<H: Host, const N: usize>(
+    fn search<S: PairSink, const N: usize>(
         &self,
-        finder: &mut Finder<H>,
+        finder: &mut Finder<S>,
         group: &mut Sides<N>,
         branches: &Branches,
     ) {
@@ -175,25 +175,25 @@ pub fn search_with<P: Pairs, const N: usize>(
     branches: &Branches,
 ) {
     let (state, queues) = leader.participant_mut().state_and_queues();
-    let mut host = LeaderHost {
+    let mut sink = LeaderSink {
         search,
         state,
         queues,
     };
-    let finder = &mut Finder::new(&mut host, state.radius);
+    let finder = &mut Finder::new(&mut sink, state.radius);
     state.search(finder, &mut sides::<N>(rows, counts), branches);
-    while host.take_pairs(true) {}
+    while sink.take_pairs(true) {}
     leader.finish(|_| ());
 }
 
-/// The leader's host.
-struct LeaderHost<'l, 'a, P> {
+/// Takes the pairs that the leader finds, and those that the worker sends.
+struct LeaderSink<'l, 'a, P> {
     search: &'l mut PairSearch<'a, P>,
     state: &'l SharedSearch,
     queues: &'l mut MessageQueues,
 }
 
-impl<P: Pairs> LeaderHost<'_, '_, P> {
+impl<P: Pairs> LeaderSink<'_, '_, P> {
     /// Takes a message of the worker. Returns false when there is none: none yet, or with `wait`
     /// none will follow.
     fn take_pairs(&mut self, wait: bool) -> bool {
@@ -209,7 +209,7 @@ impl<P: Pairs> LeaderHost<'_, '_, P> {
     }
 }
 
-impl<P: Pairs> Host for LeaderHost<'_, '_, P> {
+impl<P: Pairs> PairSink for LeaderSink<'_, '_, P> {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {
@@ -234,15 +234,15 @@ impl<P: Pairs> Host for LeaderHost<'_, '_, P> {
     }
 }
 
-/// The worker's host.
-struct WorkerHost<'w> {
+/// Sends the pairs that the worker finds.
+struct WorkerSink<'w> {
     state: &'w SharedSearch,
     queues: &'w mut MessageQueues,
     /// Pairs that are not sent yet.
     unsent: Vec<u8>,
 }
 
-impl WorkerHost<'_> {
+impl WorkerSink<'_> {
     fn send(&mut self) {
         if !self.unsent.is_empty() {
             // The leader sends no more messages.
@@ -258,7 +258,7 @@ impl WorkerHost<'_> {
     }
 }
 
-impl Host for WorkerHost<'_> {
+impl PairSink for WorkerSink<'_> {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {
@@ -302,14 +302,14 @@ fn search_as_worker<const N: usize>(worker: &mut Participant<SharedSearch>) {
         return;
     };
     let (state, queues) = worker.state_and_queues();
-    let mut host = WorkerHost {
+    let mut sink = WorkerSink {
         state,
         queues,
         unsent: Vec::with_capacity(PAIRS * PAIR),
     };
-    let finder = &mut Finder::new(&mut host, radius);
+    let finder = &mut Finder::new(&mut sink, radius);
     state.search(finder, &mut sides::<N>(rows, counts), &branches);
-    host.send();
+    sink.send();
 }
 
 /// The main function of a worker.

@@ -10,12 +10,12 @@
 //! Nothing here knows a server; what memory does not hold is in stores of the caller.
 //!
 //! ```
-//! use simhash_base::store::StoreHost;
+//! use simhash_base::store::TempStores;
 //! use simhash_records::{comparison::compare, features::features, frequencies::Rows, vectors::Rating};
 //!
 //! struct InMemory;
 //!
-//! impl StoreHost for InMemory {
+//! impl TempStores for InMemory {
 //!     type File = Vec<u8>;
 //!     fn file(&mut self) -> Vec<u8> {
 //!         Vec::new()
@@ -23,15 +23,15 @@
 //!     fn check_interrupts(&mut self) {}
 //! }
 //!
-//! let (mut rows, mut host, mut found) = (Rows::new(1 << 20), InMemory, Vec::new());
+//! let (mut rows, mut stores, mut found) = (Rows::new(1 << 20), InMemory, Vec::new());
 //! for name in ["Ingrid Halvorsen", "Ingrid Halversen", "Tomasz Wysocki"] {
 //!     features(name, 3, &mut found, &mut || {}).unwrap();
 //!     rows.add(0, &found)?;
-//!     rows.end_row(0, &mut host)?;
+//!     rows.end_row(0, &mut stores)?;
 //! }
 //! let rating = Rating { rarity: 2.0, columns: Some(&[]) };
 //! let mut pairs = Vec::new();
-//! compare(&mut rows.finish(30, rating, &mut host)?, true, &mut host, |_, pair, similarity| {
+//! compare(&mut rows.finish(30, rating, &mut stores)?, true, &mut stores, |_, pair, similarity| {
 //!     pairs.push((pair.a, pair.b, similarity > 0.5));
 //! })?;
 //! assert_eq!(pairs, [(0, 1, true)]);

@@ -10,7 +10,7 @@ use crate::vector_blocks::{VectorBlocks, block_rows};
 use simhash_base::bytes::get_u32;
 use simhash_base::external_sort::Sorter;
 use simhash_base::runs::{Item, Order};
-use simhash_base::store::StoreHost;
+use simhash_base::store::TempStores;
 use std::collections::TryReserveError;
 
 /// How much a column may count at most, as a multiple of the mean of the others.
@@ -122,8 +122,8 @@ pub fn weight_of(components: &[Component]) -> f64 {
 }
 
 /// Takes the rows of one feature after the other.
-pub struct VectorsWriter<H: StoreHost> {
-    entries: Sorter<H::File, Entry, ByRow>,
+pub struct VectorsWriter<S: TempStores> {
+    entries: Sorter<S::File, Entry, ByRow>,
     /// Rows that have each feature that was ended.
     frequencies: Vec<u32>,
     rows: u32,
@@ -134,7 +134,7 @@ pub struct VectorsWriter<H: StoreHost> {
     memory: usize,
 }
 
-impl<H: StoreHost> VectorsWriter<H> {
+impl<S: TempStores> VectorsWriter<S> {
     /// Vectors of this many rows, which have this many features, in `memory` bytes.
     pub fn new(rows: u32, features: u64, memory: usize) -> Self {
         VectorsWriter {
@@ -157,14 +157,14 @@ impl<H: StoreHost> VectorsWriter<H> {
         &mut self,
         row: u32,
         column: u32,
-        host: &mut H,
+        stores: &mut S,
     ) -> Result<(), TryReserveError> {
-        self.add_entry(row, SINGLE, column, host)
+        self.add_entry(row, SINGLE, column, stores)
     }
 
     /// Adds a column of a row that has the present feature.
-    pub fn add(&mut self, row: u32, column: u32, host: &mut H) -> Result<(), TryReserveError> {
-        self.add_entry(row, self.frequencies.len() as u32, column, host)
+    pub fn add(&mut self, row: u32, column: u32, stores: &mut S) -> Result<(), TryReserveError> {
+        self.add_entry(row, self.frequencies.len() as u32, column, stores)
     }
 
     fn add_entry(
@@ -172,14 +172,14 @@ impl<H: StoreHost> VectorsWriter<H> {
         row: u32,
         feature: u32,
         column: u32,
-        host: &mut H,
+        stores: &mut S,
     ) -> Result<(), TryReserveError> {
         let entry = Entry {
             row,
             feature,
             column,
         };
-        self.entries.add(entry, host)
+        self.entries.add(entry, stores)
     }
 
     /// Ends the present feature, which this many rows have.
@@ -193,14 +193,14 @@ impl<H: StoreHost> VectorsWriter<H> {
     pub fn finish(
         self,
         rating: Rating<'_>,
-        host: &mut H,
-    ) -> Result<VectorBlocks<H::File>, TryReserveError> {
+        stores: &mut S,
+    ) -> Result<VectorBlocks<S::File>, TryReserveError> {
         let mut vectors = VectorBlocks::new(self.block_rows, self.memory);
         let weights = Weights::new(self.frequencies, self.of_rows, rating)?;
-        let mut entries = self.entries.finish(host)?.peekable();
+        let mut entries = self.entries.finish(stores)?.peekable();
         let (mut of_row, mut parts) = (Vec::new(), Vec::new());
         for row in 0..self.rows {
-            host.check_interrupts();
+            stores.check_interrupts();
             of_row.clear();
             while let Some(entry) = entries.next_if(|entry| entry.row == row) {
                 of_row.try_reserve(1)?;
@@ -219,11 +219,11 @@ impl<H: StoreHost> VectorsWriter<H> {
                     column,
                     weight: (weight * parts[column as usize]) as f32,
                 };
-                vectors.push(component, host)?;
+                vectors.push(component, stores)?;
             }
             vectors.end_row()?;
         }
-        vectors.end(host);
+        vectors.end(stores);
         Ok(vectors)
     }
 }

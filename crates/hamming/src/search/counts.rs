@@ -4,7 +4,7 @@
 
 use super::cached::CachedIndex;
 use super::key_counts::Counts;
-use super::probe::{Even, Radii, WHOLE_KEY_SPACE, choose, radii};
+use super::probe::{Even, Radii, WHOLE_KEY_SPACE, choose, even_radii};
 use super::reader::IndexReader;
 use super::scopes::Scopes;
 use crate::key::{Key, Space};
@@ -17,7 +17,7 @@ const MOST_COUNTS: usize = 64;
 impl<S: PageStore> IndexReader<'_, S> {
     /// Radii for a search within `k` of `query` in a scope: the cheapest by the counts, or evenly
     /// spread ones where nothing is known. Several scopes cannot be probed at once.
-    pub(super) fn radii(&self, scopes: &Scopes, query: u64, k: u32) -> Radii {
+    pub(super) fn chosen_radii(&self, scopes: &Scopes, query: u64, k: u32) -> Radii {
         let Some(scope) = scopes.one() else {
             return WHOLE_KEY_SPACE;
         };
@@ -25,7 +25,7 @@ impl<S: PageStore> IndexReader<'_, S> {
             Counts::Keys(counts) => choose(query, k, &*counts),
             Counts::Leaves(1) => WHOLE_KEY_SPACE,
             Counts::Leaves(leaves) => choose(query, k, &Even { leaves }),
-            Counts::Unknown => radii(k),
+            Counts::Unknown => even_radii(k),
         }
     }
 
