@@ -19,7 +19,7 @@ const PARTS_WITHIN: f64 = 1e-4;
 pg_function! {
     /// `simhash_catalog.hamming_support(internal)`: a call of `hamming` becomes `<~>`. The
     /// planner's call loads the library and with it the planner hook, without
-    /// shared_preload_libraries. The address of this function is also how [`super::sql_objects`]
+    /// shared_preload_libraries. The address of this function is also how [`super::own_functions`]
     /// recognises `hamming`.
     fn simhash_hamming_support, pg_finfo_simhash_hamming_support(args) {
         match request(args) {

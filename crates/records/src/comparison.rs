@@ -4,7 +4,7 @@
 use crate::copies::{Candidate, Copies};
 use crate::frequencies::Found;
 use crate::pair::{Pair, Part};
-use crate::vectors::Vector;
+use crate::vector::Vector;
 use simhash_base::store::TempStores;
 use std::collections::TryReserveError;
 

@@ -3,7 +3,7 @@
 //!
 //! In the order of the work: `abbreviations` and `plain` (one form of what people write in several ways), [`features`] (the words and n-grams of a value),
 //! [`copies`] (rows that are equal), [`frequencies`] (which records share features, and which share a rare one),
-//! [`vectors`] (how much each counts in a row), [`vector_blocks`] (rows in memory, a block at a time), `evidence` (how much each column counts),
+//! [`vectors`] (how much each counts in a row), [`vector`] (one row), [`vector_blocks`] (rows in memory, a block at a time), `evidence` (how much each column counts),
 //! [`comparison`] and [`pair`] (how similar two rows are), [`partners`] (which row is whose best), [`report`] (pairs by similarity),
 //! [`sample`] (pairs to label), [`quality`] (what the labels say),
 //! [`known`] (a few records beside stored ones).
@@ -53,5 +53,6 @@ mod plain;
 pub mod quality;
 pub mod report;
 pub mod sample;
+pub mod vector;
 pub mod vector_blocks;
 pub mod vectors;

@@ -2,7 +2,7 @@
 //! which a column that is empty in one of them counts less. [`super::comparison`] compares the candidates with it.
 //! Equal rows have similarity 1, rows without a common feature 0.
 
-use crate::vectors::{Component, SINGLE, Vector, weight_of};
+use crate::vector::{Component, SINGLE, Vector, weight_of};
 
 /// How much a column counts that is empty in one of two rows, of what the rows do not share.
 const LEFT_EMPTY: f64 = 0.75;

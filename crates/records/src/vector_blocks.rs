@@ -4,7 +4,7 @@
 //! read once for all the rows of a block that it is compared with.
 
 use crate::copies::Candidate;
-use crate::vectors::{Component, Vector};
+use crate::vector::{Component, Vector};
 use simhash_base::bytes::get_u32;
 use simhash_base::runs::Order;
 use simhash_base::store::{Store, TempStores};

@@ -6,6 +6,7 @@
 //! 1972 has the power 1, and no more rows). A column's part of the vector is made shorter, the longer it
 //! is, so that a long description does not drown a name, nor a rare word all other columns.
 
+use crate::vector::{Component, SINGLE};
 use crate::vector_blocks::{VectorBlocks, block_rows};
 use simhash_base::bytes::get_u32;
 use simhash_base::external_sort::Sorter;
@@ -15,10 +16,6 @@ use std::collections::TryReserveError;
 
 /// How much a column may count at most, as a multiple of the mean of the others.
 const MOST_OF_COLUMN: f64 = 3.0;
-
-/// The number of all features that one column of one row has, and no other. They are one component of each
-/// column.
-pub const SINGLE: u32 = u32::MAX;
 
 /// Rows that are added to the count of rows. Without them every feature of a small table would be frequent.
 const MORE_ROWS: f64 = 50.0;
@@ -63,14 +60,6 @@ impl Order<Entry> for ByRow {
     }
 }
 
-/// A feature of a column of a row, and how much it counts.
-#[derive(Clone, Copy)]
-pub struct Component {
-    pub feature: u32,
-    pub column: u32,
-    pub weight: f32,
-}
-
 /// How much features count.
 #[derive(Clone, Copy)]
 pub struct Rating<'a> {
@@ -79,46 +68,6 @@ pub struct Rating<'a> {
     /// By which the weights of each column's features are multiplied, 1 for those that have none here; None
     /// if the rows say it.
     pub columns: Option<&'a [f64]>,
-}
-
-/// The vector of a row.
-#[derive(Default)]
-pub struct Vector {
-    /// In the order of features, then of columns.
-    pub components: Vec<Component>,
-    /// What each column adds to the square of the length; none without features.
-    pub squares: Vec<f64>,
-}
-
-impl Vector {
-    /// Returns what a column adds to the square of the length.
-    pub fn square(&self, column: usize) -> f64 {
-        self.squares.get(column).copied().unwrap_or(0.0)
-    }
-
-    /// Finds what each column adds: a feature of several columns is one dimension, of all their weight.
-    pub fn add_up(&mut self) {
-        self.squares.clear();
-        for of_feature in self.components.chunk_by(|a, b| a.feature == b.feature) {
-            let whole = weight_of(of_feature);
-            for component in of_feature {
-                let column = component.column as usize;
-                if self.squares.len() <= column {
-                    self.squares.resize(column + 1, 0.0);
-                }
-                let weight = f64::from(component.weight);
-                self.squares[column] += match component.feature {
-                    SINGLE => weight * weight,
-                    _ => weight * whole,
-                };
-            }
-        }
-    }
-}
-
-/// Returns the weight of a feature, of its components.
-pub fn weight_of(components: &[Component]) -> f64 {
-    components.iter().map(|c| f64::from(c.weight)).sum()
 }
 
 /// Takes the rows of one feature after the other.
