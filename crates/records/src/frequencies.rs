@@ -66,8 +66,12 @@ pub struct Rows<S: TempStores> {
 
 /// What is known when all rows are read.
 pub struct Found<S: TempStores> {
+    /// The vector of each record.
     pub vectors: VectorBlocks<S::File>,
+    /// Pairs of records that share a rare feature, in the order in which
+    /// [`VectorBlocks::for_each_pair`] is fast.
     pub candidates: Sorted<S::File, Candidate, ByBlock>,
+    /// Which rows are which record.
     pub copies: Copies,
     /// How much each column counts, if the rows were to say it.
     pub weights: Vec<f64>,

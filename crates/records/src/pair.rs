@@ -9,7 +9,9 @@ const LEFT_EMPTY: f64 = 0.75;
 
 /// Two rows that are compared.
 pub struct Pair<'a> {
+    /// The vector of one of them.
     pub a: &'a Vector,
+    /// That of the other one.
     pub b: &'a Vector,
     /// Whether columns of one number are one column.
     pub aligned: bool,

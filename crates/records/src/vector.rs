@@ -9,8 +9,11 @@ pub const SINGLE: u32 = u32::MAX;
 /// A feature of a column of a row, and how much it counts.
 #[derive(Clone, Copy)]
 pub struct Component {
+    /// The number of the feature; [`SINGLE`] for all that no other row has in this column.
     pub feature: u32,
+    /// The number of the column, from 0.
     pub column: u32,
+    /// How much it counts: the coordinate of the vector, of no fixed scale.
     pub weight: f32,
 }
 
