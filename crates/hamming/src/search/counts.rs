@@ -11,9 +11,6 @@ use crate::key::{Key, Space};
 use crate::page::{LEAF, internal, special};
 use crate::tree::store::PageStore;
 
-/// Maximum number of scopes whose counts one scan keeps.
-const MOST_COUNTS: usize = 64;
-
 impl<S: PageStore> IndexReader<'_, S> {
     /// Radii for a search within `k` of `query` in a scope: the cheapest by the counts, or evenly
     /// spread ones where nothing is known. Several scopes cannot be probed at once.
@@ -29,18 +26,14 @@ impl<S: PageStore> IndexReader<'_, S> {
         }
     }
 
-    /// What is known of a scope; the same throughout the scan.
+    /// What is known of a scope; the same throughout a search, which reads one.
     pub(super) fn counts(&self, scope: u32) -> Counts {
-        let counted = self.state.counts.borrow().get(&scope).cloned();
-        counted.unwrap_or_else(|| {
-            let counts = self.count(scope);
-            let mut counts_by_scope = self.state.counts.borrow_mut();
-            if counts_by_scope.len() >= MOST_COUNTS {
-                counts_by_scope.clear();
-            }
-            counts_by_scope.insert(scope, counts.clone());
-            counts
-        })
+        let counts = match self.state.counts.take() {
+            Some((counted, counts)) if counted == scope => counts,
+            _ => self.count(scope),
+        };
+        (self.state.counts).replace(Some((scope, counts.clone())));
+        counts
     }
 
     fn count(&self, scope: u32) -> Counts {
