@@ -4,7 +4,8 @@
 
 use super::decisions::EveryPair;
 use super::judge::{FunctionJudge, JaccardJudge, Judge};
-use crate::pairs::source::{SourceTable, in_range, required};
+use crate::pairs::arguments::{in_range, required};
+use crate::pairs::source::SourceTable;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INVALID_OBJECT_DEFINITION, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_FUNCTION,
 };

@@ -3,8 +3,8 @@
 //! They read no table, so they are immutable.
 
 use super::components::Components;
+use crate::pairs::arguments::radius;
 use crate::pairs::group_pairs::ArrayRows;
-use crate::pairs::source::radius;
 use pgrx::PgSqlErrorCode::{ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
 use simhash_hamming::pairs::union_find::UnionFind;

@@ -3,7 +3,7 @@
 //! found is stored, and no other row that is found is nearer; a row that it is marked with has no mark.
 
 use super::near_duplicate::{NearDuplicate, NearDuplicateSearch};
-use super::search_query::Among;
+use super::search_query::Candidates;
 use super::trigger::FlagState;
 use crate::trigger::call::missed_near_duplicate;
 use crate::trigger::in_progress::{Added, leave_out};
@@ -36,12 +36,12 @@ impl FlagState {
             return None;
         }
         let old = call.old_place();
-        let among = match has_lost_its_original {
-            true if in_foreign_key() => Among::JustWritten,
-            true => Among::Unmarked,
-            false => self.among(call),
+        let candidates = match has_lost_its_original {
+            true if in_foreign_key() => Candidates::JustWritten,
+            true => Candidates::Unmarked,
+            false => self.candidates(call),
         };
-        let search = self.new_search(call, Some(hash), scope, (old.as_ref(), among));
+        let search = self.new_search(call, Some(hash), scope, (old.as_ref(), candidates));
         let found = self.reported(call, &search, added.as_ref())?;
         // The original of other rows stays one.
         let may_have = updates || table.queries.finds_duplicates();
@@ -125,7 +125,7 @@ impl FlagState {
     }
 
     /// Returns the rows that are searched for a row that is judged because its content is new.
-    fn among(&self, call: &TriggerCall<'_>) -> Among {
+    fn candidates(&self, call: &TriggerCall<'_>) -> Candidates {
         let columns = &self.table.columns;
         let was_marked = |flag| call.old_value(flag).is_some_and(|flag| flag.integer() != 0);
         // Without `duplicate_of=` it is not known which rows are marked because of this one: it stays
@@ -134,9 +134,9 @@ impl FlagState {
             (None, Some(flag))
                 if call.event() == Event::Update && !was_marked(flag) && self.reads_marks() =>
             {
-                Among::Unmarked
+                Candidates::Unmarked
             }
-            _ => Among::All,
+            _ => Candidates::All,
         }
     }
 
@@ -145,10 +145,10 @@ impl FlagState {
         call: &'s TriggerCall<'a>,
         hash: Option<&'s Hash>,
         scope: &[Option<Value<'a>>],
-        (old, among): (Option<&'s VersionAddress>, Among),
+        (old, candidates): (Option<&'s VersionAddress>, Candidates),
     ) -> NearDuplicateSearch<'s, 'a> {
         let from = (&*self.table, &self.open);
-        NearDuplicateSearch::new(call, from, hash, scope, old, among)
+        NearDuplicateSearch::new(call, from, hash, scope, old, candidates)
     }
 
     /// Returns whether a row that would not be stored as it is has the key of one that is stored, or was

@@ -4,7 +4,7 @@
 
 use super::columns::MOST_KEY;
 use super::flagged_table::FlaggedTable;
-use super::search_query::{Among, OpenQueries, QueryVariant, SearchTarget};
+use super::search_query::{Candidates, OpenQueries, QueryVariant, SearchTarget};
 use crate::hashes::read_hash;
 use crate::trigger::hash_column;
 use simhash_hamming::parts::{Hash, distance};
@@ -52,7 +52,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         hash: Option<&'s Hash>,
         scope: &[Option<Value<'a>>],
         old: Option<&'s VersionAddress>,
-        among: Among,
+        candidates: Candidates,
     ) -> Self {
         let columns = &table.columns;
         let mut parameters = vec![hash.map(hash_column::value)];
@@ -68,7 +68,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         }
         parameters.extend(scope);
         parameters.extend(old.into_iter().flat_map(|place| place.values().map(Some)));
-        if among == Among::JustWritten {
+        if candidates == Candidates::JustWritten {
             parameters.push(Some(Value::of_transaction(transaction::current())));
         }
         Self {
@@ -80,7 +80,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
             variant: QueryVariant {
                 for_update: old.is_some(),
                 with_marks: table.queries.finds_originals() && open.reads_marks(&table.queries),
-                among,
+                candidates,
             },
         }
     }
@@ -182,7 +182,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
     /// Returns the nearest row that has no mark.
     fn nearest_original(&self) -> Option<NearDuplicate<'a>> {
         let variant = QueryVariant {
-            among: Among::Unmarked,
+            candidates: Candidates::Unmarked,
             ..self.variant
         };
         let parameters = self.parameters.clone();

@@ -50,12 +50,12 @@ const TARGETS: usize = 7;
 pub struct QueryVariant {
     pub for_update: bool,
     pub with_marks: bool,
-    pub among: Among,
+    pub candidates: Candidates,
 }
 
 /// The rows that are searched.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Among {
+pub enum Candidates {
     /// All, or those that `among=` says.
     All,
     /// Those that are not marked.
@@ -70,7 +70,7 @@ type PerVariant<T> = [[[[T; TARGETS]; 3]; 2]; 2];
 
 fn entry<T>(all: &PerVariant<T>, target: SearchTarget, variant: QueryVariant) -> &T {
     let variants = &all[usize::from(variant.for_update)][usize::from(variant.with_marks)];
-    &variants[variant.among as usize][target as usize]
+    &variants[variant.candidates as usize][target as usize]
 }
 
 /// The queries, each prepared when first needed.
@@ -132,7 +132,7 @@ impl SearchQueries {
 
     /// Returns the query for the fingerprint of a row, its mark, whether that names the new row, and
     /// its key. Its parameters are those of [`QueryBuilder::types`]; with `for_update` the place of the
-    /// old version; of [`Among::JustWritten`] the subtransaction; and what `target` takes.
+    /// old version; of [`Candidates::JustWritten`] the subtransaction; and what `target` takes.
     pub fn get(&self, target: SearchTarget, variant: QueryVariant) -> &SavedQuery {
         entry(&self.saved, target, variant).get_or_init(|| {
             let (text, types) = self.builder.query(target, variant);
@@ -280,10 +280,10 @@ impl QueryBuilder {
                 place - 1
             );
         }
-        if variant.among != Among::All {
+        if variant.candidates != Candidates::All {
             conditions += &format!(" AND {}", self.marks.none);
         }
-        if variant.among == Among::JustWritten {
+        if variant.candidates == Candidates::JustWritten {
             types.push(pg_sys::XIDOID);
             conditions += &format!(" AND t.xmin OPERATOR(pg_catalog.=) ${}", types.len());
         }

@@ -24,7 +24,7 @@ use super::flagged_table::{self, FlaggedTable};
 use super::key_text::KeyText;
 use super::near_duplicate::NearDuplicate;
 use super::row_movement;
-use super::search_query::{Among, OpenQueries};
+use super::search_query::{Candidates, OpenQueries};
 use crate::hashes::read_hash;
 use crate::row::fingerprint_functions::simhash_row64;
 use crate::trigger::call::wrong_timing;
@@ -211,7 +211,7 @@ impl FlagState {
         }
         let old = call.old_place();
         let scope = self.table.columns.scope.parameters(call);
-        let search = self.new_search(call, None, &scope, (old.as_ref(), Among::All));
+        let search = self.new_search(call, None, &scope, (old.as_ref(), Candidates::All));
         self.table.queries.finds_originals() && search.by_key(&[original]).is_none()
     }
 

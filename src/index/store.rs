@@ -170,7 +170,7 @@ impl<'r> PageStore for IndexPages<'r> {
 
     #[inline]
     fn warm<const N: usize>(buffer: i32, ranges: [Range<usize>; N]) {
-        buffer::prefetch(buffer, ranges);
+        buffer::warm(buffer, ranges);
     }
 
     #[inline]

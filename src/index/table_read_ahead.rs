@@ -15,8 +15,8 @@ pub struct TableReadAhead {
     memory: ReadAhead,
     /// Number of pages of rows that were returned.
     visited: usize,
-    /// Number of rows of the batch whose pages need not be prefetched any more.
-    prefetched: usize,
+    /// Number of rows of the batch whose pages need not be read ahead any more.
+    asked: usize,
     /// Number of pages that the session had read from files when the last row was returned.
     pages_read: i64,
 }
@@ -24,7 +24,7 @@ pub struct TableReadAhead {
 impl TableReadAhead {
     /// Called when there are other rows to return.
     pub fn begin_batch(&mut self) {
-        self.prefetched = 0;
+        self.asked = 0;
     }
 
     /// Called when row `next` of the batch is about to be returned. Between two rows the executor
@@ -40,13 +40,13 @@ impl TableReadAhead {
         };
         let window = self.memory.window(self.visited, table.io_concurrency());
         let end = rows.len().min(next + 1 + window);
-        let start = self.prefetched.max(next + 1).min(end);
+        let start = self.asked.max(next + 1).min(end);
         for pair in rows[start - 1..end].windows(2) {
             if pair[0].block != pair[1].block {
                 Pinned::read_ahead(table, pair[1].block, &Cell::new(0));
             }
         }
-        self.prefetched = end;
+        self.asked = end;
     }
 
     /// Called when a row is returned.

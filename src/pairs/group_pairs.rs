@@ -2,8 +2,8 @@
 //! fingerprints. It reads no table, so it is immutable: Citus runs only such functions on its
 //! workers.
 
+use super::arguments::radius;
 use super::search::{PairSearch, Pairs};
-use super::source::radius;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED,
 };

@@ -2,113 +2,31 @@
 //!
 //! Each process has all rows, since a search puts them in another order: the leader sends those
 //! that it has read, or both read a share of each table and exchange the rows
-//! ([`super::parallel_scan`]). Each branch of the first division finds its pairs without the others
+//! ([`super::row_exchange`]). Each branch of the first division finds its pairs without the others
 //! ([`simhash_hamming::pairs::find`]). Both processes take the next branch until none is left; the
 //! worker sends its pairs to the leader, which takes them whenever it checks for interrupts, and when it has
 //! nothing left to do. What it brings: all pairs of 10 million rows within 3 bits in 0.81 s instead
 //! of 1.40 (23 November 2026, docs/duplicates.md).
 
-use super::parallel_scan::{SharedTable, receive_all_rows, send_rows};
+use super::row_exchange::{receive_all_rows, send_rows};
 use super::search::{PairSearch, Pairs};
+use super::shared_search::{SharedSearch, branches, launch};
 use pgrx::PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE;
 use pgrx::{pg_guard, pg_sys};
 use simhash_base::bytes::get_u64;
 use simhash_hamming::pairs::file::Gathered;
-use simhash_hamming::pairs::find::{Branches, Finder, Host, Row, Sides, reborrow, sides};
-use simhash_hamming::pairs::split::Size;
+use simhash_hamming::pairs::find::{Branches, Finder, PairSink, Row, sides};
 use simhash_pg::parallel::message_queues::MessageQueues;
 use simhash_pg::parallel::operation::{Leader, Participant, may_have_worker, run_worker};
-use simhash_pg::parallel::shared_memory::{SharedResources, SharedScan};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::temp_file::TempFile;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Bytes of a pair in a message: two tags and the distance.
 const PAIR: usize = 3 * size_of::<u64>();
 /// Maximum number of pairs of a message.
 const PAIRS: usize = 512;
-
-/// State that both processes share.
-#[repr(C)]
-pub struct SharedSearch {
-    /// Number of sides that are used, 1 or 2.
-    sides: usize,
-    radius: u32,
-    /// As [`Host::is_across`].
-    is_across: bool,
-    /// Bytes of memory for the rows, in each process.
-    memory: usize,
-    /// The tables of the sides, if both processes read them.
-    pub tables: Option<[SharedTable; 2]>,
-    /// The next branch to be searched.
-    next_branch: AtomicU32,
-    /// The share of the work that the worker has done, as the bits of a float.
-    worker_progress: AtomicU64,
-}
-
-/// The bits that are 1, and those that are 0, in some of the rows.
-#[derive(Clone, Copy, Default)]
-pub struct BitValues {
-    ones: u64,
-    zeros: u64,
-}
-
-impl BitValues {
-    pub fn add(&mut self, rows: &[Row]) {
-        for row in rows {
-            self.ones |= row.fingerprint;
-            self.zeros |= !row.fingerprint;
-        }
-    }
-
-    /// Returns the bits in which rows differ.
-    pub fn varying(self) -> u64 {
-        self.ones & self.zeros
-    }
-}
-
-/// Returns the division of all rows, which differ in these bits; None when
-/// there are not enough branches for two processes.
-pub fn branches<const N: usize>(counts: [u64; N], varying: u64, radius: u32) -> Option<Branches> {
-    Branches::for_rows(Size::from_counts(counts), varying, radius)
-        .filter(|branches| branches.count() > 1)
-}
-
-impl SharedSearch {
-    pub fn new<const N: usize>(
-        radius: u32,
-        is_across: bool,
-        memory: usize,
-        tables: Option<[SharedTable; 2]>,
-    ) -> Self {
-        SharedSearch {
-            sides: N,
-            radius,
-            is_across,
-            memory,
-            tables,
-            next_branch: AtomicU32::new(0),
-            worker_progress: AtomicU64::new(0),
-        }
-    }
-
-    /// Searches branches until none is left.
-    fn search<H: Host, const N: usize>(
-        &self,
-        finder: &mut Finder<H>,
-        group: &mut Sides<N>,
-        branches: &Branches,
-    ) {
-        loop {
-            let branch = self.next_branch.fetch_add(1, Ordering::Relaxed) as usize;
-            if branch >= branches.count() {
-                return;
-            }
-            finder.branch(reborrow(group), branches, branch);
-        }
-    }
-}
 
 /// Gives every pair to `search`: by two processes if a worker is allowed and started, and the rows
 /// are in memory and enough; otherwise by this one.
@@ -155,18 +73,6 @@ fn find_pairs_with_worker<P: Pairs, const N: usize>(
     true
 }
 
-/// Launches a worker; `scans` are those of the state's tables, if it has any.
-#[allow(unsafe_code)]
-pub fn launch(state: SharedSearch, scans: &[SharedScan]) -> Option<Leader<SharedSearch>> {
-    let shared = SharedResources {
-        scans,
-        files: false,
-        queues: true,
-    };
-    // SAFETY: the state is numbers, and the worker's function is for it.
-    unsafe { Leader::launch(c"simhash_pairs_worker", 1, state, &shared) }
-}
-
 /// Searches rows that both processes have: those of each side behind those of the one before.
 pub fn search_with<P: Pairs, const N: usize>(
     mut leader: Leader<SharedSearch>,
@@ -175,25 +81,25 @@ pub fn search_with<P: Pairs, const N: usize>(
     branches: &Branches,
 ) {
     let (state, queues) = leader.participant_mut().state_and_queues();
-    let mut host = LeaderHost {
+    let mut sink = LeaderSink {
         search,
         state,
         queues,
     };
-    let finder = &mut Finder::new(&mut host, state.radius);
+    let finder = &mut Finder::new(&mut sink, state.radius);
     state.search(finder, &mut sides::<N>(rows, counts), branches);
-    while host.take_pairs(true) {}
+    while sink.take_pairs(true) {}
     leader.finish(|_| ());
 }
 
-/// The leader's host.
-struct LeaderHost<'l, 'a, P> {
+/// Takes the pairs that the leader finds, and those that the worker sends.
+struct LeaderSink<'l, 'a, P> {
     search: &'l mut PairSearch<'a, P>,
     state: &'l SharedSearch,
     queues: &'l mut MessageQueues,
 }
 
-impl<P: Pairs> LeaderHost<'_, '_, P> {
+impl<P: Pairs> LeaderSink<'_, '_, P> {
     /// Takes a message of the worker. Returns false when there is none: none yet, or with `wait`
     /// none will follow.
     fn take_pairs(&mut self, wait: bool) -> bool {
@@ -209,7 +115,7 @@ impl<P: Pairs> LeaderHost<'_, '_, P> {
     }
 }
 
-impl<P: Pairs> Host for LeaderHost<'_, '_, P> {
+impl<P: Pairs> PairSink for LeaderSink<'_, '_, P> {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {
@@ -234,15 +140,15 @@ impl<P: Pairs> Host for LeaderHost<'_, '_, P> {
     }
 }
 
-/// The worker's host.
-struct WorkerHost<'w> {
+/// Sends the pairs that the worker finds.
+struct WorkerSink<'w> {
     state: &'w SharedSearch,
     queues: &'w mut MessageQueues,
     /// Pairs that are not sent yet.
     unsent: Vec<u8>,
 }
 
-impl WorkerHost<'_> {
+impl WorkerSink<'_> {
     fn send(&mut self) {
         if !self.unsent.is_empty() {
             // The leader sends no more messages.
@@ -258,7 +164,7 @@ impl WorkerHost<'_> {
     }
 }
 
-impl Host for WorkerHost<'_> {
+impl PairSink for WorkerSink<'_> {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {
@@ -302,20 +208,20 @@ fn search_as_worker<const N: usize>(worker: &mut Participant<SharedSearch>) {
         return;
     };
     let (state, queues) = worker.state_and_queues();
-    let mut host = WorkerHost {
+    let mut sink = WorkerSink {
         state,
         queues,
         unsent: Vec::with_capacity(PAIRS * PAIR),
     };
-    let finder = &mut Finder::new(&mut host, radius);
+    let finder = &mut Finder::new(&mut sink, radius);
     state.search(finder, &mut sides::<N>(rows, counts), &branches);
-    host.send();
+    sink.send();
 }
 
 /// The main function of a worker.
 ///
 /// # Safety
-/// Called by the server, as the function that [`launch`] has named.
+/// Called by the server, as the function that [`launch`] names.
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 #[pg_guard]

@@ -2,9 +2,10 @@
 //! are not. Reads rows group by group of `within`, without such columns as one group, and gives each
 //! the set of its values in the columns of `across`.
 
+use super::arguments::required;
 use super::scannable_source::ScannableSource;
 use super::search::{PairSearch, Tags};
-use super::source::{SourceTable, expected_rows, required};
+use super::source::{SourceTable, expected_rows};
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
 use simhash_hamming::pairs::file::Gathered;

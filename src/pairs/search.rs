@@ -1,7 +1,7 @@
 //! A search for pairs within the server: temporary files, cancels, progress. What becomes of a pair
 //! is up to [`Pairs`].
 
-use simhash_hamming::pairs::find::Host;
+use simhash_hamming::pairs::find::PairSink;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::temp_file::TempFile;
@@ -9,15 +9,15 @@ use simhash_pg::sql::value::Value;
 
 /// Takes the pairs that a search finds.
 pub trait Pairs {
-    /// As [`Host::pair`].
+    /// As [`PairSink::pair`].
     fn pair(&mut self, a: u64, b: u64, distance: u32);
-    /// As [`Host::is_transitive`].
+    /// As [`PairSink::is_transitive`].
     fn is_transitive(&self) -> bool;
-    /// As [`Host::wants_distinct`].
+    /// As [`PairSink::wants_distinct`].
     fn wants_distinct(&self) -> bool {
         false
     }
-    /// As [`Host::is_across`].
+    /// As [`PairSink::is_across`].
     fn is_across(&self) -> bool {
         false
     }
@@ -35,7 +35,7 @@ pub struct PairSearch<'a, P> {
     pub activity: &'a mut Activity,
 }
 
-impl<P: Pairs> Host for PairSearch<'_, P> {
+impl<P: Pairs> PairSink for PairSearch<'_, P> {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {

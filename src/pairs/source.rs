@@ -2,6 +2,7 @@
 //! radius report and the refresh of clusters open it here. Its columns are checked, and it is
 //! locked against DDL. Fingerprints are numbers of 64 bits, or longer hashes in parts.
 
+use super::arguments::{in_range, required};
 use crate::errors::or_raise;
 use crate::hashes::parts_of_hash;
 use pgrx::PgSqlErrorCode::{
@@ -18,56 +19,6 @@ use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::key_type::{KeyType, no_order};
 use simhash_pg::sql::value::Value;
 use std::cell::RefCell;
-use std::fmt::Display;
-use std::ops::RangeInclusive;
-
-/// Returns the value of an argument; raises an ERROR when it is NULL.
-pub fn required<T>(value: Option<T>, function: &str, argument: &str) -> T {
-    value.unwrap_or_else(|| {
-        Error::new(
-            ERRCODE_NULL_VALUE_NOT_ALLOWED,
-            format!("argument \"{argument}\" of {function} must not be null"),
-        )
-        .raise()
-    })
-}
-
-/// Returns the value of an argument; raises an ERROR when it is outside of its range.
-pub fn in_range<T: PartialOrd + Display>(argument: &str, value: T, range: RangeInclusive<T>) -> T {
-    if range.contains(&value) {
-        return value;
-    }
-    let (low, high) = range.into_inner();
-    Error::new(
-        ERRCODE_INVALID_PARAMETER_VALUE,
-        format!("{argument} must be between {low} and {high}, not {value}"),
-    )
-    .raise()
-}
-
-/// Returns an argument of a function that is a number of bits.
-pub fn bits(given: Option<i32>, function: &str, argument: &str) -> u32 {
-    let given = required(given, function, argument);
-    in_range(argument, given, 0..=u64::BITS as i32) as u32
-}
-
-/// Returns the argument `radius` of a function, in bits.
-pub fn radius(given: Option<i32>, function: &str) -> u32 {
-    bits(given, function, "radius")
-}
-
-/// Returns the argument `radius` of a function that compares rows of these tables.
-pub fn radius_of(given: Option<i32>, function: &str, sources: &[SourceTable]) -> u32 {
-    bits_of(given, function, "radius", sources)
-}
-
-/// Returns an argument that is a number of bits, of a function that compares rows of these tables.
-pub fn bits_of(given: Option<i32>, function: &str, argument: &str, sources: &[SourceTable]) -> u32 {
-    let given = required(given, function, argument);
-    let is_long = sources.iter().any(|source| source.hashes.is_some());
-    let most = if is_long { MOST_BITS } else { FINGERPRINT_BITS };
-    in_range(argument, given, 0..=most as i32) as u32
-}
 
 /// A table, view or foreign table with a key and a fingerprint, locked against DDL.
 pub struct SourceTable {
@@ -101,6 +52,19 @@ pub fn expected_rows(sources: &[SourceTable]) -> Option<u64> {
 /// [`SourceTable::from_arguments`].
 pub fn first_argument_after<const N: usize>(keyed: bool) -> usize {
     3 * N + if keyed { N } else { 0 }
+}
+
+/// Returns the argument `radius` of a function that compares rows of these tables.
+pub fn radius_of(given: Option<i32>, function: &str, sources: &[SourceTable]) -> u32 {
+    bits_of(given, function, "radius", sources)
+}
+
+/// Returns an argument that is a number of bits, of a function that compares rows of these tables.
+pub fn bits_of(given: Option<i32>, function: &str, argument: &str, sources: &[SourceTable]) -> u32 {
+    let given = required(given, function, argument);
+    let is_long = sources.iter().any(|source| source.hashes.is_some());
+    let most = if is_long { MOST_BITS } else { FINGERPRINT_BITS };
+    in_range(argument, given, 0..=most as i32) as u32
 }
 
 impl SourceTable {

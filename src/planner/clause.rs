@@ -5,8 +5,9 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
+use super::own_functions::{distance_operator_of_within, is_hamming, within_beside};
 use super::parts;
-use super::sql_objects::{BallConstructor, distance_operator_of_within, is_hamming, within_beside};
+use super::sql_objects::BallConstructor;
 use super::targets::Targets;
 use simhash_pg::catalog::lookup;
 use simhash_pg::planner::nodes::{NodeRef, Planner};

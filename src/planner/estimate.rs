@@ -56,7 +56,7 @@ impl<'p> Clause<'p> {
     }
 
     /// Returns the share of rows (of pairs, in a join) that the clause keeps.
-    pub fn selectivity(self, planner: Planner<'p>, scope: EstimateTarget<'p>) -> f64 {
+    pub fn selectivity(self, planner: Planner<'p>, target: EstimateTarget<'p>) -> f64 {
         let radius = planner.estimate(self.radius);
         let k = match radius.as_integer() {
             Some(k) => k.clamp(-1, 64) as i32,
@@ -65,7 +65,7 @@ impl<'p> Clause<'p> {
             // usual radius.
             None => NEAR,
         };
-        match scope {
+        match target {
             EstimateTarget::Scan(scan) => self.in_scan(planner, scan, k),
             EstimateTarget::Join(join) => {
                 let columns = join.columns(self.fingerprints);

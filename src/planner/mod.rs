@@ -24,6 +24,7 @@
 mod clause;
 mod estimate;
 mod index_sample;
+mod own_functions;
 mod parts;
 mod planner_distances;
 mod rewrite;

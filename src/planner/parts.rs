@@ -4,7 +4,8 @@
 
 use pgrx::pg_sys;
 
-use super::sql_objects::{BallConstructor, is_parts_within, within_beside};
+use super::own_functions::{is_parts_within, within_beside};
+use super::sql_objects::BallConstructor;
 use super::targets::Targets;
 use simhash_hamming::parts::part_radius;
 use simhash_pg::planner::nodes::{NodeRef, Planner};

@@ -6,7 +6,7 @@
 
 use std::cell::OnceCell;
 
-use super::sql_objects::is_distance;
+use super::own_functions::is_distance;
 use simhash_pg::planner::nodes::NodeRef;
 use simhash_pg::planner::planned_relation::{AppendMember, PlannedRelation};
 

@@ -19,7 +19,7 @@ const PARTS_WITHIN: f64 = 1e-4;
 pg_function! {
     /// `simhash_catalog.hamming_support(internal)`: a call of `hamming` becomes `<~>`. The
     /// planner's call loads the library and with it the planner hook, without
-    /// shared_preload_libraries. The address of this function is also how [`super::sql_objects`]
+    /// shared_preload_libraries. The address of this function is also how [`super::own_functions`]
     /// recognises `hamming`.
     fn simhash_hamming_support, pg_finfo_simhash_hamming_support(args) {
         match request(args) {
@@ -44,7 +44,7 @@ pg_function! {
             SupportRequest::Selectivity(request) => {
                 let planner = request.planner();
                 let clause = Clause::within(request.args());
-                let selectivity = selectivity(planner, clause, request.scope());
+                let selectivity = selectivity(planner, clause, request.target());
                 request.answer(selectivity)
             }
             SupportRequest::Simplify(_) | SupportRequest::Other => no_answer(),
@@ -93,18 +93,18 @@ pg_function! {
 
 fn estimate<'p>(
     args: &Args,
-    (planner, operands, scope): (Planner<'p>, NodeList<'p>, EstimateTarget<'p>),
+    (planner, operands, target): (Planner<'p>, NodeList<'p>, EstimateTarget<'p>),
     read: fn(Planner<'p>, NodeList<'p>) -> Option<Clause<'p>>,
 ) -> Datum {
-    args.result(Some(selectivity(planner, read(planner, operands), scope)))
+    args.result(Some(selectivity(planner, read(planner, operands), target)))
 }
 
 fn selectivity<'p>(
     planner: Planner<'p>,
     clause: Option<Clause<'p>>,
-    scope: EstimateTarget<'p>,
+    target: EstimateTarget<'p>,
 ) -> f64 {
-    clause.map_or(UNKNOWN, |clause| clause.selectivity(planner, scope))
+    clause.map_or(UNKNOWN, |clause| clause.selectivity(planner, target))
 }
 
 /// Returns `a <~> b` for a call of `hamming` or of `simhash_catalog.distance`. The planner orders

@@ -2,7 +2,7 @@
 //! relation, since what a feature counts depends on all rows, and returns a row for each column.
 
 use super::source::{Arguments, KeyTypes, Records, TableArguments};
-use crate::pairs::source::required;
+use crate::pairs::arguments::required;
 use pgrx::PgSqlErrorCode::ERRCODE_NO_DATA_FOUND;
 use pgrx::pg_sys;
 use simhash_pg::process::activity::Activity;

@@ -3,7 +3,7 @@
 
 use super::source::{RecordTable, Records, compare_candidates};
 use super::stored::{Stored, StoredRecord, bigints};
-use crate::pairs::source::required;
+use crate::pairs::arguments::required;
 use crate::pairs::value_store::ValueBuffer;
 use pgrx::pg_sys;
 use simhash_pg::process::activity::Activity;

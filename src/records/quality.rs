@@ -1,7 +1,8 @@
 //! simhash_record_quality: precision and recall by threshold, from a sample that a person has labelled. The server
 //! calls it from SQL. It reads the table of labels alone: each line says how many pairs its stratum has.
 
-use crate::pairs::source::{column, open_relation, required};
+use crate::pairs::arguments::required;
+use crate::pairs::source::{column, open_relation};
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
 use simhash_pg::process::error::Error;

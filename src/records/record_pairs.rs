@@ -3,7 +3,8 @@
 //! smaller key is `a`.
 
 use super::source::{Arguments, KeyTypes, Records, TableArguments, compare_candidates};
-use crate::pairs::source::{in_range, not_unique, required};
+use crate::pairs::arguments::{in_range, required};
+use crate::pairs::source::not_unique;
 use crate::pairs::value_store::ValueBuffer;
 use pgrx::pg_sys::Datum;
 use simhash_pg::process::activity::Activity;

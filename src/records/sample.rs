@@ -5,7 +5,7 @@
 use super::source::{
     Arguments, KeyTypes, RecordTable, Records, TableArguments, compare_candidates,
 };
-use crate::pairs::source::{in_range, required};
+use crate::pairs::arguments::{in_range, required};
 use crate::pairs::value_store::ValueBuffer;
 use pgrx::pg_sys::{self, Datum};
 use simhash_fingerprint::hash::city64;

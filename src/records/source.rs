@@ -2,7 +2,8 @@
 //! and `report` read the rows of one or two of them. A row's number stands for its key.
 
 use crate::errors::or_raise;
-use crate::pairs::source::{check_key, column, in_range, null_key, open_relation, required};
+use crate::pairs::arguments::{in_range, required};
+use crate::pairs::source::{check_key, column, null_key, open_relation};
 use crate::pairs::value_store::ValueStore;
 use crate::row::jaccard::NGRAMS;
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};

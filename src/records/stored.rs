@@ -3,7 +3,8 @@
 //! records would give it; everything is read from these tables, none from the relation that they are of.
 
 use super::source::{RecordSettings, for_each_column};
-use crate::pairs::source::{in_range, open_relation};
+use crate::pairs::arguments::in_range;
+use crate::pairs::source::open_relation;
 use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT;
 use pgrx::pg_sys::{self, Oid};
 use simhash_pg::catalog::table::{self, OpenTable, quoted};

@@ -8,7 +8,8 @@ use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::sha256::sha256;
-use simhash_pg::sql::value::{Array, Value};
+use simhash_pg::sql::value::Value;
+use simhash_pg::sql::value_parts::Array;
 
 /// Maximum number of characters of a word.
 const LONGEST: usize = 200;

@@ -1,7 +1,7 @@
 //! The peers: our index, and what a PostgreSQL without it can do. For each the SQL that builds it,
 //! the SQL of its searches, and their parameters.
 
-use simhash_hamming::search::probe::{Radii, for_each_key, radii};
+use simhash_hamming::search::probe::{Radii, even_radii, for_each_key};
 
 use crate::pq::{Parameter, bigint, int_array};
 use crate::sets::SplitMix;
@@ -170,7 +170,7 @@ impl Peer {
                 btrees_sql(k),
                 index,
                 "t_btree_3",
-                Some(radii(k)).filter(|_| k > 3),
+                Some(even_radii(k)).filter(|_| k > 3),
             ),
             Peer::Gin => (gin_sql(k), index, "t_gin", None),
         };
@@ -212,7 +212,7 @@ const NEAR: &str = "bit_count((fp # $1::bigint)::bit(64)) <=";
 /// One branch a block; each match comes from the first block that has it. Up to k = 3 a block must
 /// be equal; beyond, it may be any of the keys within the block's radius, which $2 to $5 list.
 fn btrees_sql(k: u32) -> String {
-    let radii = if k > 3 { radii(k) } else { [0; 4] };
+    let radii = if k > 3 { even_radii(k) } else { [0; 4] };
     let found = |b: usize| match k {
         0..=3 => format!("{} = {}", block("fp", b), block("$1::bigint", b)),
         _ => format!("{} = ANY ($%::int4[])", block("fp", b)).replace('%', &(b + 2).to_string()),

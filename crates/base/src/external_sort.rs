@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use crate::runs::{Item, Merge, Order, Runs};
-use crate::store::{Store, StoreHost};
+use crate::store::{Store, TempStores};
 use std::collections::TryReserveError;
 use std::iter::Peekable;
 use std::vec::IntoIter;
@@ -39,19 +39,19 @@ impl<F: Store, T: Item, O: Order<T>> Sorter<F, T, O> {
     pub fn add(
         &mut self,
         item: T,
-        host: &mut impl StoreHost<File = F>,
+        stores: &mut impl TempStores<File = F>,
     ) -> Result<(), TryReserveError> {
         if self.in_memory.len() == self.limit {
-            self.spill(host);
+            self.spill(stores);
         }
         push(&mut self.in_memory, self.limit, item)
     }
 
     /// Takes the items out of memory as a run.
-    fn spill(&mut self, host: &mut impl StoreHost<File = F>) {
+    fn spill(&mut self, stores: &mut impl TempStores<File = F>) {
         self.order
-            .sort(&mut self.in_memory, &mut || host.check_interrupts());
-        let runs = self.runs.get_or_insert_with(|| Runs::new(host.file()));
+            .sort(&mut self.in_memory, &mut || stores.check_interrupts());
+        let runs = self.runs.get_or_insert_with(|| Runs::new(stores.file()));
         runs.add(&self.in_memory);
         self.in_memory.clear();
     }
@@ -60,14 +60,14 @@ impl<F: Store, T: Item, O: Order<T>> Sorter<F, T, O> {
     #[inline]
     pub fn finish(
         mut self,
-        host: &mut impl StoreHost<File = F>,
+        stores: &mut impl TempStores<File = F>,
     ) -> Result<Sorted<F, T, O>, TryReserveError> {
         if self.runs.is_some() {
-            self.spill(host);
+            self.spill(stores);
         }
         let Some(runs) = self.runs else {
             self.order
-                .sort(&mut self.in_memory, &mut || host.check_interrupts());
+                .sort(&mut self.in_memory, &mut || stores.check_interrupts());
             return Ok(Sorted::InMemory(
                 self.in_memory.into_iter().peekable(),
                 self.order,

@@ -12,8 +12,8 @@ pub trait Store {
     fn read(&mut self, at: u64, bytes: &mut [u8]);
 }
 
-/// What work in stores needs from its caller: stores, and points where it can be cancelled.
-pub trait StoreHost {
+/// Makes the stores of a sort or a grouping, and says where it can be cancelled.
+pub trait TempStores {
     /// The kind of store.
     type File: Store;
     /// Makes an empty store.

@@ -62,7 +62,7 @@ pub struct Bag<const W: usize> {
 /// Memory that a bag keeps for the next column: a long text should not slow down a million short
 /// ones.
 pub const KEPT_CAPACITY: usize = 1 << 14;
-const FEWEST_PLACES: usize = 1 << 6;
+const MIN_PLACES: usize = 1 << 6;
 
 impl<const W: usize> Bag<W> {
     /// Creates an empty bag; `named` says whether features are to be shown.
@@ -89,7 +89,7 @@ impl<const W: usize> Bag<W> {
         let places = (bytes / 2).next_power_of_two();
         self.places.clear();
         self.places
-            .resize(places.clamp(FEWEST_PLACES, KEPT_CAPACITY), 0);
+            .resize(places.clamp(MIN_PLACES, KEPT_CAPACITY), 0);
     }
 
     /// Returns how many different features there are.
@@ -361,7 +361,7 @@ mod tests {
         }
         assert!(bag.places.len() >= 200_000);
         bag.begin(100);
-        assert!(bag.is_empty() && bag.places.len() == FEWEST_PLACES);
+        assert!(bag.is_empty() && bag.places.len() == MIN_PLACES);
         assert!(bag.places.capacity() <= KEPT_CAPACITY && bag.features.capacity() == 0);
     }
 }

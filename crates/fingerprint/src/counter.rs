@@ -103,8 +103,11 @@ fn for_each_symbol(text: &str, symbol: &mut dyn FnMut(&str)) {
 
 /// Destination of the features of a column.
 pub struct ColumnFeatures<'a, const W: usize> {
+    /// How the column's text becomes features.
     pub plan: &'a ColumnPlan,
+    /// Bits of the hashes.
     pub width: Width,
+    /// Takes each feature, with how often it occurs.
     pub bag: &'a mut Bag<W>,
     /// Used instead of the bag when it does not matter how often a feature occurs.
     pub bins: Option<&'a mut [HashBins; W]>,

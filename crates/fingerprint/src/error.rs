@@ -8,18 +8,32 @@ use std::fmt;
 /// The kind of an [`Error`]; the server side maps it to a SQLSTATE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
+    /// `invalid_parameter_value`
     InvalidValue,
+    /// `invalid_text_representation`
     InvalidText,
+    /// `undefined_column`
     UndefinedColumn,
+    /// `feature_not_supported`
     NotSupported,
+    /// `array_element_error`
     ArrayElement,
+    /// `string_data_length_mismatch`
     DataLength,
+    /// `numeric_value_out_of_range`
     OutOfRange,
+    /// `out_of_memory`
     OutOfMemory,
+    /// `program_limit_exceeded`
     ProgramLimit,
 }
 
+/// What is wrong with the input. [`fmt::Display`] has the message; DETAIL and HINT are in `advice`.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    missing_docs,
+    reason = "the message of a variant says what it is, and names its fields"
+)]
 pub enum Error {
     UnknownPreset {
         name: String,
@@ -171,6 +185,7 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns what the server calls an error of this kind.
     pub fn class(&self) -> Class {
         match self {
             Error::WeightedToken { .. } | Error::HexLength { .. } | Error::NoHexDigit { .. } => {

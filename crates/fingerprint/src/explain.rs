@@ -20,8 +20,9 @@ const SHOWN_CHARACTERS: usize = 80;
 /// What one column has to do with the distance.
 #[derive(Debug)]
 pub struct ColumnExplained {
-    /// Number of different features of each row, and of those that both have.
+    /// Number of different features of each row.
     pub features: [usize; 2],
+    /// Number of different features that both have.
     pub shared: usize,
     /// What the distance would estimate if there were this column alone; None without a feature.
     pub similarity: Option<f64>,

@@ -25,7 +25,9 @@ pub enum FeatureHash {
 /// Number of bits of a fingerprint of one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
+    /// The low half of the word; the upper half of it is zero.
     W32,
+    /// All bits of the word.
     W64,
 }
 

@@ -20,6 +20,7 @@ pub struct Given<'a> {
 /// A lexeme of a tsvector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lexeme<'a> {
+    /// The word, as the text search configuration made it.
     pub text: Cow<'a, str>,
     /// Number of its positions with the label D, C, B, A.
     pub labels: [u32; 4],

@@ -35,6 +35,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod bag;
 pub mod builder;

@@ -72,12 +72,15 @@ impl Idf {
 /// Weight of a word by its length in characters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Length {
+    /// Words of all lengths weigh 1.
     None,
     /// S2: 1 + exp(-(x - 4.51)^2 / (2 * 2.207^2))
     Gauss,
     /// S3: 1 + (x - min) / (max - min), between 1 and 2
     Linear {
+        /// The length from which on words weigh more than 1.
         min: f64,
+        /// The length from which on they weigh 2.
         max: f64,
     },
 }
@@ -105,8 +108,11 @@ fn gauss(x: f64) -> f64 {
 /// Weights of the parts of speech.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PartOfSpeechWeights {
+    /// The factor of nouns.
     pub noun: f64,
+    /// That of verbs.
     pub verb: f64,
+    /// That of all other words.
     pub other: f64,
 }
 
@@ -130,7 +136,9 @@ impl PartOfSpeechWeights {
 /// Words that weigh more because they point to a conclusion, a contrast, an order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CueWords {
+    /// No word is one.
     None,
+    /// The Chinese list.
     BuiltIn,
     /// The user's own.
     List(Arc<WordList<()>>),
@@ -159,9 +167,13 @@ const MARKED: f64 = 5.0;
 /// All of these together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
+    /// Weights by how rare words are; None where that does not count.
     pub idf: Option<Arc<Idf>>,
+    /// Weights by length.
     pub length: Length,
+    /// Weights by part of speech; None where that does not count.
     pub part_of_speech: Option<PartOfSpeechWeights>,
+    /// Words that weigh five times as much.
     pub cue_words: CueWords,
 }
 

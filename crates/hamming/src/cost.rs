@@ -8,7 +8,7 @@
 
 use super::key::QUARTERS;
 use super::page::leaf;
-use super::search::probe::{WHOLE_KEY_SPACE, neighbours, radii};
+use super::search::probe::{WHOLE_KEY_SPACE, even_radii, neighbours};
 use std::ops::AddAssign;
 
 /// The server's cost settings.
@@ -130,7 +130,7 @@ impl Work {
     }
 
     fn lookups(radius: u32, searched: SearchedRows) -> Work {
-        let radii = radii(radius);
+        let radii = even_radii(radius);
         if radii == WHOLE_KEY_SPACE {
             return Work::walk(searched);
         }

@@ -108,10 +108,10 @@ impl Key {
         (self.place().saturating_sub(low.place()) as f32 / width as f32).min(1.0)
     }
 
-    /// The 16-bit key under which the posting is stored.
+    /// The first 16 bits, by which the postings of a leaf are ordered first.
     #[inline]
-    pub fn block_key(self) -> u16 {
-        block_key(self.rotated)
+    pub fn first_quarter(self) -> u16 {
+        first_quarter(self.rotated)
     }
 }
 
@@ -126,7 +126,7 @@ impl fmt::Display for Key {
 
 /// The first quarter of a rotated fingerprint.
 #[inline]
-pub fn block_key(rotated: u64) -> u16 {
+pub fn first_quarter(rotated: u64) -> u16 {
     (rotated >> (64 - KEY_BITS)) as u16
 }
 
@@ -187,7 +187,7 @@ impl Space {
     /// The 16-bit key under which this space files a fingerprint.
     #[inline]
     pub fn key_of(self, fingerprint: u64) -> u16 {
-        block_key(self.rotate(fingerprint))
+        first_quarter(self.rotate(fingerprint))
     }
 
     /// Returns the position of a row in this space; in [`Space::NULL`] if it has no fingerprint.
@@ -262,7 +262,7 @@ mod tests {
         fn rotation_brings_the_quarter_to_the_front(fp: u64, b in 0usize..QUARTERS) {
             let space = Space::of_quarter(b);
             let rotated = space.rotate(fp);
-            prop_assert_eq!(block_key(rotated), (fp >> (48 - 16 * b)) as u16);
+            prop_assert_eq!(first_quarter(rotated), (fp >> (48 - 16 * b)) as u16);
             prop_assert_eq!(space.unrotate(rotated), fp);
         }
 

@@ -9,12 +9,12 @@
 //!
 //! ```
 //! use simhash_hamming::pairs::file::Gathered;
-//! use simhash_hamming::pairs::find::{Host, Row};
+//! use simhash_hamming::pairs::find::{PairSink, Row};
 //!
 //! #[derive(Default)]
 //! struct Found(Vec<(u64, u64, u32)>);
 //!
-//! impl Host for Found {
+//! impl PairSink for Found {
 //!     // What memory does not hold goes here.
 //!     type File = Vec<u8>;
 //!     fn file(&mut self) -> Vec<u8> {

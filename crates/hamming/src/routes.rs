@@ -78,7 +78,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn blocks_cover_the_bits_once() {
+    fn pieces_cover_the_bits_once() {
         for radius in 0..=Route::MOST {
             let masks = Route::for_radius(radius).unwrap().masks();
             assert_eq!(masks.len(), radius as usize + 1);

@@ -4,16 +4,16 @@
 use crate::copies::{Candidate, Copies};
 use crate::frequencies::Found;
 use crate::pair::{Pair, Part};
-use crate::vectors::Vector;
-use simhash_base::store::StoreHost;
+use crate::vector::Vector;
+use simhash_base::store::TempStores;
 use std::collections::TryReserveError;
 
 /// Calls `each` with the similarity of every candidate, and of every record that several rows are.
 /// `aligned` says whether columns of one number are one column in all rows.
-pub fn compare<H: StoreHost>(
-    found: &mut Found<H>,
+pub fn compare<S: TempStores>(
+    found: &mut Found<S>,
     aligned: bool,
-    host: &mut H,
+    stores: &mut S,
     mut each: impl FnMut(&Copies, Candidate, f64),
 ) -> Result<(), TryReserveError> {
     let Found {
@@ -23,7 +23,7 @@ pub fn compare<H: StoreHost>(
         ..
     } = found;
     for record in 0..copies.records() {
-        host.check_interrupts();
+        stores.check_interrupts();
         let pair = Candidate {
             a: record,
             b: record,
@@ -32,12 +32,12 @@ pub fn compare<H: StoreHost>(
             each(copies, pair, 1.0);
         }
     }
-    vectors.for_each_pair(candidates, host, |pair, a, b| {
+    vectors.for_each_pair(candidates, stores, |pair, a, b| {
         each(copies, pair, Pair { a, b, aligned }.similarity());
     })
 }
 
-impl<H: StoreHost> Found<H> {
+impl<S: TempStores> Found<S> {
     /// Returns what each column does for the similarity of two records.
     pub fn parts(&mut self, pair: Candidate, aligned: bool) -> Result<Vec<Part>, TryReserveError> {
         let (mut a, mut b) = (Vector::default(), Vector::default());
@@ -65,7 +65,7 @@ mod tests {
         files: usize,
     }
 
-    impl StoreHost for StoresInMemory {
+    impl TempStores for StoresInMemory {
         type File = Vec<u8>;
 
         fn file(&mut self) -> Vec<u8> {
@@ -86,7 +86,7 @@ mod tests {
         (rare, rating): (usize, Rating<'_>),
         memory: usize,
     ) -> (BTreeMap<(u32, u32), f64>, usize) {
-        let mut host = StoresInMemory::default();
+        let mut stores = StoresInMemory::default();
         let mut all = Rows::new(memory);
         for (i, row) in rows.iter().enumerate() {
             if first == Some(i) {
@@ -96,14 +96,14 @@ mod tests {
                 let features: Vec<u64> = features.iter().copied().collect();
                 all.add(column, &features).unwrap();
             }
-            all.end_row(scope(i), &mut host).unwrap();
+            all.end_row(scope(i), &mut stores).unwrap();
         }
         if first == Some(rows.len()) {
             all.begin_second_table();
         }
-        let mut found = all.finish(rare, rating, &mut host).unwrap();
+        let mut found = all.finish(rare, rating, &mut stores).unwrap();
         let mut alike: Vec<(Candidate, f64)> = Vec::new();
-        compare(&mut found, true, &mut host, |_, pair, similarity| {
+        compare(&mut found, true, &mut stores, |_, pair, similarity| {
             alike.push((pair, similarity));
         })
         .unwrap();
@@ -119,7 +119,7 @@ mod tests {
                 assert!(pairs.insert(pair, similarity).is_none());
             });
         }
-        (pairs, host.files)
+        (pairs, stores.files)
     }
 
     /// Rows pair within their third.

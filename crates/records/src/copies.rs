@@ -9,7 +9,9 @@ use std::collections::{HashMap, TryReserveError};
 /// Two records, `a` before `b`, or one that several rows are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Candidate {
+    /// The smaller number of a record, from 0.
     pub a: u32,
+    /// The larger one; the same if several rows are one record.
     pub b: u32,
 }
 

@@ -7,7 +7,7 @@
 //! does not matter.
 
 use crate::pair::for_each_shared;
-use crate::vectors::Vector;
+use crate::vector::Vector;
 
 /// Least cosine of two values that agree.
 const AGREE: f64 = 0.5;
@@ -124,7 +124,7 @@ fn agreements(a: &Vector, b: &Vector) -> Vec<Option<bool>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vectors::Component;
+    use crate::vector::Component;
 
     /// A record whose columns have one feature each, by its number; 0 is no value.
     fn record(values: &[u32]) -> Vector {

@@ -10,7 +10,7 @@ use crate::vectors::{Rating, VectorsWriter};
 use simhash_base::bytes::{get_u32, get_u64};
 use simhash_base::external_sort::{Sorted, Sorter};
 use simhash_base::runs::{Item, Order};
-use simhash_base::store::{Store, StoreHost};
+use simhash_base::store::{Store, TempStores};
 use simhash_fingerprint::hash::city64;
 use std::collections::TryReserveError;
 
@@ -52,8 +52,8 @@ impl Order<RowFeature> for ByHash {
 }
 
 /// The features of all rows, while they are read.
-pub struct Rows<H: StoreHost> {
-    features: Sorter<H::File, RowFeature, ByHash>,
+pub struct Rows<S: TempStores> {
+    features: Sorter<S::File, RowFeature, ByHash>,
     /// Those of the present row, with their columns.
     present: Vec<(u64, u32)>,
     copies: CopiesBuilder,
@@ -65,15 +65,19 @@ pub struct Rows<H: StoreHost> {
 }
 
 /// What is known when all rows are read.
-pub struct Found<H: StoreHost> {
-    pub vectors: VectorBlocks<H::File>,
-    pub candidates: Sorted<H::File, Candidate, ByBlock>,
+pub struct Found<S: TempStores> {
+    /// The vector of each record.
+    pub vectors: VectorBlocks<S::File>,
+    /// Pairs of records that share a rare feature, in the order in which
+    /// [`VectorBlocks::for_each_pair`] is fast.
+    pub candidates: Sorted<S::File, Candidate, ByBlock>,
+    /// Which rows are which record.
     pub copies: Copies,
     /// How much each column counts, if the rows were to say it.
     pub weights: Vec<f64>,
 }
 
-impl<H: StoreHost> Rows<H> {
+impl<S: TempStores> Rows<S> {
     /// Uses `memory` bytes, and some bytes more for each row and each feature that is shared.
     pub fn new(memory: usize) -> Self {
         Rows {
@@ -100,14 +104,15 @@ impl<H: StoreHost> Rows<H> {
 
     /// Ends the present row; its number is how many ended before it. It pairs with rows of the same
     /// scope.
-    pub fn end_row(&mut self, scope: u64, host: &mut H) -> Result<(), TryReserveError> {
+    pub fn end_row(&mut self, scope: u64, stores: &mut S) -> Result<(), TryReserveError> {
         let (row, is_new) = self.copies.add(record_hash(scope, &self.present)?)?;
         if is_new {
             self.scopes.try_reserve(1)?;
             self.scopes.push(scope);
             self.count += self.present.len() as u64;
             for &(hash, column) in &self.present {
-                self.features.add(RowFeature { hash, row, column }, host)?;
+                self.features
+                    .add(RowFeature { hash, row, column }, stores)?;
             }
         }
         self.present.clear();
@@ -124,8 +129,8 @@ impl<H: StoreHost> Rows<H> {
         self,
         rare: usize,
         rating: Rating<'_>,
-        host: &mut H,
-    ) -> Result<Found<H>, TryReserveError> {
+        stores: &mut S,
+    ) -> Result<Found<S>, TryReserveError> {
         let sample = match rating.columns {
             Some(_) => Vec::new(),
             None => self.copies.sample(SAMPLE)?,
@@ -142,22 +147,22 @@ impl<H: StoreHost> Rows<H> {
         };
         let mut sampled = Sorter::new(self.memory / 4, by_block());
         let mut candidates = Sorter::new(self.memory / 2, by_block());
-        let mut features = self.features.finish(host)?;
+        let mut features = self.features.finish(stores)?;
         // The rows of a feature, as long as it is rare.
         let mut few: Vec<u32> = Vec::new();
         let most = rare.max(RARE_OF_SAMPLE);
         few.try_reserve_exact(most + 1)?;
         while let Some(first) = features.next() {
-            host.check_interrupts();
+            stores.check_interrupts();
             few.clear();
             few.push(first.row);
             let (mut last, mut frequency, mut is_single) = (first, 1, true);
             while let Some(next) = next_with(&mut features, first.hash) {
-                vectors.add(last.row, last.column, host)?;
+                vectors.add(last.row, last.column, stores)?;
                 if next.row != last.row {
                     frequency += 1;
                     if frequency % CHECKED_EVERY == 0 {
-                        host.check_interrupts();
+                        stores.check_interrupts();
                     }
                     if few.len() <= most {
                         few.push(next.row);
@@ -166,31 +171,33 @@ impl<H: StoreHost> Rows<H> {
                 (last, is_single) = (next, false);
             }
             if is_single {
-                vectors.add_single(last.row, last.column, host)?;
+                vectors.add_single(last.row, last.column, stores)?;
                 continue;
             }
-            vectors.add(last.row, last.column, host)?;
+            vectors.add(last.row, last.column, stores)?;
             vectors.end_feature(frequency)?;
             if frequency as usize <= rare {
-                filter.for_each_candidate(&few, |pair| candidates.add(pair, host))?;
+                filter.for_each_candidate(&few, |pair| candidates.add(pair, stores))?;
             }
             if !sample.is_empty() && frequency as usize <= RARE_OF_SAMPLE {
                 filter.for_each_candidate(&few, |pair| match is_sampled(&pair) {
-                    true => sampled.add(pair, host),
+                    true => sampled.add(pair, stores),
                     false => Ok(()),
                 })?;
             }
         }
         drop(features);
-        let mut vectors = vectors.finish(rating, host)?;
+        let mut vectors = vectors.finish(rating, stores)?;
         // What it counts does not depend on the order of the pairs.
         let mut evidence = Evidence::default();
-        vectors.for_each_pair(sampled.finish(host)?, host, |_, a, b| evidence.add(a, b))?;
+        vectors.for_each_pair(sampled.finish(stores)?, stores, |_, a, b| {
+            evidence.add(a, b)
+        })?;
         let weights = evidence.weights();
         vectors.weigh(&weights);
         Ok(Found {
             vectors,
-            candidates: candidates.finish(host)?,
+            candidates: candidates.finish(stores)?,
             copies: filter.copies,
             weights,
         })

@@ -5,7 +5,7 @@
 use crate::copies::Candidate;
 use crate::pair::Pair;
 use crate::vectors::{Rating, VectorsWriter};
-use simhash_base::store::StoreHost;
+use simhash_base::store::TempStores;
 use std::collections::TryReserveError;
 
 /// Records whose similarities are asked for.
@@ -31,13 +31,13 @@ impl KnownRecords {
 
     /// Calls `each` with the similarity of every pair, whose order is by `a`. `frequency` says how many of the
     /// `count` records have a feature.
-    pub fn compare<H: StoreHost>(
+    pub fn compare<S: TempStores>(
         mut self,
         pairs: &[Candidate],
         count: u32,
         frequency: impl Fn(u64) -> u32,
         rating: Rating<'_>,
-        host: &mut H,
+        stores: &mut S,
         mut each: impl FnMut(Candidate, f64),
     ) -> Result<(), TryReserveError> {
         self.entries.sort_unstable();
@@ -49,17 +49,17 @@ impl KnownRecords {
             let mut of_records = of_feature.chunk_by(|a, b| a.1 == b.1);
             if frequency <= 1 && of_records.all(|of_record| of_record.len() == 1) {
                 for &(_, record, column) in of_feature {
-                    writer.add_single(record, column, host)?;
+                    writer.add_single(record, column, stores)?;
                 }
                 continue;
             }
             for &(_, record, column) in of_feature {
-                writer.add(record, column, host)?;
+                writer.add(record, column, stores)?;
             }
             writer.end_feature(frequency)?;
         }
-        let mut vectors = writer.finish(rating, host)?;
-        vectors.for_each_pair(pairs.iter().copied(), host, |pair, a, b| {
+        let mut vectors = writer.finish(rating, stores)?;
+        vectors.for_each_pair(pairs.iter().copied(), stores, |pair, a, b| {
             let aligned = true;
             each(pair, Pair { a, b, aligned }.similarity());
         })
@@ -75,7 +75,7 @@ mod tests {
 
     struct InMemory;
 
-    impl StoreHost for InMemory {
+    impl TempStores for InMemory {
         type File = Vec<u8>;
 
         fn file(&mut self) -> Vec<u8> {

@@ -3,19 +3,19 @@
 //!
 //! In the order of the work: `abbreviations` and `plain` (one form of what people write in several ways), [`features`] (the words and n-grams of a value),
 //! [`copies`] (rows that are equal), [`frequencies`] (which records share features, and which share a rare one),
-//! [`vectors`] (how much each counts in a row), [`vector_blocks`] (rows in memory, a block at a time), `evidence` (how much each column counts),
+//! [`vectors`] (how much each counts in a row), [`vector`] (one row), [`vector_blocks`] (rows in memory, a block at a time), `evidence` (how much each column counts),
 //! [`comparison`] and [`pair`] (how similar two rows are), [`partners`] (which row is whose best), [`report`] (pairs by similarity),
 //! [`sample`] (pairs to label), [`quality`] (what the labels say),
 //! [`known`] (a few records beside stored ones).
 //! Nothing here knows a server; what memory does not hold is in stores of the caller.
 //!
 //! ```
-//! use simhash_base::store::StoreHost;
+//! use simhash_base::store::TempStores;
 //! use simhash_records::{comparison::compare, features::features, frequencies::Rows, vectors::Rating};
 //!
 //! struct InMemory;
 //!
-//! impl StoreHost for InMemory {
+//! impl TempStores for InMemory {
 //!     type File = Vec<u8>;
 //!     fn file(&mut self) -> Vec<u8> {
 //!         Vec::new()
@@ -23,15 +23,15 @@
 //!     fn check_interrupts(&mut self) {}
 //! }
 //!
-//! let (mut rows, mut host, mut found) = (Rows::new(1 << 20), InMemory, Vec::new());
+//! let (mut rows, mut stores, mut found) = (Rows::new(1 << 20), InMemory, Vec::new());
 //! for name in ["Ingrid Halvorsen", "Ingrid Halversen", "Tomasz Wysocki"] {
 //!     features(name, 3, &mut found, &mut || {}).unwrap();
 //!     rows.add(0, &found)?;
-//!     rows.end_row(0, &mut host)?;
+//!     rows.end_row(0, &mut stores)?;
 //! }
 //! let rating = Rating { rarity: 2.0, columns: Some(&[]) };
 //! let mut pairs = Vec::new();
-//! compare(&mut rows.finish(30, rating, &mut host)?, true, &mut host, |_, pair, similarity| {
+//! compare(&mut rows.finish(30, rating, &mut stores)?, true, &mut stores, |_, pair, similarity| {
 //!     pairs.push((pair.a, pair.b, similarity > 0.5));
 //! })?;
 //! assert_eq!(pairs, [(0, 1, true)]);
@@ -39,6 +39,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod abbreviations;
 pub mod comparison;
@@ -53,5 +54,6 @@ mod plain;
 pub mod quality;
 pub mod report;
 pub mod sample;
+pub mod vector;
 pub mod vector_blocks;
 pub mod vectors;

@@ -2,14 +2,16 @@
 //! which a column that is empty in one of them counts less. [`super::comparison`] compares the candidates with it.
 //! Equal rows have similarity 1, rows without a common feature 0.
 
-use crate::vectors::{Component, SINGLE, Vector, weight_of};
+use crate::vector::{Component, SINGLE, Vector, weight_of};
 
 /// How much a column counts that is empty in one of two rows, of what the rows do not share.
 const LEFT_EMPTY: f64 = 0.75;
 
 /// Two rows that are compared.
 pub struct Pair<'a> {
+    /// The vector of one of them.
     pub a: &'a Vector,
+    /// That of the other one.
     pub b: &'a Vector,
     /// Whether columns of one number are one column.
     pub aligned: bool,

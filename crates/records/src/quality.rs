@@ -11,7 +11,9 @@
 pub struct Labelled {
     /// The least similarity of its pairs.
     pub threshold: f64,
+    /// Number of all its pairs.
     pub pairs: u64,
+    /// Number of those that are labelled.
     pub labels: u64,
     /// Labels that say the rows are the same.
     pub same: u64,
@@ -20,16 +22,22 @@ pub struct Labelled {
 /// A share, and the limits of its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
+    /// The share, 0 to 1.
     pub estimate: f64,
+    /// The lower limit, at most the estimate.
     pub low: f64,
+    /// The upper limit, at least the estimate.
     pub high: f64,
 }
 
 /// What there is from a threshold on. None is a share of nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Quality {
+    /// The least similarity of a pair that counts.
     pub threshold: f64,
+    /// Number of these pairs.
     pub pairs: u64,
+    /// Share of them that are the same.
     pub precision: Option<Share>,
     /// Of the true pairs among all strata.
     pub recall: Option<Share>,

@@ -9,6 +9,7 @@ pub const STEPS: usize = 20;
 /// The pairs from one threshold to the next.
 #[derive(Clone, Copy, Default)]
 pub struct Step {
+    /// Number of all of them.
     pub pairs: u64,
     /// Those of which each row is the best partner of the other one.
     pub mutual: u64,

@@ -14,8 +14,11 @@ const LEAST: usize = 5;
 pub struct Drawn {
     /// The smallest are drawn.
     lot: u64,
+    /// The number of one row, from 0.
     pub a: u32,
+    /// That of the other.
     pub b: u32,
+    /// How similar the two are, 0 to 1.
     pub similarity: f64,
 }
 

@@ -4,10 +4,10 @@
 //! read once for all the rows of a block that it is compared with.
 
 use crate::copies::Candidate;
-use crate::vectors::{Component, Vector};
+use crate::vector::{Component, Vector};
 use simhash_base::bytes::get_u32;
 use simhash_base::runs::Order;
-use simhash_base::store::{Store, StoreHost};
+use simhash_base::store::{Store, TempStores};
 use std::collections::TryReserveError;
 
 /// Bytes of a component in a store.
@@ -74,7 +74,7 @@ impl<F: Store> VectorBlocks<F> {
     pub fn push(
         &mut self,
         component: Component,
-        host: &mut impl StoreHost<File = F>,
+        stores: &mut impl TempStores<File = F>,
     ) -> Result<(), TryReserveError> {
         self.count += 1;
         self.in_memory.try_reserve(1)?;
@@ -84,7 +84,7 @@ impl<F: Store> VectorBlocks<F> {
             None => self.limit,
         };
         if self.in_memory.len() > most {
-            self.flush(host);
+            self.flush(stores);
         }
         Ok(())
     }
@@ -97,15 +97,15 @@ impl<F: Store> VectorBlocks<F> {
     }
 
     /// Ends the last row: all components are in memory, or all are in the store.
-    pub fn end(&mut self, host: &mut impl StoreHost<File = F>) {
+    pub fn end(&mut self, stores: &mut impl TempStores<File = F>) {
         if self.file.is_some() {
-            self.flush(host);
+            self.flush(stores);
             self.in_memory = Vec::new();
         }
     }
 
-    fn flush(&mut self, host: &mut impl StoreHost<File = F>) {
-        let file = self.file.get_or_insert_with(|| host.file());
+    fn flush(&mut self, stores: &mut impl TempStores<File = F>) {
+        let file = self.file.get_or_insert_with(|| stores.file());
         for some in self.in_memory.chunks(CHUNK / COMPONENT) {
             let parts = some.iter().flat_map(|component| {
                 [
@@ -126,10 +126,10 @@ impl<F: Store> VectorBlocks<F> {
     }
 
     /// Calls `each` with the vectors of each pair, once for pairs that follow each other. It is fast if they come by block.
-    pub fn for_each_pair<H: StoreHost<File = F>>(
+    pub fn for_each_pair<S: TempStores<File = F>>(
         &mut self,
         pairs: impl Iterator<Item = Candidate>,
-        host: &mut H,
+        stores: &mut S,
         mut each: impl FnMut(Candidate, &Vector, &Vector),
     ) -> Result<(), TryReserveError> {
         let mut block = Block::default();
@@ -141,10 +141,10 @@ impl<F: Store> VectorBlocks<F> {
                 continue;
             }
             last = Some(pair);
-            host.check_interrupts();
+            stores.check_interrupts();
             let number = pair.b / self.block_rows;
             if block.number != Some(number) {
-                self.read_block(number, &mut block, host)?;
+                self.read_block(number, &mut block, stores)?;
             }
             let [a, b] = &mut single;
             let a = match block.get(pair.a) {
@@ -165,14 +165,14 @@ impl<F: Store> VectorBlocks<F> {
         &mut self,
         number: u32,
         block: &mut Block,
-        host: &mut impl StoreHost<File = F>,
+        stores: &mut impl TempStores<File = F>,
     ) -> Result<(), TryReserveError> {
         block.number = Some(number);
         block.first = number * self.block_rows;
         let rows = (self.ends.len() - block.first as usize).min(self.block_rows as usize);
         let (mut count, mut bytes) = (0, 0);
         while count < rows && bytes <= self.memory {
-            host.check_interrupts();
+            stores.check_interrupts();
             if count == block.rows.len() {
                 block.rows.try_reserve(1)?;
                 block.rows.push(Vector::default());
@@ -290,11 +290,11 @@ mod tests {
     }
 
     #[derive(Default)]
-    struct Host {
+    struct InMemory {
         reads: Rc<Cell<usize>>,
     }
 
-    impl StoreHost for Host {
+    impl TempStores for InMemory {
         type File = Counted;
 
         fn file(&mut self) -> Counted {
@@ -309,7 +309,7 @@ mod tests {
 
     /// Returns the features of the vectors of all pairs of 100 rows, and how often the store was read.
     fn pairs_of_all(block_rows: u32, memory: usize) -> (Vec<(Candidate, u32, u32)>, usize) {
-        let mut host = Host::default();
+        let mut stores = InMemory::default();
         let mut vectors = VectorBlocks::new(block_rows, memory);
         for row in 0..100 {
             for i in 0..=row % 7 {
@@ -318,11 +318,11 @@ mod tests {
                     column: 0,
                     weight: 1.0,
                 };
-                vectors.push(component, &mut host).unwrap();
+                vectors.push(component, &mut stores).unwrap();
             }
             vectors.end_row().unwrap();
         }
-        vectors.end(&mut host);
+        vectors.end(&mut stores);
         let mut pairs: Vec<Candidate> = (0..100)
             .flat_map(|b| (0..b).map(move |a| Candidate { a, b }))
             .collect();
@@ -331,10 +331,10 @@ mod tests {
         let sum = |vector: &Vector| vector.components.iter().map(|c| c.feature).sum();
         let add = |pair, a: &Vector, b: &Vector| found.push((pair, sum(a), sum(b)));
         vectors
-            .for_each_pair(pairs.into_iter(), &mut host, add)
+            .for_each_pair(pairs.into_iter(), &mut stores, add)
             .unwrap();
         found.sort();
-        (found, host.reads.get())
+        (found, stores.reads.get())
     }
 
     #[test]

@@ -6,19 +6,16 @@
 //! 1972 has the power 1, and no more rows). A column's part of the vector is made shorter, the longer it
 //! is, so that a long description does not drown a name, nor a rare word all other columns.
 
+use crate::vector::{Component, SINGLE};
 use crate::vector_blocks::{VectorBlocks, block_rows};
 use simhash_base::bytes::get_u32;
 use simhash_base::external_sort::Sorter;
 use simhash_base::runs::{Item, Order};
-use simhash_base::store::StoreHost;
+use simhash_base::store::TempStores;
 use std::collections::TryReserveError;
 
 /// How much a column may count at most, as a multiple of the mean of the others.
 const MOST_OF_COLUMN: f64 = 3.0;
-
-/// The number of all features that one column of one row has, and no other. They are one component of each
-/// column.
-pub const SINGLE: u32 = u32::MAX;
 
 /// Rows that are added to the count of rows. Without them every feature of a small table would be frequent.
 const MORE_ROWS: f64 = 50.0;
@@ -63,14 +60,6 @@ impl Order<Entry> for ByRow {
     }
 }
 
-/// A feature of a column of a row, and how much it counts.
-#[derive(Clone, Copy)]
-pub struct Component {
-    pub feature: u32,
-    pub column: u32,
-    pub weight: f32,
-}
-
 /// How much features count.
 #[derive(Clone, Copy)]
 pub struct Rating<'a> {
@@ -81,49 +70,9 @@ pub struct Rating<'a> {
     pub columns: Option<&'a [f64]>,
 }
 
-/// The vector of a row.
-#[derive(Default)]
-pub struct Vector {
-    /// In the order of features, then of columns.
-    pub components: Vec<Component>,
-    /// What each column adds to the square of the length; none without features.
-    pub squares: Vec<f64>,
-}
-
-impl Vector {
-    /// Returns what a column adds to the square of the length.
-    pub fn square(&self, column: usize) -> f64 {
-        self.squares.get(column).copied().unwrap_or(0.0)
-    }
-
-    /// Finds what each column adds: a feature of several columns is one dimension, of all their weight.
-    pub fn add_up(&mut self) {
-        self.squares.clear();
-        for of_feature in self.components.chunk_by(|a, b| a.feature == b.feature) {
-            let whole = weight_of(of_feature);
-            for component in of_feature {
-                let column = component.column as usize;
-                if self.squares.len() <= column {
-                    self.squares.resize(column + 1, 0.0);
-                }
-                let weight = f64::from(component.weight);
-                self.squares[column] += match component.feature {
-                    SINGLE => weight * weight,
-                    _ => weight * whole,
-                };
-            }
-        }
-    }
-}
-
-/// Returns the weight of a feature, of its components.
-pub fn weight_of(components: &[Component]) -> f64 {
-    components.iter().map(|c| f64::from(c.weight)).sum()
-}
-
 /// Takes the rows of one feature after the other.
-pub struct VectorsWriter<H: StoreHost> {
-    entries: Sorter<H::File, Entry, ByRow>,
+pub struct VectorsWriter<S: TempStores> {
+    entries: Sorter<S::File, Entry, ByRow>,
     /// Rows that have each feature that was ended.
     frequencies: Vec<u32>,
     rows: u32,
@@ -134,7 +83,7 @@ pub struct VectorsWriter<H: StoreHost> {
     memory: usize,
 }
 
-impl<H: StoreHost> VectorsWriter<H> {
+impl<S: TempStores> VectorsWriter<S> {
     /// Vectors of this many rows, which have this many features, in `memory` bytes.
     pub fn new(rows: u32, features: u64, memory: usize) -> Self {
         VectorsWriter {
@@ -157,14 +106,14 @@ impl<H: StoreHost> VectorsWriter<H> {
         &mut self,
         row: u32,
         column: u32,
-        host: &mut H,
+        stores: &mut S,
     ) -> Result<(), TryReserveError> {
-        self.add_entry(row, SINGLE, column, host)
+        self.add_entry(row, SINGLE, column, stores)
     }
 
     /// Adds a column of a row that has the present feature.
-    pub fn add(&mut self, row: u32, column: u32, host: &mut H) -> Result<(), TryReserveError> {
-        self.add_entry(row, self.frequencies.len() as u32, column, host)
+    pub fn add(&mut self, row: u32, column: u32, stores: &mut S) -> Result<(), TryReserveError> {
+        self.add_entry(row, self.frequencies.len() as u32, column, stores)
     }
 
     fn add_entry(
@@ -172,14 +121,14 @@ impl<H: StoreHost> VectorsWriter<H> {
         row: u32,
         feature: u32,
         column: u32,
-        host: &mut H,
+        stores: &mut S,
     ) -> Result<(), TryReserveError> {
         let entry = Entry {
             row,
             feature,
             column,
         };
-        self.entries.add(entry, host)
+        self.entries.add(entry, stores)
     }
 
     /// Ends the present feature, which this many rows have.
@@ -193,14 +142,14 @@ impl<H: StoreHost> VectorsWriter<H> {
     pub fn finish(
         self,
         rating: Rating<'_>,
-        host: &mut H,
-    ) -> Result<VectorBlocks<H::File>, TryReserveError> {
+        stores: &mut S,
+    ) -> Result<VectorBlocks<S::File>, TryReserveError> {
         let mut vectors = VectorBlocks::new(self.block_rows, self.memory);
         let weights = Weights::new(self.frequencies, self.of_rows, rating)?;
-        let mut entries = self.entries.finish(host)?.peekable();
+        let mut entries = self.entries.finish(stores)?.peekable();
         let (mut of_row, mut parts) = (Vec::new(), Vec::new());
         for row in 0..self.rows {
-            host.check_interrupts();
+            stores.check_interrupts();
             of_row.clear();
             while let Some(entry) = entries.next_if(|entry| entry.row == row) {
                 of_row.try_reserve(1)?;
@@ -219,11 +168,11 @@ impl<H: StoreHost> VectorsWriter<H> {
                     column,
                     weight: (weight * parts[column as usize]) as f32,
                 };
-                vectors.push(component, host)?;
+                vectors.push(component, stores)?;
             }
             vectors.end_row()?;
         }
-        vectors.end(host);
+        vectors.end(stores);
         Ok(vectors)
     }
 }

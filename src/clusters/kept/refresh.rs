@@ -13,7 +13,7 @@ use super::cluster_table::refuse_row_security;
 use super::kept_table::KeptTable;
 use super::queries::KeptQueries;
 use super::triggers::triggers_of;
-use crate::pairs::source::required;
+use crate::pairs::arguments::required;
 use simhash_pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::activity::Activity;

@@ -41,7 +41,7 @@ impl<'r> Postings<'r> {
 
     /// Asks for the leaves that come after the one that begins at `from`. These are only hints: the
     /// walk follows the right links.
-    fn prefetch_ahead(&mut self, from: Key) {
+    fn read_ahead(&mut self, from: Key) {
         let window = self.rel.maintenance_io_concurrency();
         if window == 0 {
             return;
@@ -61,7 +61,7 @@ impl<'r> Postings<'r> {
             }
             self.unknown = special::high_key(&page);
         }
-        (self.ahead).prefetch(window, |block| {
+        (self.ahead).read_ahead(window, |block| {
             Pinned::read_ahead(self.rel, block, &Cell::new(0));
         });
     }
@@ -77,7 +77,7 @@ impl Iterator for Postings<'_> {
             }
             let (from, block) = self.next?;
             check_for_interrupts();
-            self.prefetch_ahead(from);
+            self.read_ahead(from);
             let page = self.tree.leaf_from(Pinned::read(self.rel, block), from);
             self.leaf = leaf::sorted_postings(&page).into_iter();
             self.next = special::right(&page).map(|(right, high)| (high, right));

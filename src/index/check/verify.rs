@@ -89,11 +89,11 @@ impl PageSource for IndexFile<'_> {
         Some(Box::new(*Pinned::read(self.rel, block).share()))
     }
 
-    fn prefetch_window(&self) -> usize {
+    fn read_ahead_limit(&self) -> usize {
         self.rel.maintenance_io_concurrency()
     }
 
-    fn prefetch(&self, block: u32) {
+    fn read_ahead(&self, block: u32) {
         Pinned::read_ahead(self.rel, block, &Cell::new(0));
     }
 }

@@ -39,7 +39,9 @@ pub enum Content<'a> {
 /// One feature of a row, for showing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Feature {
+    /// The name of its column.
     pub column: String,
+    /// The feature as readers know it: words, or the letters of an n-gram.
     pub feature: String,
     /// Number of its occurrences; with `token^weight` input the given weight.
     pub tf: f64,
@@ -56,6 +58,7 @@ pub struct Feature {
 pub struct ShownColumn {
     /// Its position among the fields.
     pub field: usize,
+    /// What its text or value became.
     pub features: Vec<Feature>,
     /// The bits of the fingerprint's low word that were drawn from it; None of a SimHash.
     pub drawn: Option<u64>,

@@ -9,6 +9,7 @@ use std::fmt::Write;
 
 use crate::error::Error;
 
+/// Bits of a hash that is one bigint.
 pub const FINGERPRINT_BITS: usize = 64;
 /// Most bits of a hash in parts: more than the perceptual hashes have that are in use.
 pub const MOST_BITS: usize = 4096;
@@ -27,6 +28,7 @@ pub fn width(bits: i32) -> Result<usize, Error> {
 /// How long a hash has to be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Length {
+    /// As many digits, bits or bytes as the hash has.
     Exact,
     /// What is missing in front is zero.
     Padded,

@@ -20,6 +20,7 @@ impl Signature {
         Self(vec![u64::MAX; n])
     }
 
+    /// Adds a token to the set; to add it again changes nothing.
     pub fn add(&mut self, token: &[u8]) {
         let hash = city64(token);
         let mut key = 0u64;
@@ -29,6 +30,7 @@ impl Signature {
         }
     }
 
+    /// Returns the least value of each function; `u64::MAX` for each of the empty set.
     pub fn into_values(self) -> Vec<u64> {
         self.0
     }

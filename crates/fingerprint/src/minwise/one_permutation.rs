@@ -9,7 +9,7 @@ use super::{SEED, bits_of, shuffled};
 
 /// Up to this many filled bins, finding the best of them for each empty bin is faster than going
 /// through the empty bin's order.
-const FEW_FILLED: u32 = 8;
+const MAX_RANKED_BINS: u32 = 8;
 
 /// The least hash of each bin, without the six bits that say which bin: these never change.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,7 @@ impl HashBins {
 
 /// The filled bin that comes first in the order of an empty one.
 fn donor(bin: usize, filled: u64) -> usize {
-    if filled.count_ones() <= FEW_FILLED {
+    if filled.count_ones() <= MAX_RANKED_BINS {
         let ranks = &RANKS[bin];
         return (Ones(filled).min_by_key(|&other| ranks[other])).unwrap_or(bin);
     }

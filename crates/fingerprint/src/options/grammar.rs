@@ -25,9 +25,11 @@ pub enum ContentKind {
 /// Options that say how one column counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnOptions {
+    /// How much the column counts; 1 unless the user says it.
     pub weight: f64,
     /// None: as the column's type suggests.
     pub kind: Option<ContentKind>,
+    /// How its text becomes features, beyond what the row says.
     pub text: TextOptions,
 }
 
@@ -52,6 +54,7 @@ pub struct RowOptions {
     pub columns: Option<Vec<String>>,
     /// `"$exclude"`: columns that do not count.
     pub exclude: Vec<String>,
+    /// How texts of all columns become features.
     pub text: TextOptions,
     /// `"$balance"`; None leaves what the preset says.
     pub balance: Option<bool>,

@@ -18,7 +18,9 @@ use crate::simhash;
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub enum Choice<T> {
+    /// `true` for the built-in value, `false` for none.
     BuiltIn(bool),
+    /// The value of the user.
     Own(T),
 }
 

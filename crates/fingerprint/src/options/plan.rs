@@ -12,6 +12,7 @@ use crate::minwise::{MOST_BITS, unit_times};
 /// A field of the row, dropped columns left out.
 #[derive(Clone, Debug)]
 pub struct Field {
+    /// The name of the column.
     pub name: String,
     /// A generated column counts only when it is named.
     pub generated: bool,
@@ -22,6 +23,7 @@ pub struct Field {
 pub struct ColumnPlan {
     /// Position among the fields.
     pub field: usize,
+    /// The name of the column.
     pub name: String,
     /// How a value counts; None: as its type suggests.
     pub kind: Option<ContentKind>,

@@ -57,10 +57,13 @@ pub enum Tf {
 /// Rules by which natural text becomes features.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
+    /// The kinds of features, and what each weighs.
     pub features: Features,
+    /// How the number of its occurrences counts for a feature.
     pub tf: Tf,
     /// Characters of a character n-gram.
     pub ngram: GramLengths,
+    /// Words that are left out.
     pub stop_words: StopWords,
     /// Leave out features of three or more equal characters: masked numbers and names (0000, xxxx).
     pub drop_runs: bool,
@@ -119,9 +122,13 @@ pub enum Method {
 /// A named choice of everything that options may change.
 #[derive(Debug, PartialEq)]
 pub struct Preset {
+    /// The name by which users ask for it.
     pub name: &'static str,
+    /// How features become bits.
     pub method: Method,
+    /// How texts are read.
     pub input: Input,
+    /// The hash function of features.
     pub hash: FeatureHash,
     /// Scale each column's features to unit length, times the root of the column's share. Without
     /// it every feature's weight is multiplied by the column's weight.

@@ -20,17 +20,23 @@ use crate::text::user_words::UserWords;
 /// Options of one text; None leaves what the preset says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextOptions {
+    /// `features`: which kinds a text becomes.
     pub features: Option<Features>,
+    /// `tf`: how the number of its occurrences counts for a feature.
     pub tf: Option<Tf>,
     /// Letters of a character n-gram.
     pub ngram: Option<usize>,
+    /// `stop_words`: words that are left out.
     pub stop_words: Option<StopWords>,
     /// Whether features of equal characters are left out.
     pub drop_runs: Option<bool>,
     /// Words of the user that are never cut.
     pub dictionary: Option<Arc<UserWords>>,
+    /// `hash`: the hash function of features.
     pub hash: Option<FeatureHash>,
+    /// `markup`: what is taken out of a text before anything else.
     pub markup: Option<Markup>,
+    /// `normalize`: whether accents count.
     pub normalize: Option<Normalize>,
     /// Weights of words besides their frequency.
     pub terms: TermOptions,
@@ -125,7 +131,9 @@ impl TextOptions {
 pub enum Needs {
     /// None: any natural text will do.
     Text,
+    /// Single words, or pairs of them.
     Words,
+    /// N-grams of letters.
     Ngrams,
 }
 

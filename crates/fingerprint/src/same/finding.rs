@@ -6,22 +6,36 @@ use std::ops::Range;
 /// What a difference is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Another number.
     Number,
+    /// Another sign or emoji.
     Symbol,
+    /// Another day or month, or numeral in words.
     Date,
+    /// A negation that only one text has.
     Negation,
+    /// A word and its opposite.
     Opposite,
+    /// Another word.
     Word,
+    /// One character of a text without spaces.
     Character,
+    /// A typing error.
     Typing,
+    /// Another spelling, an abbreviation, a number written in another way.
     Spelling,
+    /// Words that only one text has.
     Added,
+    /// A greeting or a closing that only one text has.
     Greeting,
+    /// A word that one text has twice.
     Doubled,
+    /// Another order of sentences, of a name or of words.
     Order,
 }
 
 impl Kind {
+    /// The name by which `simhash_differences` shows it.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Number => "number",

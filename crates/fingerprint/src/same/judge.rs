@@ -18,7 +18,7 @@ const MOST_PAIRED: usize = 16;
 
 /// Two texts of which one lacks more than these words of the other, and more than that share of all, have
 /// nothing to do with each other.
-const FEW_OTHERS: usize = 12;
+const UNLIKE_WORDS: usize = 12;
 const UNLIKE_SHARE: f64 = 0.6;
 
 /// Words around a difference that may be part of a negation with it.
@@ -58,7 +58,7 @@ pub fn judge(
     let numbered = numbered(a, b, &middle, check_interrupts)?;
     let whole = finding(Kind::Word, middle.a.clone(), middle.b.clone(), true);
     let others = middle.a.len().min(middle.b.len()) - numbered.common;
-    let is_unlike = others > FEW_OTHERS && shape.weight(others) > UNLIKE_SHARE * shape.words;
+    let is_unlike = others > UNLIKE_WORDS && shape.weight(others) > UNLIKE_SHARE * shape.words;
     if is_unlike && wanted == Wanted::Verdict {
         return Ok(Judged {
             findings: vec![whole],

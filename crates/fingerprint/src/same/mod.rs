@@ -52,9 +52,11 @@ pub use cutting::MOST_WORDS;
 /// Something in which two texts differ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
+    /// What differs.
     pub kind: Kind,
-    /// The words of each text, in the form in which they are compared.
+    /// The words of the first text, in the form in which they are compared; empty if it lacks them.
     pub in_a: String,
+    /// The same of the second text.
     pub in_b: String,
     /// Whether it makes another text.
     pub decides: bool,

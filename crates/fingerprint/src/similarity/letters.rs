@@ -12,7 +12,9 @@ const PIECE: usize = 1 << 16;
 /// The letters of a text, one byte each where all are ASCII.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Letters {
+    /// A byte each, below 128.
     Ascii(Vec<u8>),
+    /// A code point each, of which one is 128 or more.
     Wide(Vec<u32>),
 }
 
@@ -46,6 +48,7 @@ impl Letters {
         Ok(Letters::Ascii(ascii))
     }
 
+    /// Returns the number of letters.
     pub fn count(&self) -> usize {
         match self {
             Letters::Ascii(letters) => letters.len(),

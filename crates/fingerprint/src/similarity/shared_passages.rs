@@ -18,7 +18,9 @@ const CHECKED_EVERY: usize = 4096;
 /// A passage: where it begins in each text, and how long it is there, in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
+    /// The number of its first character in each text, from 0.
     pub start: [usize; 2],
+    /// Number of its characters in each text.
     pub length: [usize; 2],
     /// The same of the first text, in bytes.
     pub bytes_of_a: Range<usize>,

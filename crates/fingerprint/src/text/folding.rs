@@ -13,6 +13,7 @@ pub enum Normalize {
     /// They do not.
     #[default]
     Fold,
+    /// They do.
     KeepAccents,
 }
 

@@ -15,7 +15,9 @@ use crate::error::{Error, check_memory};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Markup {
+    /// All of the text is read as it is.
     None,
+    /// Tags, comments, scripts and styles are taken out, and character references are decoded.
     Html,
 }
 

@@ -8,9 +8,11 @@ use super::scripts::{is_han, is_syllable};
 /// says as much as two or three letters of an alphabet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GramLengths {
+    /// Han characters.
     pub han: usize,
     /// Hangul, Hiragana and Katakana.
     pub syllables: usize,
+    /// Letters of all other scripts.
     pub others: usize,
 }
 

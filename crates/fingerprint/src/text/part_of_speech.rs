@@ -5,8 +5,11 @@
 /// A part of speech, as far as weights tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PartOfSpeech {
+    /// A noun, or a short form of one.
     Noun,
+    /// A verb.
     Verb,
+    /// All else.
     Other,
 }
 

@@ -12,12 +12,15 @@ use crate::hash::{Hashed, city64};
 /// The words that are left out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StopWords {
+    /// No word is left out.
     None,
     /// All built-in lists.
     BuiltIn,
     /// These words and these built-in lists.
     List {
+        /// Lists of words in normal form.
         words: Vec<Arc<WordList<()>>>,
+        /// Built-in lists beside them.
         lists: Vec<BuiltIn>,
     },
 }
@@ -25,7 +28,9 @@ pub enum StopWords {
 /// A built-in list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuiltIn {
+    /// `@en`
     English,
+    /// `@zh`
     Chinese,
 }
 

@@ -27,6 +27,7 @@ pub struct FoundWord {
     pub from: usize,
     /// Where it ends.
     pub to: usize,
+    /// As the list says; a noun where it says nothing.
     pub part_of_speech: PartOfSpeech,
 }
 

@@ -86,7 +86,7 @@ impl<S: SortScope> Posting<S> {
     fn digit(&self) -> usize {
         match S::HAS_SCOPE {
             true => (self.scope.number() >> 16) as usize,
-            false => usize::from(self.key().block_key()),
+            false => usize::from(self.key().first_quarter()),
         }
     }
 }

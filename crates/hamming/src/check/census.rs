@@ -53,7 +53,7 @@ impl Census {
             return;
         }
         for key in leaf::postings(page) {
-            self.rows[space.index()][usize::from(key.block_key())] += 1;
+            self.rows[space.index()][usize::from(key.first_quarter())] += 1;
             if space.index() == 0 {
                 self.sample.offer(key);
             }

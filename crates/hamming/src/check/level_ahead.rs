@@ -1,8 +1,8 @@
-//! Which pages of a level a walk to the right prefetches: those that the level above leads
+//! Which pages of a level a walk to the right reads ahead: those that the level above leads
 //! to. Pure.
 //!
 //! A built level lies in the file in order, and splits put pages from the end of the file between.
-//! What is still in order is not prefetched: the operating system sees it, and reads ahead in longer
+//! What is still in order is not read ahead: the operating system sees it, and reads ahead in longer
 //! pieces than single pages.
 
 #![forbid(unsafe_code)]
@@ -17,8 +17,8 @@ const RECENT: usize = 8;
 /// Downlinks to pages of one level, from left to right: those that the walk has not come to.
 pub struct LevelAhead {
     links: VecDeque<(Key, u32)>,
-    /// Number of them that need not be prefetched again.
-    prefetched: usize,
+    /// Number of them that need not be read ahead any more.
+    asked: usize,
     /// The last blocks of those.
     recent: [u32; RECENT],
 }
@@ -27,7 +27,7 @@ impl Default for LevelAhead {
     fn default() -> LevelAhead {
         LevelAhead {
             links: VecDeque::new(),
-            prefetched: 0,
+            asked: 0,
             recent: [NO_BLOCK; RECENT],
         }
     }
@@ -52,23 +52,23 @@ impl LevelAhead {
     /// Notes that the walk has come to the first page.
     pub fn pop(&mut self) {
         self.links.pop_front();
-        self.prefetched = self.prefetched.saturating_sub(1);
+        self.asked = self.asked.saturating_sub(1);
     }
 
-    /// The first page is about to be read: calls `prefetch` with the blocks of the `window` pages after
-    /// it that have not been prefetched.
-    pub fn prefetch(&mut self, window: usize, mut prefetch: impl FnMut(u32)) {
+    /// The first page is about to be read: calls `ask` with the blocks of the `window` pages after
+    /// it that it has not been called with.
+    pub fn read_ahead(&mut self, window: usize, mut ask: impl FnMut(u32)) {
         let reached = self.links.len().min(window + 1);
-        for i in self.prefetched..reached {
+        for i in self.asked..reached {
             let block = self.links[i].1;
             let in_order = self.recent.contains(&block.wrapping_sub(1));
             self.recent.rotate_right(1);
             self.recent[0] = block;
             if i > 0 && !in_order {
-                prefetch(block);
+                ask(block);
             }
         }
-        self.prefetched = self.prefetched.max(reached);
+        self.asked = self.asked.max(reached);
     }
 
     /// The downlinks to which the walk has not come.
@@ -89,37 +89,37 @@ mod tests {
         ahead
     }
 
-    fn prefetched(ahead: &mut LevelAhead, window: usize) -> Vec<u32> {
+    fn asked(ahead: &mut LevelAhead, window: usize) -> Vec<u32> {
         let mut blocks = Vec::new();
-        ahead.prefetch(window, |block| blocks.push(block));
+        ahead.read_ahead(window, |block| blocks.push(block));
         blocks
     }
 
     #[test]
-    fn each_page_is_prefetched_once_and_in_time() {
+    fn each_page_is_read_ahead_once_and_in_time() {
         let mut ahead = ahead(&[9, 3, 7, 1, 5]);
-        assert!(prefetched(&mut ahead, 0).is_empty());
-        assert_eq!(prefetched(&mut ahead, 2), [3, 7]);
-        assert!(prefetched(&mut ahead, 2).is_empty());
+        assert!(asked(&mut ahead, 0).is_empty());
+        assert_eq!(asked(&mut ahead, 2), [3, 7]);
+        assert!(asked(&mut ahead, 2).is_empty());
         ahead.pop();
-        assert_eq!(prefetched(&mut ahead, 2), [1]);
-        assert_eq!(prefetched(&mut ahead, 100), [5]);
+        assert_eq!(asked(&mut ahead, 2), [1]);
+        assert_eq!(asked(&mut ahead, 100), [5]);
         assert_eq!((ahead.first().unwrap().1, ahead.known()), (3, 4));
     }
 
     #[test]
-    fn pages_in_the_order_of_the_file_are_not_prefetched() {
+    fn pages_in_the_order_of_the_file_are_not_read_ahead() {
         let mut ahead = ahead(&[3, 4, 90, 5, 95, 6, 92, 7, 8]);
-        assert!(prefetched(&mut ahead, 1).is_empty());
-        assert_eq!(prefetched(&mut ahead, 8), [90, 95, 92]);
+        assert!(asked(&mut ahead, 1).is_empty());
+        assert_eq!(asked(&mut ahead, 8), [90, 95, 92]);
     }
 
     #[test]
-    fn a_walk_that_overtakes_what_was_prefetched_goes_on() {
+    fn a_walk_that_overtakes_what_was_read_ahead_goes_on() {
         let mut ahead = ahead(&[9, 3, 7, 1]);
         ahead.pop();
         ahead.pop();
-        assert_eq!(prefetched(&mut ahead, 5), [1]);
+        assert_eq!(asked(&mut ahead, 5), [1]);
         assert_eq!(ahead.into_rest().count(), 2);
     }
 }

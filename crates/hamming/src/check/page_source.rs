@@ -10,11 +10,11 @@ pub trait PageSource {
     /// The page as it is now; None beyond the end of the file.
     fn page(&self, block: u32) -> Option<Box<Page>>;
 
-    /// Returns how many pages may be prefetched.
-    fn prefetch_window(&self) -> usize {
+    /// Returns how many pages may be asked for ahead of reading them.
+    fn read_ahead_limit(&self) -> usize {
         0
     }
 
-    /// Prefetches a page, which will be read soon.
-    fn prefetch(&self, _block: u32) {}
+    /// Asks for a page ahead of reading it.
+    fn read_ahead(&self, _block: u32) {}
 }

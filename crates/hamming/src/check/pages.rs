@@ -103,8 +103,8 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
         let mut low = Key::MIN;
         let mut unlinked = false;
         while block != NO_BLOCK {
-            expected.prefetch(self.source.prefetch_window(), |block| {
-                self.source.prefetch(block)
+            expected.read_ahead(self.source.read_ahead_limit(), |block| {
+                self.source.read_ahead(block)
             });
             let page = self.open(block, kind)?;
             if expected.first() == Some((low, block)) {
@@ -179,7 +179,7 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
     }
 
     fn leaf(&mut self, block: u32, page: &Page, low: Key, posting: &mut impl FnMut(Key) -> bool) {
-        let begins = |key: Key| (key.scope, key.block_key());
+        let begins = |key: Key| (key.scope, key.first_quarter());
         let (found, expected) = (begins(leaf::low(page)), begins(low));
         if found != expected {
             let shown = |(scope, key)| match scope {

@@ -172,31 +172,28 @@ fn a_page_split_off_meanwhile_is_no_fault_unless_it_stays_without_a_downlink() {
     assert_eq!(faults(&splitting, &meta, |_, _| ()), vec![]);
 }
 
-/// An index that notes which pages are prefetched, and which are read without that.
-struct PrefetchedPages {
+/// An index that notes which pages are read ahead, and which are read without that.
+struct PagesAskedFor {
     pages: Vec<Page>,
     window: usize,
-    prefetched: RefCell<HashSet<u32>>,
-    not_prefetched: RefCell<Vec<u32>>,
+    asked: RefCell<HashSet<u32>>,
+    not_asked: RefCell<Vec<u32>>,
 }
 
-impl PageSource for PrefetchedPages {
+impl PageSource for PagesAskedFor {
     fn page(&self, block: u32) -> Option<Box<Page>> {
-        if !self.prefetched.borrow().contains(&block) {
-            self.not_prefetched.borrow_mut().push(block);
+        if !self.asked.borrow().contains(&block) {
+            self.not_asked.borrow_mut().push(block);
         }
         self.pages.page(block)
     }
 
-    fn prefetch_window(&self) -> usize {
+    fn read_ahead_limit(&self) -> usize {
         self.window
     }
 
-    fn prefetch(&self, block: u32) {
-        assert!(
-            self.prefetched.borrow_mut().insert(block),
-            "prefetched twice"
-        );
+    fn read_ahead(&self, block: u32) {
+        assert!(self.asked.borrow_mut().insert(block), "read ahead twice");
     }
 }
 
@@ -218,22 +215,19 @@ fn pages_that_splits_put_elsewhere_are_asked_for_before_they_are_read() {
         internal::insert(&mut pages[parent], split);
     }
     for window in [0, 1, 10] {
-        let source = PrefetchedPages {
+        let source = PagesAskedFor {
             pages: pages.clone(),
             window,
-            prefetched: RefCell::default(),
-            not_prefetched: RefCell::default(),
+            asked: RefCell::default(),
+            not_asked: RefCell::default(),
         };
         assert_eq!(faults(&source, &meta, |_, _| ()), vec![]);
-        let not_prefetched = source.not_prefetched.take();
-        let split_off = not_prefetched
-            .iter()
-            .filter(|block| **block >= built)
-            .count();
+        let not_asked = source.not_asked.take();
+        let split_off = not_asked.iter().filter(|block| **block >= built).count();
         let expected = if window == 0 { leaves.len() } else { 0 };
         assert_eq!(split_off, expected, "window {window}");
         // Built pages are read in order, and left to the operating system.
-        assert!(not_prefetched.len() as u32 + 10 > built, "window {window}");
+        assert!(not_asked.len() as u32 + 10 > built, "window {window}");
     }
 }
 

@@ -96,21 +96,21 @@ mod tests {
         ) {
             let raw: Vec<Edge> = raw.into_iter().map(|(a, b, distance)| Edge { a, b, distance }).collect();
             let mut nothing = || ();
-            let host = &mut InMemory::new(&mut nothing);
+            let stores = &mut InMemory::new(&mut nothing);
             let (mut list, mut sorter) = (Edges::new(edges * EDGE), EdgeSorter::new(edges * EDGE, ByNumbers::without_bits(bits)));
             for edge in &raw {
-                list.add(*edge, host).unwrap();
-                sorter.add(*edge, host).unwrap();
+                list.add(*edge, stores).unwrap();
+                sorter.add(*edge, stores).unwrap();
             }
             let in_files = raw.len() > edges.max(LEAST);
-            prop_assert_eq!(host.files, if in_files { 2 } else { 0 });
+            prop_assert_eq!(stores.files, if in_files { 2 } else { 0 });
             prop_assert_eq!(list.count(), raw.len() as u64);
-            let mut list = list.map(host, |e| Edge { b: e.b + 1, ..e }).unwrap();
+            let mut list = list.map(stores, |e| Edge { b: e.b + 1, ..e }).unwrap();
             let mut listed = Vec::new();
-            list.for_each(host, |_, e| { listed.push(Edge { b: e.b - 1, ..e }); Ok(()) }).unwrap();
+            list.for_each(stores, |_, e| { listed.push(Edge { b: e.b - 1, ..e }); Ok(()) }).unwrap();
             prop_assert_eq!(&listed, &raw);
             let by_all = |e: &Edge| (e.a, e.b, e.distance);
-            let mut sorted: Vec<Edge> = sorter.finish(host).unwrap().collect();
+            let mut sorted: Vec<Edge> = sorter.finish(stores).unwrap().collect();
             prop_assert!(sorted.is_sorted_by_key(|e| (e.a >> bits, e.b >> bits)));
             sorted.sort_by_key(by_all);
             listed.sort_by_key(by_all);
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn edges_of_one_class_end_where_the_next_begins() {
         let mut nothing = || ();
-        let host = &mut InMemory::new(&mut nothing);
+        let stores = &mut InMemory::new(&mut nothing);
         let mut sorter = EdgeSorter::new(0, ByNumbers::ALL);
         for n in 0..1000 {
             sorter
@@ -131,11 +131,11 @@ mod tests {
                         b: n,
                         distance: 0,
                     },
-                    host,
+                    stores,
                 )
                 .unwrap();
         }
-        let mut sorted = sorter.finish(host).unwrap();
+        let mut sorted = sorter.finish(stores).unwrap();
         for (a, count) in [(0, 334), (1, 333), (2, 333), (3, 0)] {
             assert_eq!(
                 std::iter::from_fn(|| next_of(&mut sorted, a)).count(),
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn many_edges_are_sorted_in_memory() {
         let (mut nothing, mut x) = (|| (), 1u64);
-        let host = &mut InMemory::new(&mut nothing);
+        let stores = &mut InMemory::new(&mut nothing);
         for (mask, bits) in [(u64::MAX, 0), (0xFF_0000_00FF, 3), (0, 0)] {
             let mut sorter = EdgeSorter::new(1 << 20, ByNumbers::without_bits(bits));
             for distance in 0..5 * SORTED_AT_ONCE as u32 {
@@ -160,16 +160,16 @@ mod tests {
                             b: y as u32,
                             distance,
                         },
-                        host,
+                        stores,
                     )
                     .unwrap();
             }
-            let sorted: Vec<Edge> = sorter.finish(host).unwrap().collect();
+            let sorted: Vec<Edge> = sorter.finish(stores).unwrap().collect();
             assert!(sorted.is_sorted_by_key(|e| (e.a >> bits, e.b >> bits)));
             let mut numbers: Vec<u32> = sorted.iter().map(|e| e.distance).collect();
             numbers.sort_unstable();
             assert!(numbers.into_iter().eq(0..5 * SORTED_AT_ONCE as u32));
-            assert_eq!(host.files, 0);
+            assert_eq!(stores.files, 0);
         }
     }
 }

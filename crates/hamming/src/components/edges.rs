@@ -1,12 +1,12 @@
 //! Pairs that may be more than memory holds: a list, in memory and in a temporary file. Lists of what
-//! else is known of pairs are made alike. Pure; the server is behind [`StoreHost`].
+//! else is known of pairs are made alike. Pure; the server is behind [`TempStores`].
 
 #![forbid(unsafe_code)]
 
 use simhash_base::bytes::get_u32;
 use simhash_base::external_sort::{LEAST, push};
 use simhash_base::runs::Item;
-use simhash_base::store::{Store, StoreHost};
+use simhash_base::store::{Store, TempStores};
 use std::collections::TryReserveError;
 
 /// Two classes of rows that are near-duplicates.
@@ -77,10 +77,10 @@ impl<F: Store, T: Item> List<F, T> {
     pub fn add(
         &mut self,
         item: T,
-        host: &mut impl StoreHost<File = F>,
+        stores: &mut impl TempStores<File = F>,
     ) -> Result<(), TryReserveError> {
         if self.is_full() {
-            self.spill(host);
+            self.spill(stores);
         }
         push(&mut self.in_memory, self.limit, item)
     }
@@ -91,8 +91,8 @@ impl<F: Store, T: Item> List<F, T> {
     }
 
     /// Takes the items out of memory.
-    fn spill(&mut self, host: &mut impl StoreHost<File = F>) {
-        let file = self.file.get_or_insert_with(|| host.file());
+    fn spill(&mut self, stores: &mut impl TempStores<File = F>) {
+        let file = self.file.get_or_insert_with(|| stores.file());
         let mut bytes = Vec::with_capacity(MOST * T::BYTES);
         for some in self.in_memory.chunks(MOST) {
             bytes.clear();
@@ -105,10 +105,10 @@ impl<F: Store, T: Item> List<F, T> {
 
     /// Shows every item.
     #[inline]
-    pub fn for_each<H: StoreHost<File = F>>(
+    pub fn for_each<S: TempStores<File = F>>(
         &mut self,
-        host: &mut H,
-        mut each: impl FnMut(&mut H, T) -> Result<(), TryReserveError>,
+        stores: &mut S,
+        mut each: impl FnMut(&mut S, T) -> Result<(), TryReserveError>,
     ) -> Result<(), TryReserveError> {
         let mut some = Vec::new();
         if let Some(file) = &mut self.file {
@@ -116,34 +116,34 @@ impl<F: Store, T: Item> List<F, T> {
             for at in (0..self.in_file).step_by(MOST) {
                 read(file, at, (self.in_file - at).min(MOST as u64), &mut some);
                 for item in &some {
-                    host.check_interrupts();
-                    each(host, *item)?;
+                    stores.check_interrupts();
+                    each(stores, *item)?;
                 }
             }
         }
         for item in &self.in_memory {
-            host.check_interrupts();
-            each(host, *item)?;
+            stores.check_interrupts();
+            each(stores, *item)?;
         }
         Ok(())
     }
 
     /// Changes every item.
     #[inline]
-    pub fn map<H: StoreHost<File = F>>(
+    pub fn map<S: TempStores<File = F>>(
         mut self,
-        host: &mut H,
+        stores: &mut S,
         change: impl Fn(T) -> T,
     ) -> Result<Self, TryReserveError> {
         if self.file.is_none() {
             for item in &mut self.in_memory {
-                host.check_interrupts();
+                stores.check_interrupts();
                 *item = change(*item);
             }
             return Ok(self);
         }
         let mut changed = List::new(self.limit * size_of::<T>());
-        self.for_each(host, |host, item| changed.add(change(item), host))?;
+        self.for_each(stores, |stores, item| changed.add(change(item), stores))?;
         Ok(changed)
     }
 }
@@ -175,7 +175,7 @@ pub(crate) mod tests {
         }
     }
 
-    impl StoreHost for InMemory<'_> {
+    impl TempStores for InMemory<'_> {
         type File = Vec<u8>;
 
         fn file(&mut self) -> Vec<u8> {

@@ -11,7 +11,7 @@
 use super::edge_sort::{ByNumbers, EdgeSorter, SortedEdges, next_of};
 use super::edges::{Edge, Edges};
 use crate::pairs::union_find::UnionFind;
-use simhash_base::store::StoreHost;
+use simhash_base::store::TempStores;
 use std::cmp::Reverse;
 use std::collections::TryReserveError;
 
@@ -117,50 +117,50 @@ fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, TryReserveError> {
 /// The representative of each row; a row alone is its own. Rows of a class are paired with each
 /// other, and with those of the classes that `edges` pair it with. `memory` is what sorting may
 /// take, in bytes.
-pub fn representatives<H: StoreHost>(
+pub fn representatives<S: TempStores>(
     method: ClusterMethod,
     classes: &Classes,
-    edges: &mut Edges<H::File>,
+    edges: &mut Edges<S::File>,
     memory: usize,
-    host: &mut H,
+    stores: &mut S,
 ) -> Result<Vec<u32>, TryReserveError> {
     match method {
-        ClusterMethod::Components => components(classes, edges, host),
-        ClusterMethod::Star => stars(classes, edges, memory, host),
-        ClusterMethod::Leader => leaders(classes, edges, memory, host),
+        ClusterMethod::Components => components(classes, edges, stores),
+        ClusterMethod::Star => stars(classes, edges, memory, stores),
+        ClusterMethod::Leader => leaders(classes, edges, memory, stores),
     }
 }
 
-fn components<H: StoreHost>(
+fn components<S: TempStores>(
     classes: &Classes,
-    edges: &mut Edges<H::File>,
-    host: &mut H,
+    edges: &mut Edges<S::File>,
+    stores: &mut S,
 ) -> Result<Vec<u32>, TryReserveError> {
     let mut sets = UnionFind::new();
     for class in 0..classes.count() {
         if class.is_multiple_of(STEPS) {
-            host.check_interrupts();
+            stores.check_interrupts();
         }
         sets.add()?;
     }
-    edges.for_each(host, |_, e| {
+    edges.for_each(stores, |_, e| {
         sets.union(e.a, e.b);
         Ok(())
     })?;
     // The smallest class has the smallest row.
-    representatives_of_rows(classes, host, |class| classes.first(sets.find(class)))
+    representatives_of_rows(classes, stores, |class| classes.first(sets.find(class)))
 }
 
 /// The representatives of rows by those of their classes.
 fn representatives_of_rows(
     classes: &Classes,
-    host: &mut impl StoreHost,
+    stores: &mut impl TempStores,
     mut representative: impl FnMut(u32) -> u32,
 ) -> Result<Vec<u32>, TryReserveError> {
     let mut representatives = filled(classes.rows(), 0)?;
     for (row, representative_of_row) in (0u32..).zip(&mut representatives) {
         if row.is_multiple_of(STEPS as u32) {
-            host.check_interrupts();
+            stores.check_interrupts();
         }
         *representative_of_row = representative(classes.class_of(row));
     }
@@ -168,17 +168,17 @@ fn representatives_of_rows(
 }
 
 /// Classes in the order in which they may become centres: those with the most pairs first.
-fn by_pairs<H: StoreHost>(
+fn by_pairs<S: TempStores>(
     classes: &Classes,
-    edges: &mut Edges<H::File>,
-    host: &mut H,
+    edges: &mut Edges<S::File>,
+    stores: &mut S,
 ) -> Result<Vec<u32>, TryReserveError> {
     let count = classes.count() as u32;
     let mut pairs = filled(classes.count(), 0u64)?;
     for (class, pairs) in (0..count).zip(&mut pairs) {
         *pairs = u64::from(classes.size(class)) - 1;
     }
-    edges.for_each(host, |_, e| {
+    edges.for_each(stores, |_, e| {
         pairs[e.a as usize] += u64::from(classes.size(e.b));
         pairs[e.b as usize] += u64::from(classes.size(e.a));
         Ok(())
@@ -191,7 +191,7 @@ fn by_pairs<H: StoreHost>(
     // In place: a stable sort would allocate memory, and abort where there is none. No two classes
     // have the same key.
     order.sort_unstable_by(|a, b| {
-        host.check_interrupts();
+        stores.check_interrupts();
         key(*a).cmp(&key(*b))
     });
     Ok(order)
@@ -199,14 +199,14 @@ fn by_pairs<H: StoreHost>(
 
 /// Equal rows have the same pairs. So the first of a class comes before the others, and what it
 /// becomes they become.
-fn stars<H: StoreHost>(
+fn stars<S: TempStores>(
     classes: &Classes,
-    edges: &mut Edges<H::File>,
+    edges: &mut Edges<S::File>,
     memory: usize,
-    host: &mut H,
+    stores: &mut S,
 ) -> Result<Vec<u32>, TryReserveError> {
     const NONE: u32 = u32::MAX;
-    let order = by_pairs(classes, edges, host)?;
+    let order = by_pairs(classes, edges, stores)?;
     let mut ranks = filled(classes.count(), 0u32)?;
     for (rank, class) in (0..).zip(&order) {
         ranks[*class as usize] = rank;
@@ -214,7 +214,7 @@ fn stars<H: StoreHost>(
     // The class of a pair that comes first may take the other one; when the other's turn comes, the
     // first has its star.
     let mut sorter = EdgeSorter::new(memory, ByNumbers::ALL);
-    edges.for_each(host, |host, e| {
+    edges.for_each(stores, |stores, e| {
         let (a, b) = (ranks[e.a as usize], ranks[e.b as usize]);
         let (first, other) = if a < b { (a, e.b) } else { (b, e.a) };
         sorter.add(
@@ -223,44 +223,44 @@ fn stars<H: StoreHost>(
                 b: other,
                 ..e
             },
-            host,
+            stores,
         )
     })?;
-    let mut sorted = sorter.finish(host)?;
+    let mut sorted = sorter.finish(stores)?;
     let mut representatives = filled(classes.count(), NONE)?;
     for (rank, centre) in (0..).zip(order) {
-        host.check_interrupts();
+        stores.check_interrupts();
         let is_centre = representatives[centre as usize] == NONE;
         if is_centre {
             representatives[centre as usize] = centre;
         }
         while let Some(e) = next_of(&mut sorted, rank) {
-            host.check_interrupts();
+            stores.check_interrupts();
             let representative_of_other = &mut representatives[e.b as usize];
             if is_centre && *representative_of_other == NONE {
                 *representative_of_other = centre;
             }
         }
     }
-    representatives_of_rows(classes, host, |class| {
+    representatives_of_rows(classes, stores, |class| {
         classes.first(representatives[class as usize])
     })
 }
 
 /// Each row in order joins the nearest earlier row that leads a cluster, or leads a new one. Only the
 /// first row of a class can lead: the others join it, at distance 0, or are near what it has joined.
-fn leaders<H: StoreHost>(
+fn leaders<S: TempStores>(
     classes: &Classes,
-    edges: &mut Edges<H::File>,
+    edges: &mut Edges<S::File>,
     memory: usize,
-    host: &mut H,
+    stores: &mut S,
 ) -> Result<Vec<u32>, TryReserveError> {
-    let mut near = pairs_by_class(edges, memory, host)?;
+    let mut near = pairs_by_class(edges, memory, stores)?;
     // The nearest leader of each class so far: its distance, and the row.
     let mut nearest: Vec<Option<(u32, u32)>> = filled(classes.count(), None)?;
     let mut representatives = filled(classes.rows(), 0u32)?;
     for row in 0..classes.rows() as u32 {
-        host.check_interrupts();
+        stores.check_interrupts();
         let class = classes.class_of(row);
         let first = classes.first(class);
         let is_led_by_first = first < row && representatives[first as usize] == first;
@@ -273,7 +273,7 @@ fn leaders<H: StoreHost>(
         }
         // Classes come in the order of their first rows, as the pairs do.
         while let Some(e) = next_of(&mut near, class) {
-            host.check_interrupts();
+            stores.check_interrupts();
             if representatives[row as usize] == row {
                 let nearest = &mut nearest[e.b as usize];
                 let this = (e.distance, first);
@@ -285,22 +285,22 @@ fn leaders<H: StoreHost>(
 }
 
 /// The pairs of each class in turn, which is their `a`.
-fn pairs_by_class<H: StoreHost>(
-    edges: &mut Edges<H::File>,
+fn pairs_by_class<S: TempStores>(
+    edges: &mut Edges<S::File>,
     memory: usize,
-    host: &mut H,
-) -> Result<SortedEdges<H::File>, TryReserveError> {
+    stores: &mut S,
+) -> Result<SortedEdges<S::File>, TryReserveError> {
     let mut sorter = EdgeSorter::new(memory, ByNumbers::ALL);
-    edges.for_each(host, |host, e| {
-        sorter.add(e, host)?;
+    edges.for_each(stores, |stores, e| {
+        sorter.add(e, stores)?;
         sorter.add(
             Edge {
                 a: e.b,
                 b: e.a,
                 ..e
             },
-            host,
+            stores,
         )
     })?;
-    sorter.finish(host)
+    sorter.finish(stores)
 }

@@ -15,12 +15,12 @@ fn grouped(
     memory: usize,
     check_interrupts: &mut dyn FnMut(),
 ) -> Vec<u32> {
-    let host = &mut InMemory::new(check_interrupts);
+    let stores = &mut InMemory::new(check_interrupts);
     let mut edges = Edges::new(memory);
     for &(a, b, distance) in pairs {
-        edges.add(Edge { a, b, distance }, host).unwrap();
+        edges.add(Edge { a, b, distance }, stores).unwrap();
     }
-    representatives(method, classes, &mut edges, memory, host).unwrap()
+    representatives(method, classes, &mut edges, memory, stores).unwrap()
 }
 
 fn groups(method: ClusterMethod, rows: usize, pairs: &[(u32, u32, u32)]) -> Vec<u32> {

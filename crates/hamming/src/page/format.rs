@@ -86,7 +86,7 @@ pub struct LeafRange {
 #[inline]
 pub fn lowest_key(low: Key, scope: u32) -> u16 {
     match scope == low.scope {
-        true => low.block_key(),
+        true => low.first_quarter(),
         false => 0,
     }
 }
@@ -115,9 +115,9 @@ impl LeafRange {
     fn highest_key(&self, scope: u32) -> u16 {
         match self.high.filter(|high| high.scope == scope) {
             Some(high) if high.rotated << KEY_BITS == 0 && high.tid == Tid::MIN => {
-                high.block_key().saturating_sub(1)
+                high.first_quarter().saturating_sub(1)
             }
-            Some(high) => high.block_key(),
+            Some(high) => high.first_quarter(),
             None => u16::MAX,
         }
     }

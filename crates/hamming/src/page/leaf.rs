@@ -75,7 +75,7 @@ pub(super) fn init_for(
 ) {
     special::init(page, kind);
     special::set_right(page, right);
-    put_u16(page, BASE_KEY, low.block_key());
+    put_u16(page, BASE_KEY, low.first_quarter());
     put_u32(page, BASE_SCOPE, low.scope);
     let format = range(page).format(scope);
     set_flag(page, SCOPED, format.scoped);

@@ -93,7 +93,7 @@ impl Layout {
     pub(super) fn put(self, page: &mut Page, i: usize, key: Key) {
         let at = self.aux_at(i);
         let difference = match (self.format.scoped, self.format.wide) {
-            (false, false) => u32::from(key.block_key().wrapping_sub(self.lowest)),
+            (false, false) => u32::from(key.first_quarter().wrapping_sub(self.lowest)),
             (true, false) => key.scope.wrapping_sub(self.low_scope),
             _ => 0,
         };
@@ -103,7 +103,7 @@ impl Layout {
             | u64::from(difference) << (u64::BITS - DIFFERENCE);
         put_u64(page, at, aux);
         if self.aux_size() > AUX {
-            put_u16(page, at + AUX, key.block_key());
+            put_u16(page, at + AUX, key.first_quarter());
         }
         match (self.format.scoped, self.format.wide) {
             (true, false) => put_u16(page, at + AUX + 2, (difference >> DIFFERENCE) as u16),

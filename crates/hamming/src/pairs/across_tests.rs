@@ -4,18 +4,18 @@
 use super::file::Gathered;
 use super::find::{Row, set};
 use super::parts::find_pairs;
-use super::tests::{TestHost, mixed, near_copies};
+use super::tests::{TestSink, mixed, near_copies};
 use super::union_find::UnionFind;
 use crate::parts::{Hashes, distance};
 use proptest::prelude::*;
 
 type Found = Vec<(u64, u64, u32)>;
 
-fn host(two_sides: bool) -> TestHost {
-    TestHost {
+fn sink(two_sides: bool) -> TestSink {
+    TestSink {
         across: true,
         two_sides,
-        ..TestHost::default()
+        ..TestSink::default()
     }
 }
 
@@ -29,16 +29,16 @@ fn rows(fingerprints: &[u64], set_of: impl Fn(u64) -> u64) -> Vec<Row> {
 }
 
 fn search<const N: usize>(sides: [&[Row]; N], radius: u32, memory: usize) -> (Found, usize) {
-    let mut host = host(N == 2);
+    let mut sink = sink(N == 2);
     let mut gathered = Gathered::<_, N>::new(memory);
     for (side, rows) in sides.iter().enumerate() {
         for row in *rows {
-            gathered.add(side, *row, &mut host).unwrap();
+            gathered.add(side, *row, &mut sink).unwrap();
         }
     }
-    gathered.find_pairs(&mut host, radius);
-    host.pairs.sort_unstable();
-    (host.pairs, host.files)
+    gathered.find_pairs(&mut sink, radius);
+    sink.pairs.sort_unstable();
+    (sink.pairs, sink.files)
 }
 
 /// The pairs of one side, or of two, by comparing all.
@@ -127,26 +127,26 @@ fn components(rows: &[Row], pairs: &Found) -> Vec<u64> {
 
 /// Where only connections matter, fewer pairs connect the same rows.
 fn check_connected(rows: &[Row], radius: u32, memory: usize) -> usize {
-    let mut host = TestHost {
+    let mut sink = TestSink {
         distinct: true,
-        ..host(false)
+        ..sink(false)
     };
     let mut gathered = Gathered::<_, 1>::new(memory);
     for row in rows {
-        gathered.add(0, *row, &mut host).unwrap();
+        gathered.add(0, *row, &mut sink).unwrap();
     }
-    gathered.find_pairs(&mut host, radius);
+    gathered.find_pairs(&mut sink, radius);
     let expected = brute_force([rows], radius);
     assert!(
-        host.pairs
+        sink.pairs
             .iter()
             .all(|pair| expected.binary_search(pair).is_ok())
     );
     assert!(
-        components(rows, &host.pairs) == components(rows, &expected),
+        components(rows, &sink.pairs) == components(rows, &expected),
         "radius {radius}, {memory} bytes"
     );
-    host.pairs.len()
+    sink.pairs.len()
 }
 
 #[test]
@@ -198,7 +198,7 @@ proptest! {
             found.sort_unstable();
             found
         };
-        let mut of_one = host(false);
+        let mut of_one = sink(false);
         find_pairs([&hashes], [&mut rows.clone()], &mut of_one, radius).unwrap();
         of_one.pairs.sort_unstable();
         let mut sorted = rows.clone();
@@ -206,7 +206,7 @@ proptest! {
         let pairs = sorted.iter().enumerate().flat_map(|(i, a)| sorted[i + 1..].iter().map(move |b| (a, b)));
         let all = wanted(&mut pairs.into_iter());
         prop_assert_eq!(&of_one.pairs, &all);
-        let mut connected = TestHost { distinct: true, ..host(false) };
+        let mut connected = TestSink { distinct: true, ..sink(false) };
         find_pairs([&hashes], [&mut rows.clone()], &mut connected, radius).unwrap();
         prop_assert!(connected.pairs.iter().all(|pair| all.binary_search(pair).is_ok()));
         prop_assert_eq!(components(&rows, &connected.pairs), components(&rows, &all));
@@ -216,7 +216,7 @@ proptest! {
             let pairs = left.iter().flat_map(|a| right.iter().map(move |b| (a, b)));
             wanted(&mut pairs.into_iter())
         };
-        let mut of_two = host(true);
+        let mut of_two = sink(true);
         find_pairs([&hashes, &hashes], [&mut left, &mut right], &mut of_two, radius).unwrap();
         of_two.pairs.sort_unstable();
         prop_assert_eq!(of_two.pairs, expected);

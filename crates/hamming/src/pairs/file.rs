@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use super::compare::TILE;
-use super::find::{Finder, Host, Row, is_alone, set, sides};
+use super::find::{Finder, PairSink, Row, is_alone, set, sides};
 use super::radix::{WINDOW, window};
 use super::row_file::{CHUNK, ROW, RowFile, counts, rows, varying};
 use super::sets::{BESIDE, is_crowded};
@@ -46,10 +46,10 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         &mut self,
         side: usize,
         row: Row,
-        host: &mut impl Host<File = F>,
+        sink: &mut impl PairSink<File = F>,
     ) -> Result<(), TryReserveError> {
         if self.spilled.is_none() && self.rows.len() == self.limit {
-            self.spill(host);
+            self.spill(sink);
         }
         if let Some(parts) = &mut self.spilled {
             parts[side].add(row);
@@ -75,12 +75,12 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         &mut self,
         side: usize,
         rows: &[Row],
-        host: &mut impl Host<File = F>,
+        sink: &mut impl PairSink<File = F>,
     ) -> Result<(), TryReserveError> {
         let is_last = self.counts[side + 1..].iter().all(|count| *count == 0);
         let fits = self.spilled.is_none() && rows.len() <= self.limit - self.rows.len();
         if !is_last || !fits {
-            return rows.iter().try_for_each(|row| self.add(side, *row, host));
+            return rows.iter().try_for_each(|row| self.add(side, *row, sink));
         }
         let room = self.rows.capacity() - self.rows.len();
         if room < rows.len() {
@@ -115,12 +115,12 @@ impl<F: Store, const N: usize> Gathered<F, N> {
     }
 
     /// Moves the rows to files.
-    fn spill(&mut self, host: &mut impl Host<File = F>) {
-        let mut parts = std::array::from_fn(|_| RowFile::new(host.file()));
+    fn spill(&mut self, sink: &mut impl PairSink<File = F>) {
+        let mut parts = std::array::from_fn(|_| RowFile::new(sink.file()));
         let group = sides(&mut self.rows, self.counts);
         for (part, side) in parts.iter_mut().zip(group) {
             for some in side.chunks(CHUNK) {
-                host.check_interrupts();
+                sink.check_interrupts();
                 some.iter().for_each(|row| part.add(*row));
             }
         }
@@ -147,17 +147,17 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         }
     }
 
-    /// Gives every pair within `radius` to the host.
+    /// Gives every pair within `radius` to the sink.
     #[inline]
-    pub fn find_pairs(&mut self, host: &mut impl Host<File = F>, radius: u32) {
-        if self.spilled.is_none() && !self.find_in_memory(host, radius) {
-            self.spill(host);
+    pub fn find_pairs(&mut self, sink: &mut impl PairSink<File = F>, radius: u32) {
+        if self.spilled.is_none() && !self.find_in_memory(sink, radius) {
+            self.spill(sink);
         }
         let Some(parts) = &mut self.spilled else {
             return;
         };
         parts.iter_mut().for_each(RowFile::flush);
-        let connects = N == 1 && host.is_transitive();
+        let connects = N == 1 && sink.is_transitive();
         // A quarter of the memory is for the buffers of files.
         let limit = match connects {
             true => self.limit / 4 * 3 * ROW / (ROW + BESIDE),
@@ -165,15 +165,15 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         };
         let files = self.limit * ROW / 4 / (FILE_BUFFER + CHUNK * ROW) / N;
         let mut search = Files {
-            finder: Finder::new(host, radius),
+            finder: Finder::new(sink, radius),
             rows: std::mem::take(&mut self.rows),
             limit,
             connects,
             bits: files.max(4).ilog2().min(WINDOW),
         };
-        match connects || N == 1 && search.finder.host.wants_distinct() {
+        match connects || N == 1 && search.finder.sink.wants_distinct() {
             true => {
-                let mut distinct = [RowFile::new(search.finder.host.file())];
+                let mut distinct = [RowFile::new(search.finder.sink.file())];
                 search.distinct(&mut parts[0], &mut distinct[0]);
                 distinct[0].flush();
                 search.part(&mut distinct, Task::ALL);
@@ -184,16 +184,16 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         self.rows.clear();
     }
 
-    /// Gives every pair of rows in memory to the host. Returns false when nothing was done, because
+    /// Gives every pair of rows in memory to the sink. Returns false when nothing was done, because
     /// there is no room for the sets of rows.
-    fn find_in_memory(&mut self, host: &mut impl Host<File = F>, radius: u32) -> bool {
+    fn find_in_memory(&mut self, sink: &mut impl PairSink<File = F>, radius: u32) -> bool {
         if is_alone(self.counts.map(|count| count as u64)) {
             return true;
         }
         let mut group = sides(&mut self.rows, self.counts);
-        let mut finder = Finder::new(host, radius);
-        let connects = N == 1 && finder.host.is_transitive();
-        if connects || N == 1 && finder.host.wants_distinct() {
+        let mut finder = Finder::new(sink, radius);
+        let connects = N == 1 && finder.sink.is_transitive();
+        if connects || N == 1 && finder.sink.wants_distinct() {
             group[0] = finder.distinct(std::mem::take(&mut group[0]));
         }
         if connects && is_crowded(group[0], radius) {
@@ -222,8 +222,8 @@ impl<F: Store, const N: usize> Gathered<F, N> {
 }
 
 /// A search for pairs of rows in files.
-struct Files<'h, H: Host> {
-    finder: Finder<'h, H>,
+struct Files<'s, S: PairSink> {
+    finder: Finder<'s, S>,
     /// For the rows of files that fit.
     rows: Vec<Row>,
     limit: usize,
@@ -234,9 +234,9 @@ struct Files<'h, H: Host> {
     bits: u32,
 }
 
-impl<H: Host> Files<'_, H> {
+impl<S: PairSink> Files<'_, S> {
     /// As [`Finder::slice`], for a file.
-    fn part<const N: usize>(&mut self, parts: &mut [RowFile<H::File>; N], task: Task) {
+    fn part<const N: usize>(&mut self, parts: &mut [RowFile<S::File>; N], task: Task) {
         let (counts, varying) = (counts(parts), varying(parts));
         if is_alone(counts) || self.finder.is_elsewhere(varying) {
             return;
@@ -270,16 +270,16 @@ impl<H: Host> Files<'_, H> {
     }
 
     /// Reads the rows of files that fit.
-    fn load(&mut self, parts: &mut [RowFile<H::File>]) {
+    fn load(&mut self, parts: &mut [RowFile<S::File>]) {
         self.rows.clear();
         for part in parts {
-            let check_interrupts = &mut || self.finder.host.check_interrupts();
+            let check_interrupts = &mut || self.finder.sink.check_interrupts();
             part.read(0, self.limit, &mut self.rows, check_interrupts);
         }
     }
 
     /// As the finder's division by bits in which pairs must agree.
-    fn group<const N: usize>(&mut self, parts: &mut [RowFile<H::File>; N], task: Task) {
+    fn group<const N: usize>(&mut self, parts: &mut [RowFile<S::File>; N], task: Task) {
         let (bits, groups) = self.divide(parts, task.must);
         let task = Task {
             must: task.must & !bits,
@@ -297,16 +297,16 @@ impl<H: Host> Files<'_, H> {
     /// Divides rows by as many of some bits as there may be files; returns those bits.
     fn divide<const N: usize>(
         &mut self,
-        parts: &mut [RowFile<H::File>; N],
+        parts: &mut [RowFile<S::File>; N],
         by: u64,
-    ) -> (u64, Vec<[RowFile<H::File>; N]>) {
+    ) -> (u64, Vec<[RowFile<S::File>; N]>) {
         let (bits, shift) = window(by, self.bits);
-        let host = &mut *self.finder.host;
+        let sink = &mut *self.finder.sink;
         let mut groups: Vec<[_; N]> = (0..1 << self.bits)
-            .map(|_| std::array::from_fn(|_| RowFile::new(host.file())))
+            .map(|_| std::array::from_fn(|_| RowFile::new(sink.file())))
             .collect();
         for (side, part) in parts.iter_mut().enumerate() {
-            part.for_each(&mut || host.check_interrupts(), |row| {
+            part.for_each(&mut || sink.check_interrupts(), |row| {
                 groups[((row.fingerprint & bits) >> shift) as usize][side].add(row);
             });
         }
@@ -315,7 +315,7 @@ impl<H: Host> Files<'_, H> {
     }
 
     /// As [`Finder::distinct`], from one file into another.
-    fn distinct(&mut self, part: &mut RowFile<H::File>, into: &mut RowFile<H::File>) {
+    fn distinct(&mut self, part: &mut RowFile<S::File>, into: &mut RowFile<S::File>) {
         if part.rows <= self.limit as u64 {
             self.load(std::slice::from_mut(part));
             if part.rows > 0 {
@@ -338,18 +338,18 @@ impl<H: Host> Files<'_, H> {
     }
 
     /// As `Finder::two_of_equal`, from a file of equal rows.
-    fn two_of_equal(&mut self, part: &mut RowFile<H::File>, into: &mut RowFile<H::File>) {
+    fn two_of_equal(&mut self, part: &mut RowFile<S::File>, into: &mut RowFile<S::File>) {
         self.rows.clear();
         part.read(0, 1, &mut self.rows, &mut || ());
         let (first, mut other) = (self.rows[0], None);
-        let host = &mut *self.finder.host;
-        part.for_each(&mut || host.check_interrupts(), |row| {
+        let sink = &mut *self.finder.sink;
+        part.for_each(&mut || sink.check_interrupts(), |row| {
             if set(&row) != set(&first) {
                 other = Some(row);
             }
         });
         let Some(other) = other else {
-            return part.for_each(&mut || host.check_interrupts(), |row| into.add(row));
+            return part.for_each(&mut || sink.check_interrupts(), |row| into.add(row));
         };
         let finder = &mut self.finder;
         part.for_each(&mut || (), |row| {
@@ -361,12 +361,12 @@ impl<H: Host> Files<'_, H> {
     }
 
     /// As [`Finder::chain`], for a file.
-    fn chain(&mut self, part: &mut RowFile<H::File>) {
+    fn chain(&mut self, part: &mut RowFile<S::File>) {
         let (mut rows, mut at, mut last) = (Vec::with_capacity(CHUNK), 0, None);
         while at < part.rows {
             rows.clear();
             part.read(at, CHUNK, &mut rows, &mut || {
-                self.finder.host.check_interrupts()
+                self.finder.sink.check_interrupts()
             });
             at += rows.len() as u64;
             for row in &rows {
@@ -379,12 +379,12 @@ impl<H: Host> Files<'_, H> {
 
     /// Compares all pairs: the rows of the first side that memory holds with those of the second,
     /// or with each other and with all rows after them.
-    fn compare<const N: usize>(&mut self, parts: &mut [RowFile<H::File>; N]) {
+    fn compare<const N: usize>(&mut self, parts: &mut [RowFile<S::File>; N]) {
         let (counts, mut others) = (counts(parts), Vec::with_capacity(TILE));
         let mut at = 0;
         while at < counts[0] {
             self.rows.clear();
-            let check_interrupts = &mut || self.finder.host.check_interrupts();
+            let check_interrupts = &mut || self.finder.sink.check_interrupts();
             parts[0].read(at, self.limit, &mut self.rows, check_interrupts);
             let outer = self.finder.begin_part();
             let some = self.rows.len() as u64;
@@ -397,7 +397,7 @@ impl<H: Host> Files<'_, H> {
             pairs += some as f64 * (counts[N - 1] - first) as f64;
             for next in (first..counts[N - 1]).step_by(TILE) {
                 others.clear();
-                let check_interrupts = &mut || self.finder.host.check_interrupts();
+                let check_interrupts = &mut || self.finder.sink.check_interrupts();
                 parts[N - 1].read(next, TILE, &mut others, check_interrupts);
                 for rows in self.rows.chunks(TILE) {
                     self.finder.tiles(rows, &others, false, 0);

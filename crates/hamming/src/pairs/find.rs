@@ -1,5 +1,5 @@
 //! Every pair of fingerprints within a Hamming radius, each once. Pure; the server is behind
-//! [`Host`].
+//! [`PairSink`].
 //!
 //! A group of rows is divided by pieces of bits of which one must agree ([`super::split`]), in
 //! place, until comparing all its pairs is cheaper than dividing it further. At each division a
@@ -38,9 +38,9 @@ pub fn set(row: &Row) -> u64 {
     row.tag >> u32::BITS
 }
 
-/// Services that a search needs from its caller: temporary files, a place for pairs, and points
-/// where it can be cancelled.
-pub trait Host {
+/// Takes the pairs that a search finds, and says which of them it needs. Also what else a search needs
+/// from its caller: temporary files, points where it can be cancelled, and a place for its progress.
+pub trait PairSink {
     /// A temporary file.
     type File: Store;
     /// Makes a temporary file.
@@ -56,13 +56,13 @@ pub trait Host {
     }
     /// Returns whether equal rows are to stand for each other. Then each comes in a pair with an
     /// equal one that came before it, the first of them in pairs with others, and no other pair
-    /// comes. With two sides, all pairs come. If [`Host::is_across`], it only matters which rows are
+    /// comes. With two sides, all pairs come. If [`PairSink::is_across`], it only matters which rows are
     /// connected: equal ones of different sets are, and two of them stand for all. Some pairs come
     /// twice.
     fn wants_distinct(&self) -> bool {
         false
     }
-    /// Returns whether the host keeps sets of connected rows. Then the upper half of a tag is the
+    /// Returns whether the sink keeps sets of connected rows. Then the upper half of a tag is the
     /// set that its row was in when the tag was made, and pairs of rows of one set are not needed.
     fn keeps_sets(&self) -> bool {
         false
@@ -83,7 +83,7 @@ pub trait Host {
 }
 
 /// Groups of at most this many pairs are compared without being divided.
-const FEW_PAIRS: f64 = 512.0;
+const UNDIVIDED_PAIRS: f64 = 512.0;
 /// The comparison of tiles pauses if one has more rows than this.
 const CHECKED_ABOVE: usize = 32;
 /// The rows of a group, on one side or on two.
@@ -139,12 +139,12 @@ impl Branches {
 }
 
 /// A search for pairs.
-pub struct Finder<'h, H: Host> {
-    /// The caller's services.
-    pub host: &'h mut H,
+pub struct Finder<'s, S: PairSink> {
+    /// The caller's.
+    pub sink: &'s mut S,
     /// The largest distance of a pair.
     pub radius: u32,
-    /// As the host says.
+    /// As the sink says.
     pub(super) keeps_sets: bool,
     pub(super) is_across: bool,
     /// Masks in each of which a pair must differ: other branches report the pairs that agree.
@@ -160,14 +160,14 @@ pub struct Finder<'h, H: Host> {
     pub(super) share: f64,
 }
 
-impl<'h, H: Host> Finder<'h, H> {
+impl<'s, S: PairSink> Finder<'s, S> {
     /// Begins a search.
     #[inline]
-    pub fn new(host: &'h mut H, radius: u32) -> Self {
+    pub fn new(sink: &'s mut S, radius: u32) -> Self {
         Finder {
-            keeps_sets: host.keeps_sets(),
-            is_across: host.is_across(),
-            host,
+            keeps_sets: sink.keeps_sets(),
+            is_across: sink.is_across(),
+            sink,
             radius,
             differ: Vec::new(),
             left: Vec::with_capacity(TILE),
@@ -179,7 +179,7 @@ impl<'h, H: Host> Finder<'h, H> {
         }
     }
 
-    /// Gives every pair of rows in memory to the host, in no particular order; `rows` are left in
+    /// Gives every pair of rows in memory to the sink, in no particular order; `rows` are left in
     /// another order. What was not compared because it is not needed counts as done.
     #[inline]
     pub fn slice<const N: usize>(&mut self, group: Sides<N>, task: Task) {
@@ -196,7 +196,7 @@ impl<'h, H: Host> Finder<'h, H> {
             return;
         }
         let size = Size::from_counts(counts);
-        if size.pairs <= FEW_PAIRS {
+        if size.pairs <= UNDIVIDED_PAIRS {
             return self.compare(group, task.must);
         }
         let varying = self.varying(&group);
@@ -224,7 +224,7 @@ impl<'h, H: Host> Finder<'h, H> {
         }
     }
 
-    /// Gives the pairs of branch `i` to the host, as [`Finder::slice`] does.
+    /// Gives the pairs of branch `i` to the sink, as [`Finder::slice`] does.
     #[inline]
     pub fn branch<const N: usize>(&mut self, group: Sides<N>, branches: &Branches, i: usize) {
         let Branches { task, split } = branches;
@@ -239,7 +239,7 @@ impl<'h, H: Host> Finder<'h, H> {
         let first = group[0].first().map_or(0, |row| row.fingerprint);
         let mut varying = 0;
         for some in group.iter().flat_map(|side| side.chunks(STEPS)) {
-            self.host.check_interrupts();
+            self.sink.check_interrupts();
             let differing = |bits, row: &Row| bits | (row.fingerprint ^ first);
             varying = some.iter().fold(varying, differing);
         }
@@ -261,7 +261,7 @@ impl<'h, H: Host> Finder<'h, H> {
     /// Returns whether it only matters which rows are connected.
     #[inline]
     pub fn is_transitive<const N: usize>(&self) -> bool {
-        N == 1 && self.host.is_transitive()
+        N == 1 && self.sink.is_transitive()
     }
 
     /// Returns whether all rows of a group in which these bits vary are connected, and only that
@@ -274,7 +274,7 @@ impl<'h, H: Host> Finder<'h, H> {
     /// Reports that rows are connected, each with the next.
     fn chain(&mut self, rows: &[Row]) {
         for pair in rows.windows(2) {
-            self.host.check_interrupts();
+            self.sink.check_interrupts();
             self.connect(pair[0], pair[1]);
         }
     }
@@ -283,7 +283,7 @@ impl<'h, H: Host> Finder<'h, H> {
     #[inline]
     pub fn connect(&mut self, a: Row, b: Row) {
         let distance = (a.fingerprint ^ b.fingerprint).count_ones();
-        self.host.pair(a.tag, b.tag, distance);
+        self.sink.pair(a.tag, b.tag, distance);
     }
 
     /// Puts one row of each fingerprint to the front, and connects the others with them; returns
@@ -292,7 +292,7 @@ impl<'h, H: Host> Finder<'h, H> {
     #[inline]
     pub fn distinct<'r>(&mut self, rows: &'r mut [Row]) -> &'r mut [Row] {
         rows.sort_unstable_by(|a, b| {
-            self.host.check_interrupts();
+            self.sink.check_interrupts();
             (a.fingerprint, a.tag).cmp(&(b.fingerprint, b.tag))
         });
         if self.is_across {
@@ -302,7 +302,7 @@ impl<'h, H: Host> Finder<'h, H> {
         for i in 1..rows.len() {
             let last = rows[distinct - 1];
             if rows[i].fingerprint == last.fingerprint {
-                self.host.check_interrupts();
+                self.sink.check_interrupts();
                 self.connect(last, rows[i]);
             } else {
                 rows.swap(distinct, i);
@@ -349,7 +349,7 @@ impl<'h, H: Host> Finder<'h, H> {
     /// Reports that the work is done up to this share, unless it was before.
     fn reach(&mut self, done: f64) {
         self.done = self.done.max(done);
-        self.host.progress(self.done.min(1.0));
+        self.sink.progress(self.done.min(1.0));
     }
 
     /// Divides rows by the bits in which pairs must agree, as many as one pass takes.
@@ -362,7 +362,7 @@ impl<'h, H: Host> Finder<'h, H> {
         let of_row = |row: &Row| ((row.fingerprint & bits) >> shift) as usize;
         let all: usize = group.iter().map(|side| side.len()).sum();
         let sizes = (group.each_mut())
-            .map(|side| sort_by_group(side, of_row, || self.host.check_interrupts()));
+            .map(|side| sort_by_group(side, of_row, || self.sink.check_interrupts()));
         let count = |i| sizes.each_ref().map(|of_side| of_side[i]);
         for counts in (0..GROUPS).map(count) {
             let mut counted = counts.into_iter();
@@ -432,12 +432,12 @@ impl<'h, H: Host> Finder<'h, H> {
                     self.keeps_sets || differing & must == 0 && self.differ.iter().all(differs);
                 let is_needed = is_here && (!self.has_sets() || set(&a) != set(&b));
                 if is_needed {
-                    self.host.pair(a.tag, b.tag, differing.count_ones());
+                    self.sink.pair(a.tag, b.tag, differing.count_ones());
                 }
             }
             self.hits.clear();
             if right.len() > CHECKED_ABOVE {
-                self.host.check_interrupts();
+                self.sink.check_interrupts();
             }
         }
     }

@@ -2,7 +2,7 @@
 //! simhash_clusters call it with rows whose fingerprint is the number of a hash. A pair belongs to
 //! the first part in which it is near enough: so no pair is remembered.
 
-use super::find::{Finder, Host, Row, Sides, set, sides};
+use super::find::{Finder, PairSink, Row, Sides, set, sides};
 use super::split::Task;
 use crate::error::Error;
 use crate::parts::{Hashes, distance, part_radius};
@@ -59,8 +59,8 @@ impl<'r> Side<'r> {
 }
 
 /// Takes the pairs of one part from a search for fingerprints, which are those of this part.
-struct PartHost<'s, H> {
-    host: &'s mut H,
+struct PartSink<'s, S> {
+    sink: &'s mut S,
     /// One, or two.
     sides: &'s [Side<'s>],
     radius: u32,
@@ -73,11 +73,11 @@ struct PartHost<'s, H> {
     is_across: bool,
 }
 
-impl<H: Host> Host for PartHost<'_, H> {
-    type File = H::File;
+impl<S: PairSink> PairSink for PartSink<'_, S> {
+    type File = S::File;
 
-    fn file(&mut self) -> H::File {
-        self.host.file()
+    fn file(&mut self) -> S::File {
+        self.sink.file()
     }
 
     fn pair(&mut self, a: u64, b: u64, _of_this_part: u32) {
@@ -94,26 +94,26 @@ impl<H: Host> Host for PartHost<'_, H> {
         let (left, right) = (left.rows_of(a), right.rows_of(b));
         let (steps_left, steps_right) = (self.step(left), self.step(right));
         for a in left.iter().step_by(steps_left) {
-            self.host.check_interrupts();
+            self.sink.check_interrupts();
             right
                 .iter()
                 .step_by(steps_right)
                 .filter(|b| !self.is_across || set(a) != set(b))
-                .for_each(|b| self.host.pair(a.tag, b.tag, distance));
+                .for_each(|b| self.sink.pair(a.tag, b.tag, distance));
         }
     }
 
     fn check_interrupts(&mut self) {
-        self.host.check_interrupts();
+        self.sink.check_interrupts();
     }
 
     fn progress(&mut self, share: f64) {
         let parts = self.radii.len() as f64;
-        self.host.progress((self.part as f64 + share) / parts);
+        self.sink.progress((self.part as f64 + share) / parts);
     }
 }
 
-impl<H: Host> PartHost<'_, H> {
+impl<S: PairSink> PartSink<'_, S> {
     /// Returns the step from one row to the next of those that stand for these equal rows: the first,
     /// the first and the last where they are of different sets, or all.
     fn step(&self, rows: &[Row]) -> usize {
@@ -131,7 +131,7 @@ impl<H: Host> PartHost<'_, H> {
         for number in 0..self.sides[0].count() as u64 {
             let rows = self.sides[0].rows_of(number);
             for (i, b) in rows.iter().enumerate() {
-                self.host.check_interrupts();
+                self.sink.check_interrupts();
                 let others = match (self.is_distinct, self.is_across) {
                     (false, false) => &rows[..i],
                     (true, false) => &rows[..i.min(1)],
@@ -140,7 +140,7 @@ impl<H: Host> PartHost<'_, H> {
                     (true, true) if set(&rows[rows.len() - 1]) != set(b) => &rows[rows.len() - 1..],
                     (true, true) => &[],
                 };
-                others.iter().for_each(|a| self.host.pair(a.tag, b.tag, 0));
+                others.iter().for_each(|a| self.sink.pair(a.tag, b.tag, 0));
             }
         }
     }
@@ -162,12 +162,12 @@ impl<H: Host> PartHost<'_, H> {
     }
 }
 
-/// Gives every pair of rows within `radius` to the host, as a search for fingerprints does. The rows
+/// Gives every pair of rows within `radius` to the sink, as a search for fingerprints does. The rows
 /// of side i have numbers of `hashes[i]` as fingerprints; they are left in another order.
-pub fn find_pairs<H: Host, const N: usize>(
+pub fn find_pairs<S: PairSink, const N: usize>(
     hashes: [&Hashes; N],
     rows: Sides<'_, N>,
-    host: &mut H,
+    sink: &mut S,
     radius: u32,
 ) -> Result<(), Error> {
     let counts = hashes.map(Hashes::parts);
@@ -180,14 +180,14 @@ pub fn find_pairs<H: Host, const N: usize>(
     }
     let mut each = Vec::with_capacity(N);
     for (side, hashes) in rows.into_iter().zip(hashes) {
-        each.push(Side::new(hashes, side, &mut || host.check_interrupts())?);
+        each.push(Side::new(hashes, side, &mut || sink.check_interrupts())?);
     }
     let count = expected as i32;
     let radius_of = |part| part_radius(radius as i32, part, count);
-    let mut search = PartHost {
-        is_distinct: N == 1 && (host.wants_distinct() || host.is_transitive()),
-        is_across: host.is_across(),
-        host,
+    let mut search = PartSink {
+        is_distinct: N == 1 && (sink.wants_distinct() || sink.is_transitive()),
+        is_across: sink.is_across(),
+        sink,
         sides: &each,
         radius,
         radii: &(0..count).map(radius_of).collect::<Vec<_>>(),
@@ -206,7 +206,7 @@ pub fn find_pairs<H: Host, const N: usize>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::TestHost;
+    use super::super::tests::TestSink;
     use super::*;
     use proptest::prelude::*;
 
@@ -234,8 +234,8 @@ mod tests {
         (hashes, rows)
     }
 
-    fn sorted(host: TestHost) -> Vec<(u64, u64, u32)> {
-        let mut pairs = host.pairs;
+    fn sorted(sink: TestSink) -> Vec<(u64, u64, u32)> {
+        let mut pairs = sink.pairs;
         pairs.sort_unstable();
         pairs
     }
@@ -244,8 +244,8 @@ mod tests {
         #[test]
         fn pairs_of_one_side(all in (1usize..5).prop_flat_map(hashes), radius in 0u32..100) {
             let (hashes, mut rows) = add(&all, 0);
-            let mut host = TestHost::default();
-            find_pairs([&hashes], [&mut rows], &mut host, radius).unwrap();
+            let mut sink = TestSink::default();
+            find_pairs([&hashes], [&mut rows], &mut sink, radius).unwrap();
             let mut expected = Vec::new();
             for (b, y) in all.iter().enumerate() {
                 for (a, x) in all[..b].iter().enumerate() {
@@ -256,12 +256,12 @@ mod tests {
                 }
             }
             expected.sort_unstable();
-            prop_assert_eq!(sorted(host), expected.clone());
+            prop_assert_eq!(sorted(sink), expected.clone());
             // Where equal rows stand for each other, the same rows are connected.
             let (hashes, mut rows) = add(&all, 0);
-            let mut host = TestHost { distinct: true, ..TestHost::default() };
-            find_pairs([&hashes], [&mut rows], &mut host, radius).unwrap();
-            let few = sorted(host);
+            let mut sink = TestSink { distinct: true, ..TestSink::default() };
+            find_pairs([&hashes], [&mut rows], &mut sink, radius).unwrap();
+            let few = sorted(sink);
             prop_assert!(few.iter().all(|pair| expected.contains(pair)));
             prop_assert_eq!(components(all.len(), &few), components(all.len(), &expected));
         }
@@ -269,8 +269,8 @@ mod tests {
         #[test]
         fn pairs_across((left, right) in (1usize..4).prop_flat_map(|parts| (hashes(parts), hashes(parts))), radius in 0u32..100) {
             let ((a, mut rows_a), (b, mut rows_b)) = (add(&left, 0), add(&right, 1000));
-            let mut host = TestHost { two_sides: true, ..TestHost::default() };
-            find_pairs([&a, &b], [&mut rows_a, &mut rows_b], &mut host, radius).unwrap();
+            let mut sink = TestSink { two_sides: true, ..TestSink::default() };
+            find_pairs([&a, &b], [&mut rows_a, &mut rows_b], &mut sink, radius).unwrap();
             let mut expected = Vec::new();
             for (a, x) in (0..).zip(&left) {
                 for (b, y) in (1000..).zip(&right) {
@@ -281,7 +281,7 @@ mod tests {
                 }
             }
             expected.sort_unstable();
-            prop_assert_eq!(sorted(host), expected);
+            prop_assert_eq!(sorted(sink), expected);
         }
     }
 
@@ -301,8 +301,8 @@ mod tests {
     #[test]
     fn hashes_of_two_lengths() {
         let ((a, mut rows_a), (b, mut rows_b)) = (add(&[vec![1, 2]], 0), add(&[vec![1]], 0));
-        let mut host = TestHost::default();
-        let found = find_pairs([&a, &b], [&mut rows_a, &mut rows_b], &mut host, 3);
+        let mut sink = TestSink::default();
+        let found = find_pairs([&a, &b], [&mut rows_a, &mut rows_b], &mut sink, 3);
         let error = Error::PartCount {
             found: 1,
             expected: 2,

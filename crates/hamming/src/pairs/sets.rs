@@ -7,7 +7,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::find::{Finder, Host, Row, set};
+use super::find::{Finder, PairSink, Row, set};
 use super::split::Task;
 use super::union_find::UnionFind;
 use std::collections::TryReserveError;
@@ -41,7 +41,7 @@ pub fn is_crowded(rows: &[Row], radius: u32) -> bool {
     })
 }
 
-impl<H: Host> Finder<'_, H> {
+impl<S: PairSink> Finder<'_, S> {
     /// Puts rows to the front that stand for all: where equal rows are of different sets, two of
     /// them, with which it connects the others; all where they are of one set. Whatever is near them
     /// differs from one of the two in its set. `rows` are in order of fingerprints and tags.
@@ -72,12 +72,12 @@ impl<H: Host> Finder<'_, H> {
 
     /// Connects a row with one of two equal ones, that of another set.
     pub(super) fn connect_equal(&mut self, row: Row, [first, other]: [Row; 2]) {
-        self.host.check_interrupts();
+        self.sink.check_interrupts();
         let is_first_apart = set(&row) != set(&first);
         self.connect(if is_first_apart { first } else { other }, row);
     }
 
-    /// As [`Finder::slice`], for a host that asks only for connections, and for rows that differ
+    /// As [`Finder::slice`], for a sink that asks only for connections, and for rows that differ
     /// from each other: gives it one pair less than each set has rows. Fails before it has begun
     /// when the system has no more memory.
     #[inline]
@@ -86,7 +86,7 @@ impl<H: Host> Finder<'_, H> {
         sets.reserve(rows.len())?;
         tags.try_reserve_exact(rows.len())?;
         for some in rows.chunks_mut(STEPS) {
-            self.host.check_interrupts();
+            self.sink.check_interrupts();
             for row in some {
                 let number = u64::from(sets.add()?);
                 tags.push(std::mem::replace(
@@ -95,19 +95,19 @@ impl<H: Host> Finder<'_, H> {
                 ));
             }
         }
-        let mut host = SetsHost {
-            host: &mut *self.host,
+        let mut sink = SetsSink {
+            sink: &mut *self.sink,
             sets,
             tags,
         };
-        let mut finder = Finder::new(&mut host, self.radius);
+        let mut finder = Finder::new(&mut sink, self.radius);
         finder.differ = std::mem::take(&mut self.differ);
         (finder.done, finder.share) = (self.done, self.share);
         finder.slice([&mut *rows], task);
         (self.differ, self.done) = (finder.differ, finder.done);
-        let tags = host.tags;
+        let tags = sink.tags;
         for some in rows.chunks_mut(STEPS) {
-            self.host.check_interrupts();
+            self.sink.check_interrupts();
             for row in some {
                 row.tag = tags[row.tag as u32 as usize];
             }
@@ -116,26 +116,26 @@ impl<H: Host> Finder<'_, H> {
     }
 }
 
-/// The host of such a search, within that of the caller.
-struct SetsHost<'h, H> {
-    host: &'h mut H,
+/// Takes the pairs of such a search, for the sink of the caller.
+struct SetsSink<'s, S> {
+    sink: &'s mut S,
     /// The sets of the numbers of rows.
     sets: UnionFind,
     /// The caller's tags, by number.
     tags: Vec<u64>,
 }
 
-impl<H: Host> Host for SetsHost<'_, H> {
-    type File = H::File;
+impl<S: PairSink> PairSink for SetsSink<'_, S> {
+    type File = S::File;
 
-    fn file(&mut self) -> H::File {
-        self.host.file()
+    fn file(&mut self) -> S::File {
+        self.sink.file()
     }
 
     fn pair(&mut self, a: u64, b: u64, distance: u32) {
         let (a, b) = (a as u32, b as u32);
         if self.sets.union(a, b) {
-            self.host
+            self.sink
                 .pair(self.tags[a as usize], self.tags[b as usize], distance);
         }
     }
@@ -154,10 +154,10 @@ impl<H: Host> Host for SetsHost<'_, H> {
     }
 
     fn check_interrupts(&mut self) {
-        self.host.check_interrupts();
+        self.sink.check_interrupts();
     }
 
     fn progress(&mut self, share: f64) {
-        self.host.progress(share);
+        self.sink.progress(share);
     }
 }

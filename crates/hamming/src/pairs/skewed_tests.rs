@@ -6,7 +6,7 @@ use super::sets::is_crowded;
 use super::skip::DEEPEST;
 use super::split::{Size, Task};
 use super::tests::{
-    TestHost, across, brute_force, brute_force_across, check_connected, in_memory, mixed,
+    TestSink, across, brute_force, brute_force_across, check_connected, in_memory, mixed,
     near_copies, rows, search, with_files,
 };
 use proptest::prelude::*;
@@ -57,8 +57,8 @@ fn pairs_of_skewed_rows() {
 #[test]
 fn rows_are_separated_up_to_a_depth() {
     let fingerprints: Vec<u64> = (0..1000).collect();
-    let mut host = TestHost::default();
-    let mut finder = Finder::new(&mut host, 3);
+    let mut sink = TestSink::default();
+    let mut finder = Finder::new(&mut sink, 3);
     // All agree in a piece that comes before.
     finder.differ = vec![0xFFFF << 48];
     for (separations, is_left) in [(0, false), (DEEPEST - 1, false), (DEEPEST, true)] {
@@ -119,14 +119,14 @@ fn components_of_skewed_rows() {
 #[test]
 fn progress_of_skewed_rows_reaches_the_end() {
     for transitive in [false, true] {
-        let mut host = TestHost {
+        let mut sink = TestSink {
             transitive,
-            ..TestHost::default()
+            ..TestSink::default()
         };
-        search(&skewed(20_000, 2, 5), 8, 1 << 20, &mut host);
-        assert!(host.reports > 5, "{} reports", host.reports);
-        assert!((host.progress - 1.0).abs() < 1e-9, "{}", host.progress);
-        assert_eq!(host.files, 0);
+        search(&skewed(20_000, 2, 5), 8, 1 << 20, &mut sink);
+        assert!(sink.reports > 5, "{} reports", sink.reports);
+        assert!((sink.progress - 1.0).abs() < 1e-9, "{}", sink.progress);
+        assert_eq!(sink.files, 0);
     }
 }
 

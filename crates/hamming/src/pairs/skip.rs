@@ -8,7 +8,7 @@
 #![forbid(unsafe_code)]
 
 use super::compare::TILE;
-use super::find::{Finder, Host, Row, Sides, set};
+use super::find::{Finder, PairSink, Row, Sides, set};
 use super::split::{Size, Task};
 
 /// Groups of fewer pairs are compared as they are: looking for redundant pairs would take longer.
@@ -72,7 +72,7 @@ fn majority<'r>(rows: impl Iterator<Item = &'r Row>, mut common: CommonBits) -> 
     common
 }
 
-impl<H: Host> Finder<'_, H> {
+impl<S: PairSink> Finder<'_, S> {
     /// A group whose pairs are to be searched; None when that was done here.
     #[inline]
     pub(super) fn needed<'r, const N: usize>(
@@ -105,9 +105,9 @@ impl<H: Host> Finder<'_, H> {
     /// Looks up the sets of all rows.
     fn renew<const N: usize>(&mut self, group: &mut Sides<N>) {
         for rows in group.iter_mut().flat_map(|side| side.chunks_mut(STEPS)) {
-            self.host.check_interrupts();
+            self.sink.check_interrupts();
             for row in rows {
-                row.tag = self.host.renewed(row.tag);
+                row.tag = self.sink.renewed(row.tag);
             }
         }
     }
@@ -159,7 +159,7 @@ impl<H: Host> Finder<'_, H> {
         let mut front = 0;
         for i in 0..rows.len() {
             if i.is_multiple_of(STEPS) {
-                self.host.check_interrupts();
+                self.sink.check_interrupts();
             }
             if common.has(&rows[i]) {
                 rows.swap(front, i);

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_cover_the_bits_once() {
+    fn pieces_cover_the_bits_once() {
         for over in [u64::MAX, 0x00FF_F0F0_1234_5678, 0xFFF] {
             for pieces in 1..=over.count_ones().min(12) {
                 let cut = cut(over, pieces, pieces as usize);

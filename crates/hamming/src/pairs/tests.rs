@@ -1,13 +1,13 @@
 //! All pairs against brute force: in memory and through files, on random, skewed and absurd rows.
 
 use super::file::Gathered;
-use super::find::{Finder, Host, Row};
+use super::find::{Finder, PairSink, Row};
 use super::split::Task;
 use proptest::prelude::*;
 
 /// Collects what is found.
 #[derive(Default)]
-pub(super) struct TestHost {
+pub(super) struct TestSink {
     pub(super) transitive: bool,
     pub(super) distinct: bool,
     /// Whether pairs of rows of one set do not count.
@@ -21,7 +21,7 @@ pub(super) struct TestHost {
     pub(super) pauses: usize,
 }
 
-impl Host for TestHost {
+impl PairSink for TestSink {
     type File = Vec<u8>;
 
     fn file(&mut self) -> Vec<u8> {
@@ -68,24 +68,24 @@ pub(super) fn rows(fingerprints: &[u64]) -> Vec<Row> {
     fingerprints.iter().enumerate().map(row).collect()
 }
 
-fn find_pairs(collector: &mut TestHost, radius: u32, rows: &mut [Row]) {
+fn find_pairs(collector: &mut TestSink, radius: u32, rows: &mut [Row]) {
     Finder::new(collector, radius).slice([rows], Task::ALL);
 }
 
 pub(super) fn in_memory(fingerprints: &[u64], radius: u32) -> Vec<(u64, u64, u32)> {
-    let mut host = TestHost::default();
-    find_pairs(&mut host, radius, &mut rows(fingerprints));
-    host.pairs.sort();
-    host.pairs
+    let mut sink = TestSink::default();
+    find_pairs(&mut sink, radius, &mut rows(fingerprints));
+    sink.pairs.sort();
+    sink.pairs
 }
 
 /// Searches with `memory` bytes, and looks whether all rows are still there afterwards.
-pub(super) fn search(fingerprints: &[u64], radius: u32, memory: usize, host: &mut TestHost) {
+pub(super) fn search(fingerprints: &[u64], radius: u32, memory: usize, sink: &mut TestSink) {
     let mut gathered = Gathered::<_, 1>::new(memory);
     for row in rows(fingerprints) {
-        gathered.add(0, row, host).unwrap();
+        gathered.add(0, row, sink).unwrap();
     }
-    gathered.find_pairs(host, radius);
+    gathered.find_pairs(sink, radius);
     let mut seen = Vec::new();
     gathered.for_each(&mut || (), |row| seen.push(row));
     seen.sort_by_key(|row| row.tag);
@@ -98,10 +98,10 @@ pub(super) fn with_files(
     radius: u32,
     memory: usize,
 ) -> (Vec<(u64, u64, u32)>, usize) {
-    let mut host = TestHost::default();
-    search(fingerprints, radius, memory, &mut host);
-    host.pairs.sort();
-    (host.pairs, host.files)
+    let mut sink = TestSink::default();
+    search(fingerprints, radius, memory, &mut sink);
+    sink.pairs.sort();
+    (sink.pairs, sink.files)
 }
 
 /// Searches two sides with `memory` bytes; the rows come in turns. Also returns how many files were
@@ -111,28 +111,28 @@ pub(super) fn across(
     radius: u32,
     memory: usize,
 ) -> (Vec<(u64, u64, u32)>, usize) {
-    // What a host asks for with one side does not count.
-    let mut host = TestHost {
+    // What a sink asks for with one side does not count.
+    let mut sink = TestSink {
         two_sides: true,
         transitive: true,
         distinct: true,
-        ..TestHost::default()
+        ..TestSink::default()
     };
     let mut gathered = Gathered::<_, 2>::new(memory);
     let both = sides.map(rows);
     for i in 0..both[0].len().max(both[1].len()) {
         for (side, rows) in both.iter().enumerate() {
             if let Some(row) = rows.get(i) {
-                gathered.add(side, *row, &mut host).unwrap();
+                gathered.add(side, *row, &mut sink).unwrap();
             }
         }
     }
-    gathered.find_pairs(&mut host, radius);
+    gathered.find_pairs(&mut sink, radius);
     let mut seen = 0;
     gathered.for_each(&mut || (), |_| seen += 1);
     assert_eq!(seen, sides[0].len() + sides[1].len());
-    host.pairs.sort();
-    (host.pairs, host.files)
+    sink.pairs.sort();
+    (sink.pairs, sink.files)
 }
 
 pub(super) fn brute_force_across(sides: [&[u64]; 2], radius: u32) -> Vec<(u64, u64, u32)> {
@@ -335,21 +335,21 @@ fn files_find_the_same_across() {
 /// leaves memory for the next.
 #[test]
 fn groups_follow_each_other() {
-    let mut host = TestHost::default();
+    let mut sink = TestSink::default();
     let mut gathered = Gathered::<_, 1>::new(1);
     for (seed, count) in [(1, 500), (2, 9000), (3, 0), (4, 1), (5, 4000), (6, 9000)] {
         let fingerprints = near_copies(count, 900, 5, u64::MAX, seed);
-        let before = host.files;
+        let before = sink.files;
         for row in rows(&fingerprints) {
-            gathered.add(0, row, &mut host).unwrap();
+            gathered.add(0, row, &mut sink).unwrap();
         }
-        gathered.find_pairs(&mut host, 3);
+        gathered.find_pairs(&mut sink, 3);
         gathered.clear();
-        host.progress = 0.0;
-        let mut found = std::mem::take(&mut host.pairs);
+        sink.progress = 0.0;
+        let mut found = std::mem::take(&mut sink.pairs);
         found.sort();
         assert!(found == brute_force(&fingerprints, 3), "group {seed}");
-        assert_eq!(host.files > before, count == 9000);
+        assert_eq!(sink.files > before, count == 9000);
     }
 }
 
@@ -367,14 +367,14 @@ fn equal_rows_stand_for_each_other() {
             fingerprints.len()
         };
         let fingerprints = &fingerprints[fingerprints.len() - some..];
-        let mut host = TestHost {
+        let mut sink = TestSink {
             distinct: true,
-            ..TestHost::default()
+            ..TestSink::default()
         };
-        search(fingerprints, radius, memory, &mut host);
-        assert_eq!(host.files > 0, memory == 1);
+        search(fingerprints, radius, memory, &mut sink);
+        assert_eq!(sink.files > 0, memory == 1);
         let mut first: Vec<usize> = (0..fingerprints.len()).collect();
-        let (equal, others): (Vec<_>, Vec<_>) = host.pairs.iter().partition(|pair| pair.2 == 0);
+        let (equal, others): (Vec<_>, Vec<_>) = sink.pairs.iter().partition(|pair| pair.2 == 0);
         for (a, b, _) in &equal {
             first[*b as usize] = first[*a as usize];
         }
@@ -406,26 +406,26 @@ fn every_pass_over_the_rows_pauses() {
     // between two pauses; in files, 64.
     let count = 400_000;
     let fingerprints: Vec<u64> = (0..count as u64).map(mixed).collect();
-    let mut host = TestHost::default();
-    find_pairs(&mut host, 0, &mut rows(&fingerprints));
+    let mut sink = TestSink::default();
+    find_pairs(&mut sink, 0, &mut rows(&fingerprints));
     assert!(
-        host.pauses >= 3 * (count >> 16),
+        sink.pauses >= 3 * (count >> 16),
         "looked at, counted, moved: {}",
-        host.pauses
+        sink.pauses
     );
-    let mut host = TestHost::default();
+    let mut sink = TestSink::default();
     let mut gathered = Gathered::<_, 1>::new(1);
     for row in rows(&fingerprints) {
-        gathered.add(0, row, &mut host).unwrap();
+        gathered.add(0, row, &mut sink).unwrap();
     }
     assert!(
-        host.pauses >= 4096 / 64,
+        sink.pauses >= 4096 / 64,
         "the first to the file: {}",
-        host.pauses
+        sink.pauses
     );
-    let before = host.pauses;
-    gathered.find_pairs(&mut host, 0);
-    let pauses = host.pauses - before;
+    let before = sink.pauses;
+    gathered.find_pairs(&mut sink, 0);
+    let pauses = sink.pauses - before;
     assert!(pauses >= 2 * count / 64, "divided, read again: {pauses}");
     let mut pauses = 0;
     gathered.for_each(&mut || pauses += 1, |_| ());
@@ -437,14 +437,14 @@ fn every_pass_over_the_rows_pauses() {
 fn one_large_comparison_reports_progress() {
     let fingerprints: Vec<u64> = (0..9000).map(mixed).collect();
     for memory in [1, 1 << 20] {
-        let mut host = TestHost::default();
+        let mut sink = TestSink::default();
         let mut gathered = Gathered::<_, 1>::new(memory);
         for row in rows(&fingerprints) {
-            gathered.add(0, row, &mut host).unwrap();
+            gathered.add(0, row, &mut sink).unwrap();
         }
-        gathered.find_pairs(&mut host, 24);
-        assert!(host.reports > 1, "{} reports", host.reports);
-        assert!((host.progress - 1.0).abs() < 1e-9, "{}", host.progress);
+        gathered.find_pairs(&mut sink, 24);
+        assert!(sink.reports > 1, "{} reports", sink.reports);
+        assert!((sink.progress - 1.0).abs() < 1e-9, "{}", sink.progress);
     }
 }
 
@@ -464,15 +464,15 @@ fn connected(rows: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
     labels
 }
 
-/// A host that asks only for connections gets the same components from fewer pairs, each of them a
+/// A sink that asks only for connections gets the same components from fewer pairs, each of them a
 /// right one.
 pub(super) fn check_connected(fingerprints: &[u64], radius: u32, memory: usize) -> usize {
-    let mut host = TestHost {
+    let mut sink = TestSink {
         transitive: true,
         ..Default::default()
     };
-    search(fingerprints, radius, memory, &mut host);
-    for (a, b, distance) in &host.pairs {
+    search(fingerprints, radius, memory, &mut sink);
+    for (a, b, distance) in &sink.pairs {
         let differing = fingerprints[*a as usize] ^ fingerprints[*b as usize];
         assert!(a != b && *distance == differing.count_ones() && *distance <= radius);
     }
@@ -482,12 +482,12 @@ pub(super) fn check_connected(fingerprints: &[u64], radius: u32, memory: usize) 
     };
     let all = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b)));
     let expected = connected(fingerprints.len(), all.filter(|(a, b)| near(*a, *b)));
-    let found = host.pairs.iter().map(|(a, b, _)| (*a as u32, *b as u32));
+    let found = sink.pairs.iter().map(|(a, b, _)| (*a as u32, *b as u32));
     assert!(
         connected(fingerprints.len(), found) == expected,
         "radius {radius}, {memory} bytes"
     );
-    host.pairs.len()
+    sink.pairs.len()
 }
 
 #[test]

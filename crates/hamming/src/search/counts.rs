@@ -4,20 +4,17 @@
 
 use super::cached::CachedIndex;
 use super::key_counts::Counts;
-use super::probe::{Even, Radii, WHOLE_KEY_SPACE, choose, radii};
+use super::probe::{Even, Radii, WHOLE_KEY_SPACE, choose, even_radii};
 use super::reader::IndexReader;
 use super::scopes::Scopes;
 use crate::key::{Key, Space};
 use crate::page::{LEAF, internal, special};
 use crate::tree::store::PageStore;
 
-/// Maximum number of scopes whose counts one scan keeps.
-const MOST_COUNTS: usize = 64;
-
 impl<S: PageStore> IndexReader<'_, S> {
     /// Radii for a search within `k` of `query` in a scope: the cheapest by the counts, or evenly
     /// spread ones where nothing is known. Several scopes cannot be probed at once.
-    pub(super) fn radii(&self, scopes: &Scopes, query: u64, k: u32) -> Radii {
+    pub(super) fn chosen_radii(&self, scopes: &Scopes, query: u64, k: u32) -> Radii {
         let Some(scope) = scopes.one() else {
             return WHOLE_KEY_SPACE;
         };
@@ -25,22 +22,18 @@ impl<S: PageStore> IndexReader<'_, S> {
             Counts::Keys(counts) => choose(query, k, &*counts),
             Counts::Leaves(1) => WHOLE_KEY_SPACE,
             Counts::Leaves(leaves) => choose(query, k, &Even { leaves }),
-            Counts::Unknown => radii(k),
+            Counts::Unknown => even_radii(k),
         }
     }
 
-    /// What is known of a scope; the same throughout the scan.
+    /// What is known of a scope; the same throughout a search, which reads one.
     pub(super) fn counts(&self, scope: u32) -> Counts {
-        let counted = self.state.counts.borrow().get(&scope).cloned();
-        counted.unwrap_or_else(|| {
-            let counts = self.count(scope);
-            let mut counts_by_scope = self.state.counts.borrow_mut();
-            if counts_by_scope.len() >= MOST_COUNTS {
-                counts_by_scope.clear();
-            }
-            counts_by_scope.insert(scope, counts.clone());
-            counts
-        })
+        let counts = match self.state.counts.take() {
+            Some((counted, counts)) if counted == scope => counts,
+            _ => self.count(scope),
+        };
+        (self.state.counts).replace(Some((scope, counts.clone())));
+        counts
     }
 
     fn count(&self, scope: u32) -> Counts {

@@ -33,14 +33,14 @@ pub struct LeafWalk {
     ahead: VecDeque<PlannedVisit>,
     /// Number of them that are being fetched into the processor's cache.
     fetched: usize,
-    /// Number of them that need not be prefetched any more.
-    prefetched: usize,
+    /// Number of them that need not be read ahead any more.
+    asked: usize,
     /// Where looking ahead goes on; None at the end.
     frontier: Option<Key>,
-    /// Where prefetching of pages above the leaves goes on; None at the end.
+    /// Where reading ahead of pages above the leaves goes on; None at the end.
     above: Option<Key>,
-    /// Number of these pages that were prefetched and not read since.
-    prefetched_above: usize,
+    /// Number of these pages that were read ahead and not read since.
+    asked_above: usize,
 }
 
 /// A position to visit, and the leaf that holds it.
@@ -63,10 +63,10 @@ impl LeafWalk {
             right_sibling: None,
             ahead: VecDeque::new(),
             fetched: 0,
-            prefetched: 0,
+            asked: 0,
             frontier: None,
             above: None,
-            prefetched_above: 0,
+            asked_above: 0,
         };
         walk.next = walk.skip(Key::MIN);
         walk.frontier = walk.next;
@@ -80,7 +80,7 @@ impl LeafWalk {
     }
 
     /// Finds the next few leaves, and starts fetching them into the processor's cache. Where leaves
-    /// are not expected in buffers, prefetches `room` of them, in addition to the very next one if
+    /// are not expected in buffers, reads ahead `room` of them, in addition to the very next one if
     /// the walk is the `current` one, which will read that at once. Returns the room that is left.
     pub fn look_ahead<S: PageStore>(
         &mut self,
@@ -101,14 +101,14 @@ impl LeafWalk {
             return 0;
         }
         let end = self.ahead.len().min(at_once + room);
-        for visit in self.ahead.range(self.prefetched.max(at_once).min(end)..end) {
+        for visit in self.ahead.range(self.asked.max(at_once).min(end)..end) {
             reader.read_ahead(visit.leaf.block);
         }
-        self.prefetched = self.prefetched.max(end);
+        self.asked = self.asked.max(end);
         room - end.saturating_sub(at_once)
     }
 
-    /// Prefetches up to `most` pages above the leaves that planning will read.
+    /// Reads ahead up to `most` pages above the leaves that planning will read.
     pub fn read_parents_ahead<S: PageStore>(
         &mut self,
         reader: &IndexReader<'_, S>,
@@ -122,16 +122,16 @@ impl LeafWalk {
         match (self.above, self.frontier) {
             (_, None) => self.above = None,
             (Some(above), Some(frontier)) if above < frontier => {
-                (self.above, self.prefetched_above) = (self.frontier, 0);
+                (self.above, self.asked_above) = (self.frontier, 0);
             }
             _ => {}
         }
-        while self.prefetched_above < most
+        while self.asked_above < most
             && let Some(from) = self.above
         {
             let end = reader.read_parent_ahead(space, from);
             self.above = end.and_then(|end| self.skip(end));
-            self.prefetched_above += 1;
+            self.asked_above += 1;
         }
     }
 
@@ -156,7 +156,7 @@ impl LeafWalk {
             if !is_planned {
                 return;
             }
-            self.prefetched_above = self.prefetched_above.saturating_sub(1);
+            self.asked_above = self.asked_above.saturating_sub(1);
             self.warm_parent(reader, space);
         }
     }
@@ -180,7 +180,7 @@ impl LeafWalk {
     }
 
     fn count_out_planned(&mut self) {
-        self.prefetched = self.prefetched.saturating_sub(1);
+        self.asked = self.asked.saturating_sub(1);
         self.fetched = self.fetched.saturating_sub(1);
     }
 

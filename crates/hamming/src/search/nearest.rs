@@ -211,7 +211,7 @@ impl NearestSearch {
         let Some(end) = jump_end(rows, self.ring, self.farthest) else {
             return;
         };
-        let radii = reader.radii(&self.scopes, self.query, end);
+        let radii = reader.chosen_radii(&self.scopes, self.query, end);
         if radii == WHOLE_KEY_SPACE {
             // Widening finds out where reading a whole key space becomes cheaper.
             return;

@@ -13,7 +13,7 @@ const LIKELY_ROWS: f64 = 32.0;
 /// The second pass begins with the rings within which this many rows are expected, if the rows of the
 /// index were uniform. A query may take fewer, and then has read some rings too many: each costs less
 /// than the second visits of leaves that going ring by ring costs.
-const FEW_ROWS: f64 = 4.0;
+const JUMP_ROWS: f64 = 4.0;
 /// Least number of rings that reading a whole key space completes at once, and that widening a
 /// quarter completes one by one.
 const RINGS_OF_A_WALK: u32 = 4;
@@ -39,7 +39,7 @@ pub fn horizons(rows: f64, farthest: u32) -> [u32; 3] {
 #[inline]
 pub fn jump_end(rows: f64, ring: u32, farthest: u32) -> Option<u32> {
     let last = farthest.min(MAX_PROBED_RADIUS);
-    (ring..=last).find(|k| random_share(*k as i32) * rows >= FEW_ROWS)
+    (ring..=last).find(|k| random_share(*k as i32) * rows >= JUMP_ROWS)
 }
 
 /// The horizon of the first pass.

@@ -23,7 +23,7 @@ pub const MAX_PROBED_RADIUS: u32 = 15;
 
 /// Radii that find everything within `k`: evenly spread, or one whole key space for a large `k`.
 #[inline]
-pub fn radii(k: u32) -> Radii {
+pub fn even_radii(k: u32) -> Radii {
     if k > MAX_PROBED_RADIUS {
         return WHOLE_KEY_SPACE;
     }
@@ -133,7 +133,7 @@ pub fn choose(query: u64, k: u32, counts: &impl KeyCounts) -> Radii {
     let mut shells = Shells::new(query, counts, most);
     let mut best = (walk_cost(counts), WHOLE_KEY_SPACE);
     // The even choice first: it is seldom far from the best, and rules out most others.
-    shells.weigh(radii(k), &mut best);
+    shells.weigh(even_radii(k), &mut best);
     if shells.least_uneven_cost(k) < best.0 {
         for_each_share(k, most, |radii| shells.weigh(radii, &mut best));
     }
@@ -338,14 +338,14 @@ mod tests {
     #[test]
     fn radii_satisfy_the_pigeonhole() {
         for k in 0..=64 {
-            let r = radii(k);
+            let r = even_radii(k);
             let sum: i32 = r.iter().map(|t| t + 1).sum();
             assert!(sum > k as i32 || r == WHOLE_KEY_SPACE, "{k}: {r:?}");
             assert!(r.iter().all(|t| *t >= -1));
         }
-        assert_eq!(radii(3), [0; 4]);
-        assert_eq!(radii(0), [0, -1, -1, -1]);
-        assert_eq!(radii(8), [2, 1, 1, 1]);
+        assert_eq!(even_radii(3), [0; 4]);
+        assert_eq!(even_radii(0), [0, -1, -1, -1]);
+        assert_eq!(even_radii(8), [2, 1, 1, 1]);
     }
 
     /// Any numbers at all.
@@ -462,7 +462,7 @@ mod tests {
                     WHOLE_KEY_SPACE => walk_cost(counts),
                     _ => Shells::new(query, counts, most).cost(radii),
                 };
-                let mut least = weighed(&WHOLE_KEY_SPACE).min(weighed(&radii(k)));
+                let mut least = weighed(&WHOLE_KEY_SPACE).min(weighed(&even_radii(k)));
                 for_each_share(k, most, |radii| least = least.min(weighed(&radii)));
                 (weighed(&choose(query, k, counts)), least)
             }

@@ -1,15 +1,15 @@
-//! How many pages a search prefetches from the file. Pure; the session's searches note each visit.
+//! How many pages a search reads ahead from the file. Pure; the session's searches note each visit.
 //!
-//! Where a search finds its pages in memory, prefetching only costs time; where it does not, the
+//! Where a search finds its pages in memory, reading ahead only costs time; where it does not, the
 //! reads should overlap, as many as the setting allows. The pages that are visited show which of the
-//! two holds: prefetching begins when one of them had to be read, and ends after many that were in
-//! memory. A search that ends soon must not prefetch much: the window grows with the visits.
+//! two holds: reading ahead begins when one of them had to be read, and ends after many that were in
+//! memory. A search that ends soon must not read ahead much: the window grows with the visits.
 
 use std::cell::Cell;
 
-/// Pages that a search prefetches before it has visited any: one leaf of each key space.
+/// Pages that a search reads ahead before it has visited any: one leaf of each key space.
 const FIRST: usize = 4;
-/// Pages visited one after the other without reading that end the prefetching.
+/// Pages visited one after the other without reading that end the reading ahead.
 const PATIENCE: usize = 64;
 
 /// Whether pages are expected in memory.
@@ -44,7 +44,7 @@ impl ReadAhead {
         self.visits_left.get() == 0
     }
 
-    /// Returns how many pages a search prefetches beyond the one that it reads next, when it has
+    /// Returns how many pages a search reads ahead beyond the one that it reads next, when it has
     /// visited `visited` pages and the settings allow `most`.
     #[inline]
     pub fn window(&self, visited: usize, most: usize) -> usize {
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefetching_begins_with_a_read_and_ends_in_memory() {
+    fn reading_ahead_begins_with_a_read_and_ends_in_memory() {
         let ahead = ReadAhead::new();
         ahead.note_visit(false);
         assert!(ahead.is_idle() && ahead.window(1000, 1000) == 0);

@@ -14,7 +14,6 @@ use crate::tree::locked::Locked;
 use crate::tree::store::PageStore;
 use crate::tree::{Tree, read_meta};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// What a scan or an insert reads of the index at its start: the metapage, and what the session
@@ -25,8 +24,8 @@ pub struct IndexState {
     /// Whether the index has scope columns.
     pub(super) scoped: bool,
     cached: Option<Rc<CachedIndex>>,
-    /// What has been found out about scopes.
-    pub(super) counts: RefCell<BTreeMap<u32, Counts>>,
+    /// What has been found out about the scope of the last search.
+    pub(super) counts: RefCell<Option<(u32, Counts)>>,
 }
 
 impl IndexState {

@@ -100,7 +100,7 @@ impl WithinSearch {
     }
 
     fn start<S: PageStore>(&mut self, reader: &IndexReader<'_, S>) -> Radii {
-        let radii = reader.radii(&self.scopes, self.query, self.radius);
+        let radii = reader.chosen_radii(&self.scopes, self.query, self.radius);
         self.set_radii(radii);
         // What all quarters read first is fetched at the same time.
         let above = reader.window(0).min(1);

@@ -134,7 +134,7 @@ impl<S: PageStore> Tree<S> {
         let begins_above = match special::level(page) {
             LEAF => {
                 let low = leaf::low(page);
-                (low.scope, low.block_key()) > (key.scope, key.block_key())
+                (low.scope, low.first_quarter()) > (key.scope, key.first_quarter())
             }
             _ => internal::get(page, 0).key > key,
         };

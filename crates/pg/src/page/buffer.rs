@@ -349,10 +349,10 @@ fn unlock(page: &Pinned) {
     }
 }
 
-/// Prefetches a buffer's descriptor, its page's header and some ranges of its page into the
+/// Fetches a buffer's descriptor, its page's header and some ranges of its page into the
 /// processor's cache. Only a hint: nothing is read or changed, whatever the buffer holds by now.
 #[inline]
-pub fn prefetch<const N: usize>(buffer: pg_sys::Buffer, ranges: [Range<usize>; N]) {
+pub fn warm<const N: usize>(buffer: pg_sys::Buffer, ranges: [Range<usize>; N]) {
     if !is_shared(buffer) {
         return;
     }

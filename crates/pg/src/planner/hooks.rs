@@ -71,7 +71,7 @@ pub struct SelectivityRequest<'p> {
 }
 
 /// Where a clause is estimated: on rows of one relation, or between two. Only this module makes
-/// scopes, of what the planner passed together.
+/// targets, of what the planner passed together.
 #[derive(Clone, Copy)]
 pub enum EstimateTarget<'p> {
     Scan(ScanTarget<'p>),
@@ -203,7 +203,7 @@ impl<'p> SelectivityRequest<'p> {
         unsafe { NodeList::new(self.request.args) }
     }
 
-    pub fn scope(&self) -> EstimateTarget<'p> {
+    pub fn target(&self) -> EstimateTarget<'p> {
         let planner = self.planner();
         if self.request.is_join {
             EstimateTarget::Join(JoinTarget {
@@ -234,8 +234,8 @@ pub fn no_answer() -> pg_sys::Datum {
 pub fn restriction_args<'p>(args: &'p Args) -> (Planner<'p>, NodeList<'p>, EstimateTarget<'p>) {
     let (planner, operands) = (planner_of(args), operands_of(args));
     let relid = args.get(3).unwrap_or(0);
-    let scope = EstimateTarget::Scan(ScanTarget { planner, relid });
-    (planner, operands, scope)
+    let target = EstimateTarget::Scan(ScanTarget { planner, relid });
+    (planner, operands, target)
 }
 
 /// Arguments of an operator's join estimator `(root, operator, args, jointype, sjinfo)`.
@@ -245,12 +245,12 @@ pub fn join_args<'p>(args: &'p Args) -> (Planner<'p>, NodeList<'p>, EstimateTarg
         .get::<i16>(3)
         .map_or(pg_sys::JoinType::JOIN_INNER, |kind| kind as u32);
     let join = node_of(args, 4, NodeTag::T_SpecialJoinInfo);
-    let scope = EstimateTarget::Join(JoinTarget {
+    let target = EstimateTarget::Join(JoinTarget {
         planner,
         join,
         kind,
     });
-    (planner, operands, scope)
+    (planner, operands, target)
 }
 
 fn planner_of<'p>(args: &'p Args) -> Planner<'p> {

@@ -1,22 +1,12 @@
 //! Conversion between the database's encoding and Rust's UTF-8.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
 
 use pgrx::pg_sys;
 
 use super::memory::reserve;
-use simhash_base::escaped::{byte_of, escaped, unescaped};
-
-const UTF8: i32 = pg_sys::pg_enc::PG_UTF8 as i32;
-const SQL_ASCII: i32 = pg_sys::pg_enc::PG_SQL_ASCII as i32;
-
-fn database_encoding() -> i32 {
-    // A backend never changes its database.
-    static ENCODING: OnceLock<i32> = OnceLock::new();
-    // SAFETY: reads a variable of the backend.
-    *ENCODING.get_or_init(|| unsafe { pg_sys::GetDatabaseEncoding() })
-}
+use super::reportable::{SQL_ASCII, UTF8, database_encoding};
+use simhash_base::escaped::{escaped, unescaped};
 
 /// Text of the database as UTF-8. In a SQL_ASCII database, where text may have any encoding, bytes
 /// that are not valid UTF-8 become U+FFFD.
@@ -71,20 +61,4 @@ fn convert(bytes: &[u8], from: i32, to: i32) -> Vec<u8> {
         }
         result
     }
-}
-
-/// Text for an error report. pgrx passes it on as it is, without conversion, so in a database of
-/// another encoding than UTF-8, characters beyond ASCII become \u{...}, and bytes of names that are
-/// not UTF-8 \x...
-pub(crate) fn reportable(text: String) -> String {
-    if database_encoding() == UTF8 || text.is_ascii() {
-        return text;
-    }
-    let is_ascii = database_encoding() == SQL_ASCII;
-    let escape = |c: char| match byte_of(c).filter(|_| is_ascii) {
-        Some(byte) => format!("\\x{byte:02x}"),
-        None if c.is_ascii() => c.to_string(),
-        None => c.escape_unicode().to_string(),
-    };
-    text.chars().map(escape).collect()
 }

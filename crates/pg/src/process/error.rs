@@ -4,8 +4,8 @@
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgLogLevel, PgSqlErrorCode};
 
-use super::encoding::reportable;
 use super::error_context::name_constraint;
+use super::reportable::reportable;
 
 /// Replaces the panic hook of pgrx, which captures a backtrace where RUST_BACKTRACE is set and
 /// sends it to the client as an error's DETAIL. Called once, when the library is loaded.

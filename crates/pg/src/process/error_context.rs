@@ -9,7 +9,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use pgrx::pg_sys;
 
-use super::encoding::reportable;
+use super::reportable::reportable;
 
 unsafe extern "C-unwind" {
     /// Adds a line to the CONTEXT of the report that is being made.

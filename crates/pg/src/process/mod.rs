@@ -1,5 +1,5 @@
 //! The server process: interrupts and stack ([`backend`]), [`memory`], [`temp_file`], [`error`],
-//! [`error_context`], [`attempt`], [`encoding`], [`settings`], [`activity`], [`snapshot`],
+//! [`error_context`], [`attempt`], [`encoding`], [`reportable`], [`settings`], [`activity`], [`snapshot`],
 //! [`transaction`], [`subtransaction`], [`advisory_lock`], [`shared_words`]. [`compat`] has what differs between PostgreSQL's majors,
 //! [`unguarded`] the calls without a guard. What must not live here: anything that needs another
 //! folder of `pg`.
@@ -13,6 +13,7 @@ pub mod encoding;
 pub mod error;
 pub mod error_context;
 pub mod memory;
+mod reportable;
 pub mod settings;
 pub mod shared_words;
 pub mod snapshot;

@@ -7,7 +7,7 @@ use pgrx::pg_sys;
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
-use simhash_base::store::{Store, StoreHost};
+use simhash_base::store::{Store, TempStores};
 
 /// SEEK_SET of the C library.
 const SEEK_SET: i32 = 0;
@@ -34,7 +34,7 @@ impl<'s> SharedFiles<'s> {
 /// Temporary files of the process, and its interrupts, for what sorts and groups in stores.
 pub struct TempFiles;
 
-impl StoreHost for TempFiles {
+impl TempStores for TempFiles {
     type File = TempFile<'static>;
 
     #[inline]

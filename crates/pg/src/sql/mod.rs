@@ -1,5 +1,5 @@
-//! Functions called from SQL: [`fmgr`] exports them and reads their arguments, [`value`],
-//! [`record`], [`type_output`], [`key_type`] and [`type_hash`] read values of any type,
+//! Functions called from SQL: [`fmgr`] exports them and reads their arguments, [`value`], [`value_parts`],
+//! [`record`], [`type_output`], [`key_type`] and [`type_hash`] read values of any type.
 //! [`kept_value`] keeps them, [`bigint_array`] reads long arrays of numbers, [`expression`] and
 //! [`pair_function`] evaluate, [`message`] is the binary protocol. [`rows_out`] returns sets, [`sha256`] is a digest, [`window`] is a call of
 //! a window function, [`trigger`], [`trigger_tree`] and [`statement_end`] are one
@@ -23,3 +23,4 @@ pub mod trigger_tree;
 pub mod type_hash;
 pub mod type_output;
 pub mod value;
+pub mod value_parts;

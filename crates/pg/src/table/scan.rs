@@ -1,5 +1,5 @@
 //! A sequential scan that reads two columns of each row. `pairs::scannable_source` and
-//! `pairs::parallel_scan` call it, alone or with a share of a scan by two processes. It shows what
+//! `pairs::row_exchange` call it, alone or with a share of a scan by two processes. It shows what
 //! the active snapshot shows, each row in one share.
 
 use crate::catalog::relation::Rel;
