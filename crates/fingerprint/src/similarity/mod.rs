@@ -16,3 +16,4 @@ pub mod prefix;
 pub mod prefix_index;
 pub mod shared_passages;
 pub mod weighted_sets;
+mod window_minimum;

@@ -10,8 +10,11 @@ pub const BLOCK: usize = 64;
 /// Number of blocks between two pauses.
 const CHECKED_EVERY: usize = 512;
 
-/// Number of letters of an n-gram unless the caller says another.
-const USUAL: usize = 5;
+/// The usual numbers of letters of an n-gram: constants, so that the compiler unrolls the loops over them.
+const SHINGLE: usize = GramLengths::SHINGLES.others;
+const PASSAGE: usize = GramLengths::PASSAGES.others;
+const HAN: usize = GramLengths::PASSAGES.han;
+const SYLLABLES: usize = GramLengths::PASSAGES.syllables;
 
 /// Two odd numbers without a pattern, the fractions of pi; the highest bit of the first is set, so
 /// that no word makes a factor 0.
@@ -130,7 +133,14 @@ fn hash_by_script(
     let mut count = 0;
     for end in ends {
         if let Some(first) = (end + 1).checked_sub(lengths.for_code(letters[end])) {
-            hashes[count] = hash_of(&letters[first..=end]);
+            let ngram = &letters[first..=end];
+            // The same again, with lengths that the compiler knows.
+            hashes[count] = match ngram.len() {
+                HAN => hash_of(&ngram[..HAN]),
+                SYLLABLES => hash_of(&ngram[..SYLLABLES]),
+                PASSAGE => hash_of(&ngram[..PASSAGE]),
+                _ => hash_of(ngram),
+            };
             sizes[count] = (end + 1 - first) as u8;
             count += 1;
         }
@@ -139,14 +149,18 @@ fn hash_by_script(
 }
 
 fn hash_into<T: Copy + Into<u32>>(letters: &[T], n: usize, hashes: &mut [u64]) {
-    if n == USUAL {
-        // The same as below, with a number of letters that the compiler knows.
-        for (hash, ngram) in hashes.iter_mut().zip(letters.array_windows::<USUAL>()) {
+    fn each<const N: usize, T: Copy + Into<u32>>(letters: &[T], hashes: &mut [u64]) {
+        for (hash, ngram) in hashes.iter_mut().zip(letters.array_windows::<N>()) {
             *hash = hash_of(ngram);
         }
-    } else {
-        for (hash, ngram) in hashes.iter_mut().zip(letters.windows(n)) {
-            *hash = hash_of(ngram);
+    }
+    match n {
+        SHINGLE => each::<SHINGLE, T>(letters, hashes),
+        PASSAGE => each::<PASSAGE, T>(letters, hashes),
+        _ => {
+            for (hash, ngram) in hashes.iter_mut().zip(letters.windows(n)) {
+                *hash = hash_of(ngram);
+            }
         }
     }
 }

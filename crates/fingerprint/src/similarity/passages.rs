@@ -5,12 +5,12 @@
 use super::hash_list::{push, sort_distinct};
 use super::letters::Letters;
 use super::ngram_hashes::NgramHashes;
+use super::window_minimum::WindowMinimum;
 use crate::error::Error;
 use crate::text::ngrams::GramLengths;
-use std::collections::VecDeque;
 
 /// Sets `chosen` to the hashes of the chosen n-grams, sorted, each once. Of each `least - n + 1`
-/// n-grams of n letters in a row that with the smallest hash is chosen, the last of equal ones: on
+/// n-grams of n letters in a row that with the smallest hash is chosen: on
 /// average one in half as many. A text with fewer has one. Where a script has shorter n-grams, each
 /// counts for as many more. `least` is at least the length for other scripts.
 pub fn passages(
@@ -21,31 +21,25 @@ pub fn passages(
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<(), Error> {
     let window = (least - lengths.others + 1) * UNITS;
+    let units = units_by_size(lengths, letters.count());
     let mut hashes = NgramHashes::new(letters, lengths);
-    // N-grams of the window that are smaller than all behind them, with where they end, in units.
-    let mut minima: VecDeque<(usize, u64)> = VecDeque::new();
+    let mut minimum = WindowMinimum::new(window);
     let (mut count, mut last) = (0, None);
     chosen.clear();
     while let Some((block, sizes)) = hashes.next_sized(check_interrupts) {
         for (&hash, &size) in block.iter().zip(sizes) {
-            while minima.back().is_some_and(|(_, other)| *other >= hash) {
-                minima.pop_back();
-            }
-            count += units(size.into(), lengths);
-            minima.push_back((count, hash));
+            count += units[usize::from(size)];
             // What lies in the window depends on its own letters alone, so two texts that share
             // them have the same one.
-            while minima[0].0 + window <= count {
-                minima.pop_front();
-            }
-            if count >= window && last != Some(minima[0].0) {
-                last = Some(minima[0].0);
-                push(chosen, minima[0].1)?;
+            let smallest = minimum.pass(count, hash);
+            if count >= window && last != Some(smallest) {
+                last = Some(smallest);
+                push(chosen, smallest)?;
             }
         }
     }
-    if let (None, Some((_, hash))) = (last, minima.front()) {
-        push(chosen, *hash)?;
+    if let (None, Some(smallest)) = (last, minimum.get()) {
+        push(chosen, smallest)?;
     }
     sort_distinct(chosen, check_interrupts);
     Ok(())
@@ -54,10 +48,14 @@ pub fn passages(
 /// Units of an n-gram of the longest kind.
 const UNITS: usize = 5;
 
-/// What an n-gram counts, in units: a shorter one more, so that a Han letter counts as 2.4 letters of
-/// an alphabet. A text that is too short for an n-gram is one.
-fn units(size: usize, lengths: GramLengths) -> usize {
-    (UNITS * lengths.others / size.max(1)).max(UNITS)
+/// What an n-gram counts, in units, by its number of letters: a shorter one more, so that a Han letter
+/// counts as 2.4 letters of an alphabet. A text that is too short for an n-gram is one.
+fn units_by_size(lengths: GramLengths, text: usize) -> [usize; 256] {
+    let mut units = [UNITS; 256];
+    for size in [lengths.han, lengths.syllables, lengths.others.min(text)] {
+        units[size.min(u8::MAX.into())] = (UNITS * lengths.others / size.max(1)).max(UNITS);
+    }
+    units
 }
 
 #[cfg(test)]
@@ -97,7 +95,55 @@ mod tests {
         minima
     }
 
+    /// The same by the definition where scripts have lengths of their own: for each n-gram that is a window
+    /// behind the beginning, the smallest of those that end in the window.
+    fn expected_by_script(text: &str, least: usize) -> Vec<u64> {
+        let (letters, lengths) = (
+            Letters::new(text, &mut || {}).unwrap(),
+            GramLengths::PASSAGES,
+        );
+        let (mut all, mut end) = (Vec::new(), 0);
+        let mut hashes = NgramHashes::new(&letters, lengths);
+        while let Some((block, sizes)) = hashes.next_sized(&mut || {}) {
+            for (hash, size) in block.iter().zip(sizes) {
+                end += (UNITS * lengths.others / usize::from(*size)).max(UNITS);
+                all.push((end, *hash));
+            }
+        }
+        let window = ((least - lengths.others + 1) * UNITS).min(end);
+        let minimum = |end: usize| {
+            let in_window = all
+                .iter()
+                .filter(|(other, _)| *other <= end && other + window > end);
+            in_window.map(|(_, hash)| *hash).min()
+        };
+        let ends = all.iter().filter(|(end, _)| *end >= window);
+        let minima: HashSet<u64> = ends.filter_map(|(end, _)| minimum(*end)).collect();
+        let mut minima: Vec<u64> = minima.into_iter().collect();
+        minima.sort_unstable();
+        minima
+    }
+
+    fn passages_by_script(text: &str, least: usize) -> Vec<u64> {
+        let letters = Letters::new(text, &mut || {}).unwrap();
+        let mut chosen = Vec::new();
+        passages(
+            &letters,
+            GramLengths::PASSAGES,
+            least,
+            &mut chosen,
+            &mut || {},
+        )
+        .unwrap();
+        chosen
+    }
+
     proptest! {
+        #[test]
+        fn minima_by_script_are_chosen(text in "[ab中文かな가é, ]{0,200}", least in 12usize..60) {
+            prop_assert_eq!(passages_by_script(&text, least), expected_by_script(&text, least));
+        }
+
         #[test]
         fn minima_of_all_windows_are_chosen(text in "[ab中, ]{0,120}", n in 1usize..9, more in 0usize..30) {
             prop_assert_eq!(passages_of(&text, n, n + more), expected(&text, n, n + more));
@@ -120,12 +166,7 @@ mod tests {
             a in "[a-z中-文]{0,60}", b in "[a-z中-文]{0,60}", c in "[a-z中-文]{0,60}", d in "[a-z中-文]{0,60}",
             passage in prop_oneof!["[中-文]{17,30}", "[あ-ん]{25,40}", "[a-d]{40,60}", "[a-d]{12,20}[中-文]{22,30}"],
         ) {
-            let chosen = |text: String| {
-                let letters = Letters::new(&text, &mut || {}).unwrap();
-                let mut chosen = Vec::new();
-                passages(&letters, GramLengths::PASSAGES, 40, &mut chosen, &mut || {}).unwrap();
-                chosen
-            };
+            let chosen = |text: String| passages_by_script(&text, 40);
             let (one, other) = (chosen(format!("{a}{passage}{b}")), chosen(format!("{c}，{passage}{d}")));
             prop_assert!(one.iter().any(|hash| other.contains(hash)));
         }

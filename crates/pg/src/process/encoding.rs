@@ -13,7 +13,11 @@ use simhash_base::escaped::{escaped, unescaped};
 pub fn to_utf8(bytes: &[u8]) -> Cow<'_, str> {
     let encoding = database_encoding();
     if encoding == UTF8 || encoding == SQL_ASCII || bytes.is_ascii() {
-        return String::from_utf8_lossy(bytes);
+        // What looks for the bytes that are not valid is slower.
+        return match std::str::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(bytes),
+        };
     }
     let converted = String::from_utf8(convert(bytes, encoding, UTF8));
     Cow::Owned(converted.unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))

@@ -1,9 +1,11 @@
-//! Arguments of type bigint[], which may be long: read in place, without a value for each element.
+//! Arguments and results of type bigint[], which may be long: read and written in place, without a call for
+//! each element.
 
 use pgrx::PgSqlErrorCode::ERRCODE_ARRAY_ELEMENT_ERROR;
 use pgrx::pg_sys;
+use pgrx::set_varsize_4b;
 
-use super::fmgr::Args;
+use super::fmgr::{Args, Returned};
 use crate::process::error::Error;
 
 /// The elements of an array that has one dimension, or none.
@@ -57,6 +59,38 @@ impl Args {
                 bitmap,
                 count,
             })
+        }
+    }
+}
+
+impl Returned for Vec<i64> {
+    const TYPE: pg_sys::Oid = pg_sys::INT8ARRAYOID;
+
+    fn into_result(self) -> Option<pg_sys::Datum> {
+        // SAFETY: the server makes arrays with room for their elements, which are not NULL, behind a header for
+        // one dimension, which is a multiple of their alignment; an empty array has no dimension. palloc raises
+        // an ERROR for more than it can have.
+        unsafe {
+            if self.is_empty() {
+                return Some(pg_sys::construct_empty_array(pg_sys::INT8OID).into());
+            }
+            let header = size_of::<pg_sys::ArrayType>() + 2 * size_of::<i32>();
+            let bytes = header + size_of_val(&self[..]);
+            let array: *mut pg_sys::ArrayType = pg_sys::palloc(bytes).cast();
+            array.write(pg_sys::ArrayType {
+                vl_len_: 0,
+                ndim: 1,
+                dataoffset: 0,
+                elemtype: pg_sys::INT8OID,
+            });
+            set_varsize_4b(array.cast(), bytes as i32);
+            array
+                .add(1)
+                .cast::<[i32; 2]>()
+                .write([self.len() as i32, 1]);
+            let elements = array.cast::<u8>().add(header).cast::<i64>();
+            elements.copy_from_nonoverlapping(self.as_ptr(), self.len());
+            Some(array.into())
         }
     }
 }

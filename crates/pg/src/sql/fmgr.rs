@@ -58,7 +58,7 @@ macro_rules! returned {
         })*
     };
 }
-returned!(Vec<i64>: INT8ARRAYOID; &CStr: CSTRINGOID);
+returned!(&CStr: CSTRINGOID);
 
 impl Returned for String {
     const TYPE: pg_sys::Oid = pg_sys::TEXTOID;
