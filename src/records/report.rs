@@ -2,7 +2,8 @@
 //! The server calls it from SQL. It compares the same pairs as `record_pairs`, and returns none but the
 //! examples.
 
-use super::source::{Arguments, KeyTypes, Records, TableArguments, compare_candidates};
+use super::arguments::{Arguments, KeyTypes, TableArguments};
+use super::source::{Records, compare_candidates};
 use crate::pairs::value_store::{ValueBuffer, ValueStore};
 use pgrx::pg_sys::{self, Datum};
 use simhash_pg::process::activity::Activity;

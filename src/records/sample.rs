@@ -2,9 +2,8 @@
 //! SQL. It compares the same pairs as `record_pairs`, and reads the relations a second time for the values of
 //! what was drawn.
 
-use super::source::{
-    Arguments, KeyTypes, RecordTable, Records, TableArguments, compare_candidates,
-};
+use super::arguments::{Arguments, KeyTypes, TableArguments};
+use super::source::{RecordTable, Records, compare_candidates};
 use crate::pairs::source::{in_range, required};
 use crate::pairs::value_store::ValueBuffer;
 use pgrx::pg_sys::{self, Datum};
