@@ -135,6 +135,7 @@ SELECT * FROM simhash_record_pairs('person', 'id', 0.5, NULL);
 SELECT * FROM simhash_record_pairs('person', 'id', 0.5, one_to_one => NULL);
 SELECT * FROM simhash_record_report('person', 'id', rare => NULL);
 SELECT * FROM simhash_record_report('person', 'id', relation_b => 'product');
+SELECT * FROM simhash_record_report('person', 'id', columns_b => '{nosuch}');
 SELECT a, b FROM simhash_record_pairs('nothing', 'id', 0.5);
 INSERT INTO nothing VALUES (1, 'the same'), (1, 'the same'), (2, 'else');
 SELECT a, b FROM simhash_record_pairs('nothing', 'id', 0.5);

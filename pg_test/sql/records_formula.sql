@@ -193,5 +193,10 @@ INSERT INTO kinds VALUES (1, 'margaret.hazshaws@web.de'), (2, 'MargaretHazshaws+
 	(6, '1017 AB'), (7, '1017ab'), (8, 'Harrow Timber Limited'), (9, 'Harrow Timber Ltd.'), (10, 'Jarrow Timber Ltd'), (11, 'Lange Straße 7'),
 	(12, 'lange str. 7'), (13, '0.55147110'), (14, '55147110'), (15, 'No 7'), (16, 'no7');
 SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('kinds', 'id', 0.1) ORDER BY a, b;
+-- A company with its legal form and without it is one; another company with the same form is less similar.
+CREATE TABLE company (id int PRIMARY KEY, name text);
+INSERT INTO company VALUES (1, 'Harrow Timber'), (2, 'Harrow Timber Ltd'), (3, 'Jarrow Timber Limited'), (4, 'Kestrel Optics Ltd'),
+	(5, 'Wren Foods Ltd'), (6, 'Wren Foods'), (7, 'Maple Dental GmbH'), (8, 'Maple Dental'), (9, 'Tidewater Boats GmbH');
+SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('company', 'id', 0.2) ORDER BY a, b;
 SET client_min_messages = error;
 DROP SCHEMA formula_test CASCADE;

@@ -1,7 +1,8 @@
 //! simhash_record_explain: why two records are so similar. The server calls it from SQL. It reads the whole
 //! relation, since what a feature counts depends on all rows, and returns a row for each column.
 
-use super::source::{Arguments, KeyTypes, Records, TableArguments};
+use super::arguments::{Arguments, KeyTypes, TableArguments};
+use super::source::Records;
 use crate::pairs::arguments::required;
 use pgrx::PgSqlErrorCode::ERRCODE_NO_DATA_FOUND;
 use pgrx::pg_sys;

@@ -2,7 +2,8 @@
 //! they have in common. The server calls it from SQL. Each pair comes once; within one relation the
 //! smaller key is `a`.
 
-use super::source::{Arguments, KeyTypes, Records, TableArguments, compare_candidates};
+use super::arguments::{Arguments, KeyTypes, TableArguments};
+use super::source::{Records, compare_candidates};
 use crate::pairs::arguments::{in_range, required};
 use crate::pairs::source::not_unique;
 use crate::pairs::value_store::ValueBuffer;

@@ -2,9 +2,10 @@
 //! The server calls it from SQL. It compares the same pairs as `record_pairs`, and returns none but the
 //! examples.
 
-use super::source::{Arguments, KeyTypes, Records, TableArguments, compare_candidates};
+use super::arguments::{Arguments, KeyTypes, TableArguments};
+use super::source::{Records, compare_candidates};
 use crate::pairs::value_store::{ValueBuffer, ValueStore};
-use pgrx::pg_sys::{self, Datum};
+use pgrx::pg_sys::Datum;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::sql::fmgr::{Args, pg_function};
@@ -21,9 +22,9 @@ pg_function! {
     fn simhash_record_report, pg_finfo_simhash_record_report(args) {
         let first = TableArguments { relation: 0, columns: 2, ending: "" };
         let second = TableArguments { relation: 3, columns: 5, ending: "_b" };
-        match (args.get::<pg_sys::Oid>(3), args.name(4)) {
-            (None, None) => report(args, [first]),
-            _ => report(args, [first, second]),
+        match second.are_given(args) {
+            false => report(args, [first]),
+            true => report(args, [first, second]),
         }
     }
 }

@@ -2,12 +2,11 @@
 //! SQL. It compares the same pairs as `record_pairs`, and reads the relations a second time for the values of
 //! what was drawn.
 
-use super::source::{
-    Arguments, KeyTypes, RecordTable, Records, TableArguments, compare_candidates,
-};
+use super::arguments::{Arguments, KeyTypes, TableArguments};
+use super::source::{RecordTable, Records, compare_candidates};
 use crate::pairs::arguments::{in_range, required};
 use crate::pairs::value_store::ValueBuffer;
-use pgrx::pg_sys::{self, Datum};
+use pgrx::pg_sys::Datum;
 use simhash_fingerprint::hash::city64;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
@@ -31,9 +30,9 @@ pg_function! {
     fn simhash_record_sample, pg_finfo_simhash_record_sample(args) {
         let first = TableArguments { relation: 0, columns: 2, ending: "" };
         let second = TableArguments { relation: 3, columns: 5, ending: "_b" };
-        match (args.get::<pg_sys::Oid>(3), args.name(4)) {
-            (None, None) => sample(args, [first]),
-            _ => sample(args, [first, second]),
+        match second.are_given(args) {
+            false => sample(args, [first]),
+            true => sample(args, [first, second]),
         }
     }
 }

@@ -1,22 +1,19 @@
-//! The relations whose records are compared: their keys, and the text of their columns. `record_pairs`
-//! and `report` read the rows of one or two of them. A row's number stands for its key.
+//! The relations whose records are compared: their keys, and the text of their columns. [`super::arguments`] opens
+//! them, `record_pairs`, `report` and others read the rows of one or two of them. A row's number stands for its key.
 
 use crate::errors::or_raise;
-use crate::pairs::arguments::{in_range, required};
-use crate::pairs::source::{check_key, column, null_key, open_relation};
+use crate::pairs::arguments::in_range;
+use crate::pairs::source::{column, null_key, open_relation};
 use crate::pairs::value_store::ValueStore;
 use crate::row::jaccard::NGRAMS;
-use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
 use simhash_pg::catalog::table::{self, OpenTable};
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::encoding::{name_to_utf8, to_utf8};
-use simhash_pg::process::error::Error;
+use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::memory::{or_out_of_memory, push_within, work_mem_bytes};
 use simhash_pg::process::temp_file::TempFiles;
 use simhash_pg::spi::query::{ResultSink, for_each_row};
-use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::key_type::{KeyType, no_order};
 use simhash_pg::sql::value::Value;
 use simhash_records::comparison::compare;
@@ -35,141 +32,6 @@ pub struct RecordTable {
     /// The names of the columns that are compared.
     pub columns: Vec<String>,
     query: String,
-}
-
-/// The arguments of a call.
-pub struct Arguments<'a> {
-    pub args: &'a Args,
-    pub function: &'static str,
-    pub keys: KeyTypes,
-}
-
-/// Where the arguments of a relation stand: the relation and behind it the key, and the columns.
-pub struct TableArguments {
-    pub relation: usize,
-    pub columns: usize,
-    /// How the names of these arguments end.
-    pub ending: &'static str,
-}
-
-/// In which types keys are returned.
-#[derive(Clone, Copy, PartialEq)]
-pub enum KeyTypes {
-    /// bigint.
-    Integers,
-    /// Those of arguments before the others, one for each relation.
-    Given,
-    /// text, whatever they are.
-    Text,
-}
-
-impl Arguments<'_> {
-    /// Reads the relations whose arguments stand at these places.
-    pub fn tables<const N: usize>(
-        &self,
-        places: [TableArguments; N],
-        within: usize,
-    ) -> [RecordTable; N] {
-        let within = self.columns(within, "within");
-        let mut side = 0;
-        places.map(|place| {
-            let key_type = match self.keys {
-                KeyTypes::Integers => pg_sys::INT8OID,
-                KeyTypes::Given => self.args.type_of(side),
-                KeyTypes::Text => pg_sys::TEXTOID,
-            };
-            side += 1;
-            let TableArguments {
-                relation,
-                columns,
-                ending,
-            } = place;
-            let name = |argument| format!("{argument}{ending}");
-            let oid = required(self.args.get(relation), self.function, &name("relation"));
-            let key = required(self.args.name(relation + 1), self.function, &name("key"));
-            let columns = self.columns(columns, &name("columns"));
-            let table = RecordTable::open(oid, &key, key_type, &columns, &within);
-            if self.keys != KeyTypes::Text {
-                let column_type = table.key_column_type(&key);
-                check_key(&key, column_type, key_type, self.function, ending);
-            }
-            table
-        })
-    }
-
-    /// Returns the number of the first argument after those for types of keys.
-    pub fn first<const N: usize>(&self) -> usize {
-        if self.keys == KeyTypes::Given { N } else { 0 }
-    }
-
-    /// Reads an array of names of columns.
-    fn columns(&self, i: usize, argument: &str) -> Vec<String> {
-        let array = self.args.varlena(i, pg_sys::TEXTARRAYOID);
-        let items = required(array, self.function, argument).array().items;
-        let name = |item: Option<Value<'_>>| match item {
-            Some(name) => name_to_utf8(name.bytes()).into_owned(),
-            None => Error::new(
-                ERRCODE_NULL_VALUE_NOT_ALLOWED,
-                format!(
-                    "argument \"{argument}\" of {} must not contain nulls",
-                    self.function
-                ),
-            )
-            .raise(),
-        };
-        items.into_iter().map(name).collect()
-    }
-
-    /// Reads `rare`, if it stands anywhere, and `rarity`, `ngram` and behind `within` `weights`, which
-    /// begin at argument `i`.
-    pub fn settings<const N: usize>(
-        &self,
-        rare: Option<usize>,
-        i: usize,
-        tables: &[RecordTable; N],
-    ) -> RecordSettings {
-        let rare = rare.map_or(0, |rare| {
-            required(self.args.get(rare), self.function, "rare")
-        });
-        let rarity: f64 = required(self.args.get(i), self.function, "rarity");
-        let ngram: i32 = required(self.args.get(i + 1), self.function, "ngram");
-        let aligned = tables[0].columns.len() == tables[N - 1].columns.len();
-        let weights = self.weights(i + 3, &tables[0]);
-        // Columns that are not the same in both relations say nothing about each other.
-        let weights = weights.or_else(|| (!aligned).then(Vec::new));
-        RecordSettings {
-            aligned,
-            ..RecordSettings::new(rare, rarity, ngram, weights)
-        }
-    }
-
-    /// Reads the weights of columns of a table, an object of names and numbers.
-    fn weights(&self, i: usize, table: &RecordTable) -> Option<Vec<f64>> {
-        let json = self.args.varlena(i, pg_sys::JSONBOID)?;
-        let mut weights = vec![1.0; table.columns.len()];
-        let mut given = Vec::new();
-        for_each_row(WEIGHTS, &[Some(json)], &mut |[name, weight]| {
-            let [name, weight] = [name, weight].map(|value| value.map(|value| value.to_text()));
-            given.push((name.unwrap_or_default(), weight));
-        });
-        for (name, weight) in given {
-            let Some(column) = table.columns.iter().position(|column| *column == name) else {
-                Error::new(
-                    ERRCODE_INVALID_PARAMETER_VALUE,
-                    format!(
-                        "weights of {} names \"{name}\", which is not compared",
-                        self.function
-                    ),
-                )
-                .hint("Name columns of the first relation that are compared.")
-                .raise()
-            };
-            let weight = weight.and_then(|weight| weight.parse().ok());
-            let weight = required(weight, self.function, "weights");
-            weights[column] = in_range("a weight", weight, 0.0..=MOST_WEIGHT);
-        }
-        Some(weights)
-    }
 }
 
 /// How records are compared.
@@ -214,17 +76,13 @@ impl RecordSettings {
 
 /// Pairs of a feature grow with the square of its rows.
 const MOST_RARE: i32 = 10_000;
-/// A column that weighs more is the only one that counts.
-const MOST_WEIGHT: f64 = 100.0;
-const WEIGHTS: &str = "SELECT key, (value::pg_catalog.float8)::pg_catalog.text \
-    FROM pg_catalog.jsonb_each_text($1)";
 const NEEDS_KEY: &str = "Every record needs a key.";
 /// Number of rows that are read, or of pairs that are compared, between two reports.
 const REPORTED: u32 = 4096;
 
 impl RecordTable {
     /// Opens a relation. No columns are all but the key.
-    fn open(
+    pub fn open(
         oid: pg_sys::Oid,
         key: &str,
         key_type: pg_sys::Oid,
@@ -288,7 +146,8 @@ impl RecordTable {
         KeyType::new(self.key_type).unwrap_or_else(|| no_order(self.key_type).raise())
     }
 
-    fn key_column_type(&self, key: &str) -> pg_sys::Oid {
+    /// Returns the type of the key column.
+    pub fn key_column_type(&self, key: &str) -> pg_sys::Oid {
         column(&self.table, key, "the key").storage.type_id
     }
 }

@@ -7,6 +7,7 @@ use crate::pairs::arguments::in_range;
 use crate::pairs::source::open_relation;
 use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT;
 use pgrx::pg_sys::{self, Oid};
+use simhash_fingerprint::hash::Hashed;
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{or_out_of_memory, work_mem_bytes};
@@ -19,13 +20,17 @@ use simhash_records::frequencies::record_hash;
 use simhash_records::known::KnownRecords;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
+use std::hash::BuildHasherDefault;
+
+/// What is known of features, by their hashes.
+type ByFeature<T> = HashMap<u64, T, BuildHasherDefault<Hashed>>;
 
 /// How many records have each of the features that a session has looked up, of the table and the version that it asked last:
 /// nine of ten features of a question's candidates are frequent, and come again.
 #[derive(Default)]
 struct KnownFrequencies {
     of: (Oid, i64),
-    known: HashMap<u64, u32>,
+    frequencies: ByFeature<u32>,
 }
 
 /// Bytes that a feature takes there, about.
@@ -224,25 +229,31 @@ impl Stored {
         });
     }
 
-    /// Adds how many records have each feature of these that is not there.
-    fn add_frequencies(&self, records: &[StoredRecord], to: &mut HashMap<u64, u32>) {
-        let KnownFrequencies { of, mut known } = KNOWN.take();
+    /// Returns how many stored records have each feature of these, and others that the session has looked up. Those that
+    /// are in `asked` need not be there.
+    fn known_frequencies(
+        &self,
+        records: &[StoredRecord],
+        asked: &ByFeature<u32>,
+    ) -> KnownFrequencies {
+        let mut known = KNOWN.take();
         let this = (self.table.rel().oid(), self.version);
         // The server shows one version with the features of it.
-        if of != this || known.len() * KNOWN_BYTES > work_mem_bytes() {
-            known = HashMap::new();
+        if known.of != this || known.frequencies.len() * KNOWN_BYTES > work_mem_bytes() {
+            known = KnownFrequencies {
+                of: this,
+                frequencies: ByFeature::default(),
+            };
         }
-        let is_unknown = |hash: u64| !to.contains_key(&hash) && !known.contains_key(&hash);
+        let KnownFrequencies { frequencies, .. } = &mut known;
+        let is_unknown = |hash| !frequencies.contains_key(&hash) && !asked.contains_key(&hash);
         let unknown = all_features(records, is_unknown);
-        self.read_terms(&unknown, &mut |hash, df, _| {
-            known.insert(hash, df);
-        });
-        for (hash, _) in records.iter().flat_map(|record| &record.features) {
-            if let Some(df) = known.get(hash) {
-                to.entry(*hash).or_insert(*df);
-            }
+        if !unknown.is_empty() {
+            self.read_terms(&unknown, &mut |hash, df, _| {
+                frequencies.insert(hash, df);
+            });
         }
-        KNOWN.set(KnownFrequencies { of: this, known });
+        known
     }
 
     /// Calls `each` with the number of one of these records, a stored record that shares something rare with it, and
@@ -255,12 +266,11 @@ impl Stored {
         mut each: impl FnMut(usize, i64, f64),
     ) -> Keys {
         let more = u32::from(!are_stored);
-        let mut frequencies: HashMap<u64, u32> = HashMap::new();
-        let mut lists: HashMap<u64, Vec<i64>> = HashMap::new();
         let features = all_features(asked, |_| true);
-        frequencies.extend(features.iter().map(|hash| (*hash, 1)));
+        let mut of_asked: ByFeature<u32> = features.iter().map(|hash| (*hash, 1)).collect();
+        let mut lists: ByFeature<Vec<i64>> = ByFeature::default();
         self.read_terms(&features, &mut |hash, df, records| {
-            frequencies.insert(hash, df + more);
+            of_asked.insert(hash, df + more);
             if (df + more) as usize <= self.settings.rare {
                 lists.insert(hash, records);
             }
@@ -277,10 +287,10 @@ impl Stored {
             .collect();
         let wanted: BTreeSet<i64> = near.iter().flatten().copied().collect();
         let (others, keys) = self.read(wanted.into_iter());
-        self.add_frequencies(&others, &mut frequencies);
-        let mut known = KnownRecords::default();
+        let known = self.known_frequencies(&others, &of_asked);
+        let mut compared = KnownRecords::default();
         for record in asked.iter().chain(&others) {
-            or_out_of_memory(known.add(&record.features));
+            or_out_of_memory(compared.add(&record.features));
         }
         let numbers: HashMap<i64, usize> = (others.iter().enumerate())
             .filter_map(|(i, record)| Some((record.hash?, i)))
@@ -294,9 +304,12 @@ impl Stored {
                 }
             }
         }
-        let frequency = |hash: u64| frequencies.get(&hash).copied().unwrap_or(1);
+        let frequency = |hash: u64| {
+            let frequency = of_asked.get(&hash).or_else(|| known.frequencies.get(&hash));
+            frequency.copied().unwrap_or(1)
+        };
         let (count, rating) = (self.count + more, self.settings.rating());
-        let found = known.compare(
+        let found = compared.compare(
             &pairs,
             count,
             frequency,
@@ -309,6 +322,7 @@ impl Stored {
             },
         );
         or_out_of_memory(found);
+        KNOWN.set(known);
         keys
     }
 }
