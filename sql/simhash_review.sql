@@ -44,7 +44,8 @@ END $$;
 \if :{?across} \else \set across '' \endif
 \if :{?columns} \else \set columns '' \endif
 \if :{?image} \else \set image '' \endif
-\if :{?decisions} \else \set decisions decision \endif
+-- A table of decisions is read only if the caller names it: reading a view runs its functions with the caller's rights.
+\if :{?decisions} \set decisions_named on \else \set decisions decision \set decisions_named off \endif
 
 -- Lists of columns are written as in an array, without its braces.
 \set within_is 'CAST(concat(''{'', :''within'', ''}'') AS text[])'
@@ -68,7 +69,9 @@ SELECT CASE WHEN pg_catalog.strpos(:'checked_by', '(') OPERATOR(pg_catalog.>) 0 
 	ELSE CAST(CAST(:'checked_by' AS text) AS pg_catalog.regproc) END::pg_catalog.oid AS check_oid \gset
 \endif
 -- The table of decisions is looked up in the same way. There may be none.
+\if :decisions_named
 SELECT pg_catalog.to_regclass(:'decisions')::pg_catalog.oid AS decisions_oid \gset
+\endif
 \if :{?decisions_oid} \else \set decisions_oid 0 \endif
 SET LOCAL search_path = pg_catalog, pg_temp;
 SET LOCAL standard_conforming_strings = on;

@@ -51,4 +51,5 @@ if len(sys.argv) > 1:
     main(*sys.argv[1:])
 else:
     # Each in a process of its own, for its memory.
-    print("\n".join(packages()))
+    for name in packages():
+        print(name)

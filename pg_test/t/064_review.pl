@@ -203,6 +203,11 @@ cmp_ok(scalar @again, '>', 0, 'there are pairs that are not judged');
 is_deeply([ grep { $distinct{ join("\0", @{ decode_json($_) }) } } @again ], [], 'no pair at the border is judged');
 like($again, qr/judged already are left out: \d+ of those/, 'the page says so');
 unlike($decided, qr/judged already/, 'nothing is left out of the first page');
+# A relation that the caller has not named is not read, though it has the name that the INSERT has without one.
+$node->safe_psql('postgres', "CREATE VIEW decision AS SELECT (1 / 0)::text AS a, ''::text AS b, true AS same");
+is((review($node, 'postgres', @given))[0], 0, 'a view that nobody named is not read');
+isnt((review($node, 'postgres', @given, 'decisions=decision'))[0], 0, 'one that is named is');
+$node->safe_psql('postgres', 'DROP VIEW decision');
 $node->safe_psql('postgres', 'DROP TABLE "de<cision"');
 unlike($decided =~ s/<template.*<\/template>//r =~ s/<(div|p) class="script" hidden="">.*?<\/\1>//gsr,
 	qr/<(?:input|select|button|textarea)/, 'without its script the page has no buttons');

@@ -93,8 +93,8 @@ impl Count {
     }
 }
 
-/// Adds the spreads of two independent numbers. `f64::hypot` would need a newer C library than all else here, and these
-/// numbers are far from where it matters.
+/// Adds the spreads of two independent numbers. `f64::hypot` would be the one function here that needs glibc 2.35; the square of a
+/// number of pairs does not overflow.
 fn root_of_squares(a: f64, b: f64) -> f64 {
     (a * a + b * b).sqrt()
 }
