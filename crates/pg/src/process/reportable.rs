@@ -1,5 +1,5 @@
 //! Text as an error report takes it, by the encoding of the database. [`super::error`] and
-//! [`super::error_context`] call it; it raises no ERROR itself, so they need not know each other's work.
+//! [`super::error_context`] call it while they raise an ERROR, so it raises none itself.
 
 use std::sync::OnceLock;
 
