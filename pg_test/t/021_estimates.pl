@@ -3,7 +3,6 @@
 use strict;
 use warnings;
 use SimhashTest;
-use SimhashPages;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -243,145 +242,28 @@ unlike(chosen_without('tenants_fp', "SELECT id FROM tenants WHERE fp <~> 5 <= 3 
 
 is_sound($node, 't', 't_fp', 'at the end', 2);
 
-# Rows in natural clusters, which no sample of the table shows: the estimate comes from the index.
-$node->safe_psql('postgres', <<'SQL');
-SELECT setseed(0.7);
-CREATE TABLE clusters AS SELECT row_number() OVER () AS id, cluster, flip(centre, floor(random() * 9)::int) AS fp
-	FROM (SELECT cluster, random_fp() AS centre, least(200, 1 / (random() + 0.005))::int AS size FROM generate_series(1, 30000) cluster) c,
-		generate_series(1, size);
-CREATE INDEX clusters_fp ON clusters USING simhash (fp);
--- 400 values, of which the statistics keep the hundred most common, with 5 to 2,000 rows.
-CREATE TABLE repeated AS SELECT row_number() OVER () AS id, fp
-	FROM (SELECT i, random_fp() AS fp FROM generate_series(1, 400) i) v, generate_series(1, 5 * i);
-CREATE INDEX repeated_fp ON repeated USING simhash (fp);
--- Keys that a fifth of the rows share.
-CREATE TABLE skewed AS SELECT i AS id, skewed_fp() AS fp FROM generate_series(1, 100000) i;
-CREATE INDEX skewed_fp ON skewed USING simhash (fp);
--- The clusters once more: inserted, not built, beside a predicate that the query implies; in partitions; as an expression.
-CREATE TABLE inserted (id bigint, fp bigint);
-CREATE INDEX inserted_fp ON inserted USING simhash (fp) WHERE fp IS NOT NULL;
-INSERT INTO inserted SELECT i, NULL FROM generate_series(1, 1000) i;
-INSERT INTO inserted SELECT id, fp FROM clusters WHERE id % 2 = 0 ORDER BY hashint8(id);
-CREATE TABLE divided (id bigint, fp bigint) PARTITION BY HASH (id);
-CREATE TABLE divided_0 PARTITION OF divided FOR VALUES WITH (MODULUS 2, REMAINDER 0);
-CREATE TABLE divided_1 PARTITION OF divided FOR VALUES WITH (MODULUS 2, REMAINDER 1);
-INSERT INTO divided SELECT id, fp FROM clusters;
-CREATE INDEX ON divided USING simhash (fp);
-CREATE TABLE texts (id bigint, t text);
-INSERT INTO texts SELECT id, CASE WHEN id % 3 > 0 THEN fp::text END FROM clusters;
-CREATE INDEX ON texts USING simhash ((t::bigint));
-VACUUM ANALYZE;
+# Rows in clusters of which the statistics do not know: a few are expected of each, so that other tables are not read once for
+# each row that is found.
+my ($found, $joined) = split /\n/, $node->safe_psql('postgres', <<'SQL'), 2;
+CREATE TABLE clustered AS SELECT i AS id, CASE WHEN i % 500 = 7 THEN 7::bigint # (1::bigint << (i % 61)) ELSE random_fp() END AS fp
+	FROM generate_series(1, 100000) i;
+CREATE INDEX clustered_fp ON clustered USING simhash (fp);
+CREATE TABLE plain AS SELECT i * 3 AS clustered FROM generate_series(1, 30000) i;
+VACUUM ANALYZE clustered, plain;
+SELECT count(*) FROM clustered WHERE fp <~> 7 <= 3;
+EXPLAIN (COSTS OFF) SELECT FROM clustered WHERE fp <~> 7 <= 3 AND NOT EXISTS (SELECT FROM plain WHERE plain.clustered = clustered.id);
+EXPLAIN (COSTS OFF) SELECT FROM clustered WHERE fp <~> 7 <= 3 LIMIT 1;
 SQL
-for my $case ([ 'clusters', 'fp' ], [ 'repeated', 'fp' ], [ 'skewed', 'fp' ], [ 'inserted', 'fp' ], [ 'divided', 'fp' ],
-	[ 'texts', 't::bigint' ])
-{
-	my ($table, $hash) = @$case;
-	$node->safe_psql('postgres', "CREATE VIEW centres_of_$table AS SELECT id::int, $hash AS fp FROM $table");
-	for my $k (0, 2, 3, 5, 8, 10, 12, 15, 16)
-	{
-		my ($median, $p95) = split /\|/, $node->safe_psql('postgres', <<"SQL");
-SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY e), percentile_cont(0.95) WITHIN GROUP (ORDER BY e)
-	FROM errors('centres_of_$table', 'fp', $k) e
-SQL
-		cmp_ok($median, '<=', 2.5, "$table within $k: median error of the estimate");
-		cmp_ok($p95, '<=', 12, "$table within $k: 95th percentile");
-		diag(sprintf '%s within %d: median error %.2f, 95th percentile %.2f', $table, $k, $median, $p95);
-	}
-}
+is($found, 200, 'a cluster of 200 rows');
+like($joined, qr/Hash (Right )?Anti Join/, 'its rows are joined with a table that is read once');
+like($joined, qr/Limit\n\s+->  Index Scan using clustered_fp/, 'the first of them is looked up');
 
-# A centre with many rows near it, of which neither common values nor histogram know.
-my ($centre, $cluster, $near) = split /\|/, $node->safe_psql('postgres', <<'SQL');
-SET enable_seqscan = off;
-SELECT c.fp, c.cluster, (SELECT count(*) FROM clusters b WHERE b.fp <~> c.fp <= 8) AS near
-FROM (SELECT fp, cluster FROM clusters ORDER BY id DESC LIMIT 2000) c,
-	(SELECT coalesce(most_common_vals::text::bigint[], '{}') || histogram_bounds::text::bigint[] AS known FROM pg_stats
-		WHERE tablename = 'clusters' AND attname = 'fp') s
-WHERE NOT EXISTS (SELECT FROM unnest(known) v WHERE hamming(v, c.fp) <= 8)
-ORDER BY near DESC LIMIT 1
+# Planning reads no page of an index.
+my $planned = $node->safe_psql('postgres', <<'SQL');
+SET simhash_dedup.directory_cache = 0;
+EXPLAIN (BUFFERS, FORMAT json) SELECT id FROM clustered WHERE fp <~> 7 <= 8;
+EXPLAIN (BUFFERS, FORMAT json) SELECT id FROM clustered WHERE fp <~> 7 <= 8;
 SQL
-my $query = "SELECT id FROM clusters WHERE fp <~> '$centre' <= 8";
-cmp_ok($near, '>=', 50, "$near rows near the centre");
-sub rows_of { my ($sql, @connect) = @_; return $node->safe_psql('postgres', "SELECT plan(\$q\$$sql\$q\$)->>'Plan Rows'", @connect); }
-cmp_ok(rows_of($query), '>=', $near / 4, 'many rows are expected');
-
-# Nothing of rows that row security or a security barrier hide, although the hidden ones are said to be few.
-$node->safe_psql('postgres', <<"SQL");
-CREATE ROLE reader LOGIN;
-CREATE ROLE manager LOGIN BYPASSRLS;
-CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM clusters WHERE cluster <> $cluster;
-CREATE VIEW open_view AS SELECT * FROM clusters;
-GRANT SELECT ON clusters, barrier, open_view TO reader, manager;
-ALTER TABLE clusters ENABLE ROW LEVEL SECURITY;
-CREATE POLICY others ON clusters TO reader USING (cluster <> $cluster);
-SQL
-is(rows_of($query, extra_params => [ '-U', 'reader' ]), 1, 'row security: no row is expected');
-is(rows_of($query =~ s/clusters/barrier/r, extra_params => [ '-U', 'reader' ]), 1, 'a security barrier: no row is expected');
-cmp_ok(rows_of($query, extra_params => [ '-U', 'manager' ]), '>=', $near / 4, 'a role that row security does not hold');
-cmp_ok(rows_of($query =~ s/clusters/open_view/r, extra_params => [ '-U', 'reader' ]), '>=', $near / 4, 'a view of all rows by their owner');
-$node->safe_psql('postgres', 'ALTER TABLE clusters DISABLE ROW LEVEL SECURITY');
-
-# While a query is planned the index is read once for each condition: the metapage, and a page of each level of each key space.
-sub pages_of_planning
-{
-	my ($where) = @_;
-	my $explain = "EXPLAIN (BUFFERS, FORMAT json) SELECT id FROM clusters WHERE $where";
-	my $out = $node->safe_psql('postgres', "SET simhash_dedup.directory_cache = 0; $explain; $explain;");
-	return ($out =~ /"Planning":\s*\{\s*"Shared Hit Blocks": (\d+)/g)[1];
-}
-my $pages = pages_of_planning("fp <~> '$centre' <= 8");
-ok($pages >= 5 && $pages <= 13, "one condition: $pages pages");
-is(pages_of_planning("fp <~> '$centre' <= 8 OR fp <~> 1 <= 3 AND id > 7"), 2 * $pages, 'two conditions: twice as many');
-is(pages_of_planning("fp <~> '$centre' <= 29"), 0, 'a wide radius: none');
-
-# Planning within a parallel worker, where no error could be caught.
-my $parallel = $node->safe_psql('postgres', <<"SQL");
-CREATE FUNCTION planned(centre bigint) RETURNS bigint LANGUAGE plpgsql STABLE PARALLEL SAFE AS \$\$
-DECLARE found bigint; BEGIN
-	EXECUTE format('SELECT count(*) FROM clusters WHERE fp <~> %s <= 8', centre) INTO found;
-	RETURN found;
-END \$\$;
-SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
-EXPLAIN (COSTS OFF) SELECT count(*) FROM t WHERE id <= 5 AND planned('$centre') = $near;
-SELECT count(*) FROM t WHERE id <= 5 AND planned('$centre') = $near;
-SQL
-like($parallel, qr/Parallel Seq Scan.*\n5\z/s, 'planning within a parallel worker');
-
-# Damage to an index is no error of a query that does not use it, nor does it leave a lock or a pin behind: the session can
-# still be stopped.
-my %damages = (
-	'pages beyond the end' => sub { substr($_[0][0], $at{roots}, 20) = pack('L5', (1_000_000) x 5) },
-	'another format' => sub { substr($_[0][0], $at{version}, 4) = pack('L', 99) },
-	'a page of zeros' => sub { $_[0][0] = "\0" x $page_size },
-	'roots that are leaves of another space' => sub { substr($_[0][0], $at{roots}, 20) = pack('L5',
-		unpack('x4L4', substr($_[0][0], $at{roots}, 20)), 1) },
-	'headers that the server refuses' => sub { substr($_, 0, $header) = "\xFF" x $header for @{ $_[0] }[ 1 .. $#{ $_[0] } ] },
-	'content that we refuse' => sub { substr($_, $header) = "\x55" x ($page_size - $header) for @{ $_[0] }[ 1 .. $#{ $_[0] } ] });
-my $path = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('clusters_fp')");
-for my $damage (sort keys %damages)
-{
-	$node->safe_psql('postgres', 'REINDEX INDEX clusters_fp');
-	$path = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('clusters_fp')");
-	$node->stop;
-	my @blocks = unpack "(a$page_size)*", slurp_file($path);
-	$damages{$damage}->(\@blocks);
-	open my $fh, '>:raw', $path or die "$path: $!";
-	print $fh join('', @blocks);
-	close $fh;
-	$node->start;
-	my ($status, $out, $err) = $node->psql('postgres', <<"SQL", on_error_stop => 0);
-SET enable_indexscan = off; SET enable_bitmapscan = off; SET simhash_dedup.directory_cache = 0;
-SELECT count(*) FROM clusters WHERE fp <~> '$centre' <= 8;
-BEGIN; SAVEPOINT s; SELECT count(*) FROM clusters WHERE fp <~> '$centre' <= 8; RELEASE s; COMMIT;
-RESET enable_indexscan; SET enable_seqscan = off;
-SELECT count(*) FROM clusters WHERE fp <~> '$centre' <= 8;
-SET statement_timeout = '100ms'; SELECT pg_sleep(60);
-SQL
-	is($out, "$near\n$near", "$damage: reading the table answers");
-	my @errors = $err =~ /^psql:.*ERROR:  (.*)/mg;
-	is(scalar @errors, 2, "$damage: and nothing else fails") or diag $err;
-	like($errors[0], qr/clusters_fp" (is damaged|has format 99)|invalid page/, "$damage: a search by the index reports it");
-	like($errors[1], qr/statement timeout/, "$damage: the session can be stopped");
-}
-$node->safe_psql('postgres', 'REINDEX INDEX clusters_fp');
+is(($planned =~ /"Planning":\s*\{\s*"Shared Hit Blocks": (\d+)/g)[1], 0, 'planning reads no page of the index');
 $node->stop;
 done_testing();

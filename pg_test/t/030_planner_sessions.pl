@@ -116,7 +116,7 @@ $node->safe_psql('one', qq{
 	ANALYZE skewed});
 cmp_ok($estimate->('fp <~> 7 <= 3'), '>', 4000, 'a quarter of the rows is near 7');
 cmp_ok($estimate->('fp <~> 7 <= 3'), '<', 6000, 'and not more');
-cmp_ok($estimate->('fp <~> 12345678901234 <= 3'), '==', 1, 'nothing is near a random value');
+cmp_ok($estimate->('fp <~> 12345678901234 <= 3'), '==', 3, 'a few rows are near a random value');
 cmp_ok($estimate->('fp <@ hamming_ball(7, 3)'), '>', 4000, 'the same estimate for a ball');
 cmp_ok($estimate->('fp ~= 7'), '>', 4000, 'and for ~=');
 cmp_ok($estimate->('fp <~> 7 <= -1'), '==', 1, 'a negative radius keeps nothing');

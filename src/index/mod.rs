@@ -15,7 +15,6 @@ mod dead_rows;
 mod handler;
 mod insert;
 pub(crate) mod operators;
-pub mod sample;
 mod scan;
 mod scan_request;
 mod session_cache;

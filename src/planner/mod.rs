@@ -17,13 +17,11 @@
 //! it the hook, while it simplifies the first query that mentions a distance.
 //!
 //! What lives here: which clauses mean what ([`clause`]), where they are replaced ([`rewrite`]),
-//! and the estimate (`simhash_hamming::selectivity` is the arithmetic; [`index_sample`] adds what
-//! an index shows). What must not live here: the server's structs, which are wrapped in
+//! and the estimate (`simhash_hamming::selectivity` is the arithmetic). What must not live here: the server's structs, which are wrapped in
 //! `simhash_pg`. No OID is remembered between queries, since an extension may be dropped and
 //! created again.
 mod clause;
 mod estimate;
-mod index_sample;
 mod own_functions;
 mod parts;
 mod planner_distances;

@@ -49,7 +49,6 @@ pub mod dead_rows;
 mod error;
 pub mod insert;
 pub mod key;
-pub mod nearby;
 pub mod page;
 pub mod pairs;
 pub mod parts;

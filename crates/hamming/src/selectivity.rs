@@ -2,14 +2,11 @@
 //!
 //! All results are shares between 0 and 1. A sample is what ANALYZE keeps: the most common values
 //! and a histogram. Where it says nothing, uniform random fingerprints are the model; real ones are
-//! denser, so the model is a floor, as is one row. An index shows the rows near a constant one by
-//! one, where a value of the histogram stands for a hundredth of the table: so it takes the
-//! histogram's place.
+//! denser, so the model is a floor, as is a number of rows that the caller gives.
 
 #![forbid(unsafe_code)]
 
 use crate::ball::random_share;
-use crate::nearby::Nearby;
 
 /// Common values of each side that are compared with each other in a join estimate: a statistics
 /// target of 10,000 would otherwise mean 10^8 comparisons for one clause.
@@ -34,51 +31,25 @@ pub struct FingerprintSample<'a> {
     pub distinct: Option<f64>,
 }
 
-/// Share of the column's rows within `k` of a known centre. An index may know of those that do not
-/// have a common value.
-pub fn of_constant(
-    sample: FingerprintSample<'_>,
-    nearby: Option<Nearby>,
-    centre: i64,
-    k: i32,
-) -> f64 {
+/// Share of the column's rows within `k` of a known centre; at least `least_rows` rows.
+pub fn of_constant(sample: FingerprintSample<'_>, centre: i64, k: i32, least_rows: f64) -> f64 {
     if k < 0 {
         return 0.0;
     }
-    let common = sum(common_near(sample, centre, k));
+    let is_near = |&&(value, _): &&(i64, f64)| within(value, centre, k);
+    let common = sum(sample.common.iter().filter(is_near));
     let rest = (1.0 - sample.null_share - sum(sample.common.iter())).max(0.0);
-    let of_rest = match nearby {
-        Some(Nearby {
-            is_complete: true, ..
-        }) => 0.0,
-        _ => histogram_share(sample.histogram, centre, k),
-    };
-    let seen = nearby.map_or(0.0, |nearby| nearby.rows * one_row(sample.rows));
-    let estimate = common + (rest * of_rest.max(random_share(k))).max(seen);
-    bounded(estimate, one_row(sample.rows), 1.0 - sample.null_share)
+    let of_rest = histogram_share(sample.histogram, centre, k).max(random_share(k));
+    at_least(least_rows, common + rest * of_rest, sample)
 }
 
-/// The common values within `k` of a centre.
-pub fn common_near(
-    sample: FingerprintSample<'_>,
-    centre: i64,
-    k: i32,
-) -> impl Iterator<Item = &'_ (i64, f64)> {
-    let values = sample.common.iter();
-    values.filter(move |&&(value, _)| within(value, centre, k))
-}
-
-/// Share of the rows within `k` of a centre that is not known at planning. It is assumed to
-/// be distributed like the column.
-pub fn of_unknown(sample: FingerprintSample<'_>, k: i32) -> f64 {
+/// Share of the rows within `k` of a centre that is not known at planning; at least `least_rows`
+/// rows. It is assumed to be distributed like the column.
+pub fn of_unknown(sample: FingerprintSample<'_>, k: i32, least_rows: f64) -> f64 {
     if k < 0 {
         return 0.0;
     }
-    bounded(
-        of_join(sample, sample, k),
-        one_row(sample.rows),
-        1.0 - sample.null_share,
-    )
+    at_least(least_rows, of_join(sample, sample, k), sample)
 }
 
 /// Share of all pairs of rows of two columns that are within `k`: the largest of what random
@@ -119,19 +90,11 @@ fn sum<'a>(values: impl Iterator<Item = &'a (i64, f64)>) -> f64 {
     values.map(|&(_, share)| share).sum()
 }
 
-/// Share of histogram values near the centre. One value equal to the centre is not counted: a
-/// centre is often a value of the column, and that its one occurrence was drawn into the sample
-/// says nothing about others.
+/// Share of histogram values near the centre, after the first: that a single row of a cluster, perhaps
+/// the centre itself, was drawn into the sample says nothing about how many others there are.
 fn histogram_share(histogram: &[i64], centre: i64, k: i32) -> f64 {
-    if histogram.is_empty() {
-        return 0.0;
-    }
-    let near = histogram
-        .iter()
-        .filter(|&&value| within(value, centre, k))
-        .count();
-    let itself = usize::from(histogram.contains(&centre));
-    (near - itself) as f64 / histogram.len() as f64
+    let near = histogram.iter().filter(|&&value| within(value, centre, k));
+    near.skip(1).count() as f64 / histogram.len().max(1) as f64
 }
 
 fn common_pairs(left: FingerprintSample<'_>, right: FingerprintSample<'_>, k: i32) -> f64 {
@@ -147,8 +110,14 @@ fn distinct(sample: FingerprintSample<'_>) -> f64 {
     sample.distinct.unwrap_or(sample.rows)
 }
 
-fn one_row(rows: f64) -> f64 {
-    if rows >= 1.0 { 1.0 / rows } else { 0.0 }
+/// `estimate`, but not less than a number of rows, where the table's is known.
+fn at_least(rows: f64, estimate: f64, sample: FingerprintSample<'_>) -> f64 {
+    let floor = if sample.rows >= 1.0 {
+        rows / sample.rows
+    } else {
+        0.0
+    };
+    bounded(estimate, floor, 1.0 - sample.null_share)
 }
 
 /// `estimate` between a floor and a ceiling; the ceiling wins.
@@ -190,28 +159,28 @@ mod tests {
             ..FingerprintSample::default()
         };
         assert!(close(
-            of_constant(sample, None, 0, 0),
+            of_constant(sample, 0, 0, 1.0),
             0.2 + 0.55 * random_share(0)
         ));
-        assert!((of_constant(sample, None, 0, 3) - 0.3).abs() < 1e-9);
-        assert!((of_constant(sample, None, 0, 4) - 0.35).abs() < 1e-9);
+        assert!((of_constant(sample, 0, 3, 1.0) - 0.3).abs() < 1e-9);
+        assert!((of_constant(sample, 0, 4, 1.0) - 0.35).abs() < 1e-9);
         assert!(
-            (of_constant(sample, None, 0, 64) - 0.9).abs() < 1e-9,
+            (of_constant(sample, 0, 64, 1.0) - 0.9).abs() < 1e-9,
             "all but the NULLs"
         );
     }
 
     #[test]
-    fn histogram_counts_neighbours_but_not_the_centre_itself() {
+    fn histogram_counts_neighbours_but_one() {
         let histogram: Vec<i64> = vec![7, 7 ^ 1, -1, i64::MIN + 12345];
         let sample = FingerprintSample {
             histogram: &histogram,
             rows: 1e6,
             ..FingerprintSample::default()
         };
-        assert!((of_constant(sample, None, 7, 3) - 0.25).abs() < 1e-9);
+        assert!((of_constant(sample, 7, 3, 1.0) - 0.25).abs() < 1e-9);
         assert!(
-            (of_constant(sample, None, 7, 0) - 1e-6).abs() < 1e-9,
+            (of_constant(sample, 7, 0, 1.0) - 1e-6).abs() < 1e-9,
             "one row"
         );
         let repeated = [7, 7, 7, -1];
@@ -220,62 +189,45 @@ mod tests {
             rows: 1e6,
             ..FingerprintSample::default()
         };
-        assert!((of_constant(sample, None, 7, 0) - 0.5).abs() < 1e-9);
+        assert!((of_constant(sample, 7, 0, 1.0) - 0.5).abs() < 1e-9);
     }
 
     #[test]
-    fn never_less_than_a_row_and_nothing_for_negative_radius() {
+    fn never_less_than_the_rows_given_and_nothing_for_negative_radius() {
         let sample = FingerprintSample {
             rows: 1e7,
             ..FingerprintSample::default()
         };
-        assert!(close(of_constant(sample, None, 42, 3), 1e-7));
-        assert_eq!(of_constant(sample, None, 42, -1), 0.0);
-        assert_eq!(of_unknown(sample, -1), 0.0);
+        assert!(close(of_constant(sample, 42, 3, 1.0), 1e-7));
+        assert!(close(of_constant(sample, 42, 3, 5.0), 5e-7));
+        assert!(close(
+            of_constant(
+                FingerprintSample {
+                    rows: 2.0,
+                    ..sample
+                },
+                42,
+                3,
+                5.0
+            ),
+            1.0
+        ));
+        assert_eq!(of_constant(sample, 42, -1, 1.0), 0.0);
+        assert_eq!(of_unknown(sample, -1, 1.0), 0.0);
         assert_eq!(
             of_constant(
                 FingerprintSample {
                     null_share: 1.0,
                     ..sample
                 },
-                None,
                 42,
-                3
+                3,
+                1.0
             ),
             0.0
         );
         // A wide radius meets the model: about 0.17 % of random fingerprints at 20 bits.
-        assert!(close(of_constant(sample, None, 42, 20), random_share(20)));
-    }
-
-    #[test]
-    fn an_index_takes_the_place_of_the_histogram() {
-        let histogram = vec![7 ^ 1; 10];
-        let common = [(7, 0.01)];
-        let sample = FingerprintSample {
-            common: &common,
-            histogram: &histogram,
-            rows: 1000.0,
-            ..FingerprintSample::default()
-        };
-        let share =
-            |rows: f64, is_complete| of_constant(sample, Some(Nearby { rows, is_complete }), 7, 3);
-        assert!(close(share(30.0, true), 0.04));
-        assert!(share(30.0, false) > 0.9, "many more are possible");
-        assert!(
-            close(share(0.0, true), 0.01 + 0.99 * random_share(3)),
-            "a common value"
-        );
-        assert_eq!(share(1e9, true), 1.0);
-        let unknown = FingerprintSample {
-            rows: 0.0,
-            ..sample
-        };
-        let nearby = Nearby {
-            rows: 30.0,
-            is_complete: true,
-        };
-        assert!(of_constant(unknown, Some(nearby), 7, 3) < 0.02);
+        assert!(close(of_constant(sample, 42, 20, 1.0), random_share(20)));
     }
 
     #[test]
@@ -314,7 +266,7 @@ mod tests {
                 FingerprintSample { common: &common, histogram: &histogram, null_share, rows, distinct: None };
             let mut before = (0.0, 0.0);
             for k in -1..=65 {
-                let now = (of_constant(sample, None, centre, k), of_unknown(sample, k));
+                let now = (of_constant(sample, centre, k, 1.0), of_unknown(sample, k, 1.0));
                 prop_assert!((0.0..=1.0).contains(&now.0) && (0.0..=1.0).contains(&now.1));
                 prop_assert!(now.0 >= before.0 && now.1 >= before.1);
                 before = now;

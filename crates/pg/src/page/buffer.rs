@@ -3,7 +3,6 @@
 //! Destructors do nothing while an error unwinds (see the head of `crate`).
 
 use crate::catalog::relation::Rel;
-use crate::process::attempt::unless_damaged;
 use crate::process::error::Error;
 use crate::process::{compat, unguarded};
 use pgrx::pg_sys;
@@ -80,20 +79,6 @@ impl<'r> Pinned<'r> {
         if is_shared(answer.recent_buffer) {
             recent.set(answer.recent_buffer);
         }
-    }
-
-    /// As [`Pinned::read`], but None if the page cannot be read: it lies beyond the end of the
-    /// file, or the server refuses it.
-    #[inline]
-    pub fn read_if_sound(rel: Rel<'r>, block: u32) -> Option<Pinned<'r>> {
-        if block >= rel.least_block_count() && block >= rel.block_count() {
-            return None;
-        }
-        Self::read_if_cached(rel, block).or_else(|| {
-            // A pin cannot leave the attempt.
-            unless_damaged(|| drop(Self::read(rel, block)))?;
-            Self::read_if_cached(rel, block)
-        })
     }
 
     /// Pins a block that is in a buffer already, which raises no ERROR. One that is not is asked of

@@ -3,9 +3,7 @@
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
-use std::ffi::CStr;
 
-use super::column_index::ColumnIndex;
 use super::hooks::{JoinTarget, ScanTarget};
 use super::nodes::NodeRef;
 use crate::catalog::lookup::base_type;
@@ -30,8 +28,6 @@ pub struct ColumnSample {
 /// `column operator other`, whichever side the column is on.
 pub struct ColumnAndOther<'p> {
     pub sample: ColumnSample,
-    /// An index on the column.
-    pub index: Option<ColumnIndex>,
     pub other: NodeRef<'p>,
 }
 
@@ -60,12 +56,8 @@ impl Drop for Variable {
 
 impl<'p> ScanTarget<'p> {
     /// The column and the other side of a restriction clause between `args`; None unless exactly
-    /// one of them is a column of the relation. The index is one with this access method.
-    pub fn column_and_other(
-        self,
-        args: [NodeRef<'p>; 2],
-        access_method: &CStr,
-    ) -> Option<ColumnAndOther<'p>> {
+    /// one of them is a column of the relation.
+    pub fn column_and_other(self, args: [NodeRef<'p>; 2]) -> Option<ColumnAndOther<'p>> {
         let mut variable = Variable(pg_sys::VariableStatData::default());
         let mut other = std::ptr::null_mut();
         let mut on_left = false;
@@ -87,7 +79,6 @@ impl<'p> ScanTarget<'p> {
             }
             Some(ColumnAndOther {
                 sample: sample(&mut variable.0),
-                index: ColumnIndex::from_variable(self.planner, &variable.0, access_method),
                 other: NodeRef::new(other)?,
             })
         }

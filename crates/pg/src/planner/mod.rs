@@ -1,11 +1,9 @@
 //! The planner: [`hooks`] are the ways by which it calls us, [`planned_relation`] its relations and
 //! clauses, [`nodes`] their expression trees. [`builder`] makes new nodes, [`proofs`] is what it
 //! compares clauses with, [`path`] an index path whose cost it asks for. [`column_stats`] has the
-//! statistics of a column, [`column_index`] an index that an estimate looks into. What must not
-//! live here: what a Hamming clause means.
+//! statistics of a column. What must not live here: what a Hamming clause means.
 
 mod builder;
-pub mod column_index;
 pub mod column_stats;
 pub mod hooks;
 pub mod nodes;

@@ -1,6 +1,5 @@
 //! The server process: interrupts, stack, how it was started.
 
-use super::compat::local_transaction;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
@@ -40,34 +39,6 @@ pub fn refuse_read_only(command: &CStr) {
 pub fn is_preloading() -> bool {
     // SAFETY: reads a variable of the process.
     unsafe { pg_sys::process_shared_preload_libraries_in_progress }
-}
-
-/// The command that the process is executing. While it stays the same, the client has sent no other
-/// command, and no later command of the transaction sees more of what the transaction has written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Command {
-    started: pg_sys::TimestampTz,
-    transaction: u32,
-    number: pg_sys::CommandId,
-}
-
-impl Command {
-    /// The running one.
-    #[inline]
-    pub fn now() -> Command {
-        // SAFETY: both read variables of the process.
-        let (started, number) = unsafe {
-            (
-                pg_sys::GetCurrentStatementStartTimestamp(),
-                pg_sys::GetCurrentCommandId(false),
-            )
-        };
-        Command {
-            started,
-            transaction: local_transaction(),
-            number,
-        }
-    }
 }
 
 /// The OID of the session's database.
