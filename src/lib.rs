@@ -1,7 +1,7 @@
 //! simhash_dedup: near-duplicate rows inside PostgreSQL.
 //!
-//! Data flows one way. The crates of the workspace and the modules of this one each hold one stretch
-//! of the way:
+//! Data flows one way. The crates of the workspace and the modules of this one each hold one
+//! stretch of the way:
 //!
 //! ```text
 //!  row --(row)--> columns of text --(simhash_fingerprint)--> features -> 64 sums -> fingerprint (bigint)
@@ -13,8 +13,8 @@
 //! ```
 //!
 //! * `simhash_fingerprint`: from columns of text to fingerprints; pure Rust; knows no PostgreSQL.
-//! * `simhash_hamming`: Hamming space: quarters of fingerprints and radii, the pages of an index and the plan of a
-//!   search, pairs, components; pure Rust.
+//! * `simhash_hamming`: Hamming space: quarters of fingerprints and radii, the pages of an index
+//!   and the plan of a search, pairs, components; pure Rust.
 //! * `simhash_records`: pairs of records that share rare features; pure Rust.
 //! * `simhash_trigger`: what triggers decide without a server; pure Rust.
 //! * `simhash_pg`: safe wrappers of pages, buffers, WAL, nodes and datums; the only crate with raw

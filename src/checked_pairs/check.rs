@@ -15,9 +15,7 @@ use simhash_pg::catalog::table;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::pair_function::{FunctionDeclaration, PairFunction};
-
-/// The least similarity where the call says none.
-const LEAST: f64 = 0.8;
+use simhash_trigger::arguments::DEFAULT_MIN_JACCARD;
 
 /// The arguments of a call, for one relation or two.
 pub struct CheckArguments<const N: usize> {
@@ -68,7 +66,11 @@ impl Check {
             (0..N).map(text).collect::<Vec<_>>()
         });
         let Some(checked_by) = checked_by else {
-            let least = in_range("min_jaccard", min_jaccard.unwrap_or(LEAST), 0.0..=1.0);
+            let least = in_range(
+                "min_jaccard",
+                min_jaccard.unwrap_or(DEFAULT_MIN_JACCARD),
+                0.0..=1.0,
+            );
             return texts.map(|texts| Check {
                 values: texts.clone(),
                 texts: Some(texts),

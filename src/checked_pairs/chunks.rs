@@ -33,7 +33,7 @@ type Chunk<K> = (u32, Vec<Option<K>>);
 
 /// The values of one row of each class.
 pub struct Chunks<'t, J: Judge> {
-    table: &'t ValueReader<'t>,
+    values: &'t ValueReader<'t>,
     classes: &'t Classes,
     judge: J,
     /// Rows in the order of chunks, and each class's place there.
@@ -47,7 +47,7 @@ pub struct Chunks<'t, J: Judge> {
 
 impl<'t, J: Judge> Chunks<'t, J> {
     pub fn new(
-        table: &'t ValueReader<'t>,
+        values: &'t ValueReader<'t>,
         classes: &'t Classes,
         pairs: &mut EdgeList,
         judge: J,
@@ -65,7 +65,7 @@ impl<'t, J: Judge> Chunks<'t, J> {
             places[*class as usize] = place;
         }
         Chunks {
-            table,
+            values,
             classes,
             judge,
             rows: collected(order.into_iter().map(first)),
@@ -89,7 +89,7 @@ impl<'t, J: Judge> Chunks<'t, J> {
         let (mut done, total) = (0, pairs.count());
         let rows =
             usize::try_from(2 * total).map_or(self.rows.len(), |rows| rows.min(self.rows.len()));
-        self.table.prepare(rows, activity);
+        self.values.prepare(rows, activity);
         let mut places = or_out_of_memory(pairs.map(&mut TempFiles, |pair| self.to_places(pair)));
         while places.count() > 0 {
             let mut sorted = self.by_chunks(places);
@@ -212,7 +212,7 @@ impl<'t, J: Judge> Chunks<'t, J> {
             let is_in_chunk = self.rows[place as usize] == row && (start..end).contains(&place);
             is_in_chunk.then(|| (place - start) as usize)
         };
-        self.table.read(rows, place, |place, value| {
+        self.values.read(rows, place, |place, value| {
             if bytes <= limit || rows.len() == 1 {
                 let kept = self.judge.keep(value);
                 bytes += J::bytes(&kept);

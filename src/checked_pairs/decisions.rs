@@ -1,7 +1,7 @@
-//! Pairs that a person has judged different: they never pass, whatever the check says. simhash_clusters
-//! reads them here for kept clusters. A row of such a pair is judged for itself, never as one of several
-//! equal rows. What was judged the same is no matter of a check, since the rows need not be near:
-//! `clusters::kept` adds it.
+//! Pairs that a person has judged different: they never pass, whatever the check says.
+//! simhash_clusters reads them here for kept clusters. A row of such a pair is judged for itself,
+//! never as one of several equal rows. No check asks for what was judged the same, since such rows
+//! need not be near: `clusters::kept` adds it.
 
 use super::judge::{Content, Judge};
 use super::paired_rows::PairedRows;
@@ -53,13 +53,13 @@ impl DifferentKeys {
     }
 
     /// Returns the pairs of rows that have these keys.
-    pub fn among(&self, members: &PairedRows) -> DifferentRows {
+    pub fn among(&self, paired_rows: &PairedRows) -> DifferentRows {
         let mut rows = DifferentRows::default();
         for pair in &self.0 {
             check_for_interrupts();
             let [a, b] = pair
                 .each_ref()
-                .map(|key| members.side(0).number_of(key.value()));
+                .map(|key| paired_rows.side(0).number_of(key.value()));
             if let (Some(a), Some(b)) = (a, b) {
                 or_out_of_memory(rows.pairs.try_reserve(1));
                 or_out_of_memory(rows.named.try_reserve(2));

@@ -1,5 +1,5 @@
-//! The different texts of rows, by the class of their fingerprint and their own. Classes of equal texts
-//! make them, comparisons of similar ones read them; they stay in order.
+//! The different texts of rows, by the class of their fingerprint and their own. Classes of equal
+//! texts make them, comparisons of similar ones read them; they stay in order.
 
 use simhash_hamming::components::edges::Edge;
 use simhash_hamming::components::group::Classes;

@@ -1,7 +1,7 @@
 //! Classes of rows that a check judges alike, since their texts are equal too.
 //!
-//! Two rows of equal fingerprints need not have similar texts. Rows whose texts are equal do, if the
-//! check says so of the text beside itself: they form a class, and one row of it is compared with
+//! Two rows of equal fingerprints need not have similar texts. Rows whose texts are equal form a
+//! class, if the check passes their text beside itself. One row of a class is then compared with
 //! other classes. Texts are distinguished by a 128-bit hash.
 
 use super::distinct_texts::DistinctTexts;
@@ -20,13 +20,13 @@ use std::collections::HashMap;
 /// classes that `edges` pairs. Where texts have to be similar, pairs of many that are not are left
 /// out.
 pub fn classes_by_text(
-    table: &ValueReader,
+    values: &ValueReader,
     mut edges: EdgeList,
     judge: &mut impl Judge,
     activity: &mut Activity,
 ) -> (Classes, EdgeList) {
-    let coarse = &table.members.classes;
-    let contents = read(table, judge, activity);
+    let coarse = &values.paired_rows.classes;
+    let contents = read(values, judge, activity);
     let (fine, texts) = divide(coarse, &contents);
     drop(contents);
     let least = judge.least_jaccard();
@@ -63,14 +63,14 @@ pub fn classes_by_text(
     });
     drop(edges);
     if let Some(many) = many {
-        many.find(table, &fine, texts, activity, &mut add);
+        many.find(values, &fine, texts, activity, &mut add);
     }
     (fine, found)
 }
 
 /// Reads the texts of rows that are not alone in their class.
-fn read(table: &ValueReader, judge: &mut impl Judge, activity: &mut Activity) -> Vec<Content> {
-    let coarse = &table.members.classes;
+fn read(values: &ValueReader, judge: &mut impl Judge, activity: &mut Activity) -> Vec<Content> {
+    let coarse = &values.paired_rows.classes;
     let all = coarse.rows() as u32;
     let mut contents = filled(all as usize, Content::Alone);
     if !judge.may_be_equal() {
@@ -84,7 +84,7 @@ fn read(table: &ValueReader, judge: &mut impl Judge, activity: &mut Activity) ->
     });
     rows.iter()
         .for_each(|row| contents[*row as usize] = Content::None);
-    table.read_all(&rows, "reading equal rows", activity, |row, text| {
+    values.read_all(&rows, "reading equal rows", activity, |row, text| {
         contents[row as usize] = judge.content(row, text);
     });
     contents

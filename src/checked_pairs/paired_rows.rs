@@ -221,13 +221,13 @@ impl PairedRows {
         });
         drop(rows);
         search.activity.begin("grouping");
-        let members = search.pairs.into_members(orders, fingerprints);
-        for (side, source) in members.sides.iter().zip(sources) {
+        let paired_rows = search.pairs.into_paired_rows(orders, fingerprints);
+        for (side, source) in paired_rows.sides.iter().zip(sources) {
             if !side.has_distinct_keys() {
                 source.not_unique();
             }
         }
-        members
+        paired_rows
     }
 
     /// Returns the relation of a row, 0 or 1.
@@ -307,7 +307,7 @@ impl PairedSide {
 }
 
 impl<const N: usize> PairCollector<N> {
-    fn into_members(mut self, orders: [KeyType; N], fingerprints: Vec<u64>) -> PairedRows {
+    fn into_paired_rows(mut self, orders: [KeyType; N], fingerprints: Vec<u64>) -> PairedRows {
         if let Some(sets) = &mut self.sets {
             for b in 0..sets.count() as u32 {
                 let (a, distance) = (sets.find(b), 0);

@@ -68,10 +68,10 @@ pub struct PassingPairs {
 }
 
 impl PassingPairs {
-    /// Judges by the values of `table` the pairs of `edges`, and those of rows with equal
+    /// Judges by the values of `values` the pairs of `edges`, and those of rows with equal
     /// fingerprints.
     pub fn find(
-        table: &ValueReader<'_>,
+        values: &ValueReader<'_>,
         judge: AnyJudge,
         different: Option<DifferentRows>,
         edges: EdgeList,
@@ -79,15 +79,15 @@ impl PassingPairs {
         activity: &mut Activity,
     ) -> Self {
         match judge {
-            AnyJudge::Jaccard(judge) => decided(table, judge, different, edges, asked, activity),
-            AnyJudge::Function(judge) => decided(table, judge, different, edges, asked, activity),
-            AnyJudge::Every(judge) => decided(table, judge, different, edges, asked, activity),
+            AnyJudge::Jaccard(judge) => decided(values, judge, different, edges, asked, activity),
+            AnyJudge::Function(judge) => decided(values, judge, different, edges, asked, activity),
+            AnyJudge::Every(judge) => decided(values, judge, different, edges, asked, activity),
         }
     }
 }
 
 fn decided(
-    table: &ValueReader<'_>,
+    values: &ValueReader<'_>,
     judge: impl Judge,
     different: Option<DifferentRows>,
     edges: EdgeList,
@@ -95,20 +95,20 @@ fn decided(
     activity: &mut Activity,
 ) -> PassingPairs {
     match different {
-        Some(different) => judged(table, Decided { judge, different }, edges, asked, activity),
-        None => judged(table, judge, edges, asked, activity),
+        Some(different) => judged(values, Decided { judge, different }, edges, asked, activity),
+        None => judged(values, judge, edges, asked, activity),
     }
 }
 
 fn judged<J: Judge>(
-    table: &ValueReader<'_>,
+    values: &ValueReader<'_>,
     mut judge: J,
     edges: EdgeList,
     asked: Asked,
     activity: &mut Activity,
 ) -> PassingPairs {
-    let (classes, mut candidates) = classes_by_text(table, edges, &mut judge, activity);
-    let mut chunks = Chunks::new(table, &classes, &mut candidates, judge);
+    let (classes, mut candidates) = classes_by_text(values, edges, &mut judge, activity);
+    let mut chunks = Chunks::new(values, &classes, &mut candidates, judge);
     let sets = RefCell::new(asked.connects.then(|| separate(classes.count())));
     let mut pairs = no_edges();
     let mut similarities = List::new(work_mem_bytes() / 4);

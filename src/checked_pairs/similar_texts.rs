@@ -84,7 +84,7 @@ impl ManyTexts {
     /// Calls `each` with the pairs of texts that may be similar, by their classes in `fine`.
     pub fn find(
         self,
-        table: &ValueReader<'_>,
+        values: &ValueReader<'_>,
         fine: &Classes,
         mut texts: DistinctTexts,
         activity: &mut Activity,
@@ -95,7 +95,7 @@ impl ManyTexts {
             return;
         }
         let mut search = Search {
-            prefixes: Prefixes::read(table, fine, &texts, self.least, activity),
+            prefixes: Prefixes::read(values, fine, &texts, self.least, activity),
             index: PrefixIndex::new(self.least, memory()),
             texts,
             activity,
@@ -138,17 +138,17 @@ struct Place {
 
 impl Prefixes {
     fn read(
-        table: &ValueReader<'_>,
+        values: &ValueReader<'_>,
         fine: &Classes,
         texts: &DistinctTexts,
         least: Least,
         activity: &mut Activity,
     ) -> Self {
-        let coarse = &table.members.classes;
+        let coarse = &values.paired_rows.classes;
         let rows = texts.first_rows(fine);
         let mut maker = or_raise(PrefixMaker::new(least, GramLengths::SHINGLES, memory()));
         let counted = "reading texts to count n-grams";
-        table.read_all(&rows, counted, activity, |_, text| {
+        values.read_all(&rows, counted, activity, |_, text| {
             maker.count(&text.show_bytes(letters), &mut check_for_interrupts);
         });
         let mut prefixes = Self {
@@ -159,7 +159,7 @@ impl Prefixes {
             bytes: Vec::new(),
         };
         let chosen = "reading texts to choose rare n-grams";
-        table.read_all(&rows, chosen, activity, |row, text| {
+        values.read_all(&rows, chosen, activity, |row, text| {
             let (ngrams, check_interrupts) = (&mut prefixes.ngrams, &mut check_for_interrupts);
             let size = or_raise(maker.prefix(&text.show_bytes(letters), ngrams, check_interrupts));
             let place = texts.place(coarse.class_of(row), fine.class_of(row));

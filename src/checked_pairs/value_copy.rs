@@ -1,5 +1,5 @@
-//! A copy of the values of the rows of a relation that have pairs, made by one read of the relation in
-//! its own order. [`super::value_reader`] makes it where reading these rows by key would cost
+//! A copy of the values of the rows of a relation that have pairs, made by one read of the relation
+//! in its own order. [`super::value_reader`] makes it where reading these rows by key would cost
 //! more. What does not fit its share of `work_mem` is in a temporary file.
 
 use super::paired_rows::PairedSide;

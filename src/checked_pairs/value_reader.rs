@@ -27,7 +27,7 @@ const ASSUMED: f64 = 10.0;
 
 /// The values, in the tables of one or two relations.
 pub struct ValueReader<'m> {
-    pub members: &'m PairedRows,
+    pub paired_rows: &'m PairedRows,
     sources: &'m [SourceTable],
     /// Those of each relation.
     queries: Vec<Queries>,
@@ -44,12 +44,12 @@ struct Queries {
 
 impl<'m> ValueReader<'m> {
     /// `values` are SQL expressions over the rows of each relation.
-    pub fn new(sources: &'m [SourceTable], values: &[String], members: &'m PairedRows) -> Self {
+    pub fn new(sources: &'m [SourceTable], values: &[String], paired_rows: &'m PairedRows) -> Self {
         let queries = |(side, (source, value)): (usize, (&SourceTable, &String))| {
             let (expression, key) = (source.key_expression(), &source.key);
             let fp = source.fingerprint_expression();
             let table = &source.table_name;
-            let equality = members.side(side).order.equality();
+            let equality = paired_rows.side(side).order.equality();
             let equality = equality.unwrap_or_else(|| no_arrays(source.key_type));
             let has_listed_key = equality.any_of(key, "$1");
             // Rows without a fingerprint may share a key.
@@ -61,7 +61,7 @@ impl<'m> ValueReader<'m> {
             }
         };
         ValueReader {
-            members,
+            paired_rows,
             sources,
             queries: (sources.iter().zip(values).enumerate())
                 .map(queries)
@@ -74,7 +74,7 @@ impl<'m> ValueReader<'m> {
     /// rows by key. Comes before each series of reads.
     pub fn prepare(&self, rows: usize, activity: &mut Activity) {
         for (side, source) in self.sources.iter().enumerate() {
-            let paired = self.members.side(side);
+            let paired = self.paired_rows.side(side);
             let rows = rows.min(paired.count());
             if rows == 0 || self.copies.borrow()[side].is_some() {
                 continue;
@@ -106,11 +106,11 @@ impl<'m> ValueReader<'m> {
     ) {
         for side in 0..self.sources.len() {
             let mut rows_of_side = collected(rows.iter().copied());
-            rows_of_side.retain(|row| self.members.side_of(*row) == side);
+            rows_of_side.retain(|row| self.paired_rows.side_of(*row) == side);
             if rows_of_side.is_empty() {
                 continue;
             }
-            let paired = self.members.side(side);
+            let paired = self.paired_rows.side(side);
             let Some(copy) = &mut self.copies.borrow_mut()[side] else {
                 self.read_by_key(side, &rows_of_side, rows.len(), &place, &mut each);
                 continue;
@@ -133,9 +133,9 @@ impl<'m> ValueReader<'m> {
         place: &impl Fn(u32) -> Option<usize>,
         each: &mut impl FnMut(usize, Value<'_>),
     ) {
-        let (source, paired) = (&self.sources[side], self.members.side(side));
+        let (source, paired) = (&self.sources[side], self.paired_rows.side(side));
         let mut is_read = filled(places, false);
-        let keys = rows.iter().map(|row| self.members.key(*row));
+        let keys = rows.iter().map(|row| self.paired_rows.key(*row));
         let array = paired.order.array(keys);
         let array = array.unwrap_or_else(|| no_arrays(source.key_type));
         keep_reserve();
@@ -165,7 +165,7 @@ impl<'m> ValueReader<'m> {
         mut each: impl FnMut(u32, Value<'_>),
     ) {
         self.prepare(rows.len(), activity);
-        let second = rows.partition_point(|row| self.members.side_of(*row) == 0);
+        let second = rows.partition_point(|row| self.paired_rows.side_of(*row) == 0);
         let (mut done, total) = (0, Some(rows.len() as u64));
         for (side, rows) in [&rows[..second], &rows[second..]].into_iter().enumerate() {
             let mut rows = collected(rows.iter().copied());
@@ -183,7 +183,7 @@ impl<'m> ValueReader<'m> {
     /// Sorts rows of a relation as their values stand in the copy, if there is one.
     fn sort_as_copied(&self, side: usize, rows: &mut [u32]) {
         if let Some(Some(copy)) = self.copies.borrow().get(side) {
-            let paired = self.members.side(side);
+            let paired = self.paired_rows.side(side);
             rows.sort_unstable_by_key(|row| {
                 check_for_interrupts();
                 copy.order(paired.place_of(*row))
@@ -192,7 +192,7 @@ impl<'m> ValueReader<'m> {
     }
 
     fn read_chunk(&self, side: usize, rows: &[u32], each: &mut impl FnMut(u32, Value<'_>)) {
-        let paired = self.members.side(side);
+        let paired = self.paired_rows.side(side);
         if let Some(copy) = &mut self.copies.borrow_mut()[side] {
             for row in rows {
                 keep_reserve();

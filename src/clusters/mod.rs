@@ -1,10 +1,9 @@
-//! Groups of near-duplicates: `simhash_clusters`, and the trigger `simhash_maintain_clusters()`, which
-//! keeps a table of clusters current.
+//! Groups of near-duplicates: `simhash_clusters`, and clusters that are kept in a table while rows
+//! come and go ([`kept`]).
 //!
-//! `simhash_hamming::components` makes groups of pairs; `simhash_clusters` and `array_functions` are what SQL
-//! sees; `components` finds out which rows are connected. [`maintain`] is the trigger,
-//! [`kept`] what one call sets up and what notes and refreshes. What must not live here: the search
-//! for pairs, which is `pairs`'s, and which of them pass a check, which is `checked_pairs`'s.
+//! `simhash_clusters` and `array_functions` are what SQL sees; `components` finds out which rows of
+//! arrays are connected. What must not live here: the search for pairs, which is `pairs`'s, and which
+//! of them pass a check, which is `checked_pairs`'s.
 
 mod array_functions;
 mod components;

@@ -111,19 +111,19 @@ fn clusters(
     let method = method(args, radius_at + 1, &sources[0], check.is_some());
     let mut activity = Activity::new(name);
     let connects = method == ClusterMethod::Components && check.is_none();
-    let mut members = PairedRows::find(&sources, &columns, radius, connects, &mut activity);
-    let mut edges = std::mem::replace(&mut members.edges, no_edges());
+    let mut paired_rows = PairedRows::find(&sources, &columns, radius, connects, &mut activity);
+    let mut edges = std::mem::replace(&mut paired_rows.edges, no_edges());
     let assigned = match check {
         Some(check) => {
-            let check = (check, different.map(|keys| keys.among(&members)));
-            verify(&sources, check, &members, edges, method, &mut activity)
+            let check = (check, different.map(|keys| keys.among(&paired_rows)));
+            verify(&sources, check, &paired_rows, edges, method, &mut activity)
         }
         None => {
-            let representatives = representatives_by(method, &members.classes, &mut edges);
+            let representatives = representatives_by(method, &paired_rows.classes, &mut edges);
             collected(representatives.into_iter().map(|row| (row, None)))
         }
     };
-    return_clusters(rows, &sources[0], &members, &assigned);
+    return_clusters(rows, &sources[0], &paired_rows, &assigned);
     args.null()
 }
 
@@ -159,7 +159,7 @@ type Assignment = (u32, Option<f64>);
 fn verify(
     sources: &[SourceTable; 1],
     (check, different): (Check, Option<DifferentRows>),
-    members: &PairedRows,
+    paired_rows: &PairedRows,
     edges: EdgeList,
     method: ClusterMethod,
     activity: &mut Activity,
@@ -169,8 +169,8 @@ fn verify(
         similarities: check.texts.is_some(),
     };
     let least = check.least_jaccard();
-    let table = ValueReader::new(sources, &check.values, members);
-    let passing = PassingPairs::find(&table, check.judge, different, edges, asked, activity);
+    let values = ValueReader::new(sources, &check.values, paired_rows);
+    let passing = PassingPairs::find(&values, check.judge, different, edges, asked, activity);
     let PassingPairs {
         classes,
         mut pairs,
@@ -182,19 +182,19 @@ fn verify(
         return collected(representatives.into_iter().map(|row| (row, None)));
     };
     // What is left of the values is used again where they are the texts.
-    let table = match texts == check.values {
-        true => table,
-        false => ValueReader::new(sources, &texts, members),
+    let values = match texts == check.values {
+        true => values,
+        false => ValueReader::new(sources, &texts, paired_rows),
     };
     let known = (similarities, least);
-    with_similarities(&table, &classes, &representatives, known, activity)
+    with_similarities(&values, &classes, &representatives, known, activity)
 }
 
 /// Returns how similar the text of each row is to that of its representative. What is known of
 /// pairs that passed is not compared again. If texts had to be similar by `least`, the text of a row
 /// in a cluster has letters, and is equal to itself.
 fn with_similarities(
-    table: &ValueReader<'_>,
+    values: &ValueReader<'_>,
     classes: &Classes,
     representatives: &[u32],
     (mut known, least): (SimilarityList, Option<f64>),
@@ -232,7 +232,7 @@ fn with_similarities(
         }
     }
     if left.count() > 0 {
-        let mut chunks = Chunks::new(table, classes, &mut left, JaccardJudge::new(0.0));
+        let mut chunks = Chunks::new(values, classes, &mut left, JaccardJudge::new(0.0));
         let keep = &mut |pair: Edge, similarity| similar[pair.distance as usize] = similarity;
         chunks.judge(left, activity, &mut |_| true, keep);
     }
@@ -246,7 +246,7 @@ fn with_similarities(
 fn return_clusters(
     mut out: RowsOut,
     source: &SourceTable,
-    members: &PairedRows,
+    paired_rows: &PairedRows,
     assigned: &[Assignment],
 ) {
     let mut sizes = filled(assigned.len(), 0i64);
@@ -269,12 +269,12 @@ fn return_clusters(
         check_for_interrupts();
         let (representative, jaccard) = assigned[row as usize];
         let (row, representative) = (row as usize, representative as usize);
-        let [a, b] = [row, representative].map(|row| members.fingerprints[row]);
+        let [a, b] = [row, representative].map(|row| paired_rows.fingerprints[row]);
         out.push([
-            Some(ResultValue::Value(members.key(first[representative]))),
-            Some(ResultValue::Value(members.key(row as u32))),
+            Some(ResultValue::Value(paired_rows.key(first[representative]))),
+            Some(ResultValue::Value(paired_rows.key(row as u32))),
             Some(ResultValue::from(sizes[representative])),
-            Some(ResultValue::Value(members.key(representative as u32))),
+            Some(ResultValue::Value(paired_rows.key(representative as u32))),
             Some(ResultValue::from(source.distance(a, b) as i32)),
             jaccard.map(ResultValue::from),
         ]);

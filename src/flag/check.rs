@@ -1,6 +1,7 @@
-//! The check of a near row: by the similarity of texts, or by a function of the user's over two texts
-//! or two rows. `search_query` calls it for the condition that its queries have, and for the parameter
-//! that this takes. The function runs for near rows only, with the rights of the user who inserts.
+//! The check of a near row: by the similarity of texts, or by a function of the user's over two
+//! texts or two rows. `search_query` calls it for the condition that its queries have, and for the
+//! parameter that this takes. The function runs for near rows only, with the rights of the user who
+//! inserts.
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_WRONG_OBJECT_TYPE,
@@ -16,13 +17,13 @@ use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::flag_options::{Check, FlagOptions};
 
 /// What the condition takes of the new row: a parameter of this type.
-pub struct Checked {
+pub struct CheckCondition {
     pub parameter: Oid,
     pub is_function: bool,
     pub condition: String,
 }
 
-impl Checked {
+impl CheckCondition {
     /// Returns the check of a trigger, if it has one. The parameter of the condition has this number.
     pub fn new(
         call: &TriggerCall<'_>,

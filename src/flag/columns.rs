@@ -5,7 +5,9 @@ use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_PARAME
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use crate::trigger::call::{accepted, column, fingerprint_column, seen, typed_column, wrong_type};
+use crate::trigger::call::{
+    accepted, check_visible, column, fingerprint_column, raise_wrong_type, typed_column,
+};
 use crate::trigger::hash_column::check_radius;
 use crate::trigger::scope::Scope;
 use simhash_fingerprint::options::grammar::parse_row;
@@ -33,7 +35,7 @@ pub struct Columns {
     pub key: Vec<(String, Column)>,
     pub text: Option<Column>,
     /// The columns that a function of two rows may read: all but those that the trigger fills.
-    pub checked: Vec<Column>,
+    pub read_by_check: Vec<Column>,
     /// The columns of `within=`.
     pub scope: Scope,
 }
@@ -56,7 +58,7 @@ impl Columns {
         }
         let key: Vec<_> = (key_names(call, searched, options).into_iter())
             .map(|name| {
-                let column = seen(call, &name, column(call, &name, "the key"));
+                let column = check_visible(call, &name, column(call, &name, "the key"));
                 (name, column)
             })
             .collect();
@@ -64,7 +66,7 @@ impl Columns {
             check_conflict(call, searched, &key, &options.within);
         }
         let typed = |name: &str, what: &str, types: &[Oid]| {
-            seen(call, name, typed_column(call, name, what, types))
+            check_visible(call, name, typed_column(call, name, what, types))
         };
         let flag = options.flag.as_deref();
         let text = options.text.as_deref();
@@ -73,25 +75,27 @@ impl Columns {
             fingerprint,
             flag: flag.map(|name| typed(name, "the flag", &[pg_sys::BOOLOID])),
             duplicate_of: options.duplicate_of.as_deref().map(|name| {
-                let column = seen(call, name, column(call, name, "the key of the original"));
+                let column =
+                    check_visible(call, name, column(call, name, "the key of the original"));
                 if let [(_, key)] = &key[..]
                     && !key.base().fits(column.base())
                 {
-                    wrong_type(call, name, &column, "the key", &table::base_type_name(key));
+                    raise_wrong_type(call, name, &column, "the key", &table::base_type_name(key));
                 }
                 column
             }),
             text: text.map(|name| typed(name, "the text", &texts)),
-            checked: Vec::new(),
+            read_by_check: Vec::new(),
             key,
             scope: Scope::new(call, &options.within),
         };
         if options.text.is_none() && options.check.is_some() {
-            columns.checked = columns.read_by_check(call, options.fingerprint_options.is_some());
+            columns.read_by_check =
+                columns.read_by_check(call, options.fingerprint_options.is_some());
         }
         columns.check_primary_key(call);
         if let Some(fingerprint_options) = &options.fingerprint_options {
-            columns.check_recipe(call, fingerprint_options);
+            columns.check_counted_columns(call, fingerprint_options);
         }
         columns
     }
@@ -114,7 +118,11 @@ impl Columns {
     /// A fingerprint that the trigger computes must not depend on generated columns, which are
     /// computed after the trigger, nor on columns that the trigger fills: the next UPDATE would
     /// compute another one.
-    fn check_recipe(&self, call: &TriggerCall<'_>, fingerprint_options: &FingerprintOptions) {
+    fn check_counted_columns(
+        &self,
+        call: &TriggerCall<'_>,
+        fingerprint_options: &FingerprintOptions,
+    ) {
         let (names, columns): (Vec<String>, Vec<Column>) = table::columns(call.relation()).unzip();
         let filled = |column: &Column| {
             let filled = [
@@ -129,7 +137,7 @@ impl Columns {
         };
         for place in counted_columns(call, fingerprint_options, &names, &columns) {
             let name = &names[place];
-            let column = seen(call, name, columns[place]);
+            let column = check_visible(call, name, columns[place]);
             if filled(&column) {
                 let hint = "Let the trigger argument \"weights\" name the columns that count, \
                             or leave others out with \"$exclude\".";

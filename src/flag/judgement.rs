@@ -1,11 +1,12 @@
-//! Decides which row a new one is a duplicate of, and lets no other transaction change that before this
-//! one has ended. The trigger calls [`FlagState::search`] for each row that it judges. A row that is
-//! found is stored, and no other row that is found is nearer; a row that it is marked with has no mark.
+//! Decides which row a new one is a duplicate of, and lets no other transaction change that before
+//! this one has ended. The trigger calls [`FlagState::search`] for each row that it judges. A row
+//! that is found is stored, and no other row that is found is nearer; a row that it is marked with
+//! has no mark.
 
 use super::near_duplicate::{NearDuplicate, NearDuplicateSearch};
 use super::search_query::Candidates;
 use super::trigger::FlagState;
-use crate::trigger::call::missed_near_duplicate;
+use crate::trigger::call::raise_missed_near_duplicate;
 use crate::trigger::in_progress::{Added, leave_out};
 use crate::trigger::scope::image;
 use simhash_hamming::parts::Hash;
@@ -29,20 +30,20 @@ impl FlagState {
     ) -> Option<NearDuplicate<'a>> {
         let table = &self.table;
         let updates = call.event() == Event::Update;
-        let old = (updates && self.may_be_named()).then(|| self.old_hash(call));
-        let added = self.enter(call, hash, old.flatten());
+        let old_hash = (updates && self.may_be_named()).then(|| self.old_hash(call));
+        let added = self.enter(call, hash, old_hash.flatten());
         // An edit is never lost.
         if updates && table.options.mode == Mode::Skip {
             return None;
         }
-        let old = call.old_place();
+        let old_address = call.old_address();
         let candidates = match has_lost_its_original {
             true if in_foreign_key() => Candidates::JustWritten,
             true => Candidates::Unmarked,
             false => self.candidates(call),
         };
-        let search = self.new_search(call, Some(hash), scope, (old.as_ref(), candidates));
-        let found = self.reported(call, &search, added.as_ref())?;
+        let search = self.new_search(call, Some(hash), scope, (old_address.as_ref(), candidates));
+        let found = self.settled(call, &search, added.as_ref())?;
         // The original of other rows stays one.
         let may_have = updates || table.queries.finds_duplicates();
         let has_duplicates = may_have && self.reads_marks() && search.has_duplicates();
@@ -50,7 +51,7 @@ impl FlagState {
     }
 
     /// Returns the row to report, when no other transaction can change it until this one has ended.
-    fn reported<'a>(
+    fn settled<'a>(
         &self,
         call: &TriggerCall<'a>,
         search: &NearDuplicateSearch<'_, 'a>,
@@ -62,7 +63,7 @@ impl FlagState {
         loop {
             let found = search.any(Sees::Usual);
             if found.is_none() && checks_latest && search.any(Sees::Latest).is_some() {
-                missed_near_duplicate(&table.name);
+                raise_missed_near_duplicate(&table.name);
             }
             let found = found.filter(|_| !self.is_stored(call, search))?;
             // A row that is left out is not stored.
@@ -81,7 +82,7 @@ impl FlagState {
                 && reported.hash.is_some()
                 && !reported.key.is_empty();
             if checks_latest && is_marked && !search.is_still_original(&reported) {
-                missed_near_duplicate(&table.name);
+                raise_missed_near_duplicate(&table.name);
             }
             if !added.is_some_and(|added| added.has_waited()) {
                 return Some(reported);

@@ -1,5 +1,6 @@
-//! How messages name the rows of a flagged table: by the columns of its key and their values. The trigger
-//! calls it for the error that names a near-duplicate, and for the CONTEXT of a writer that waits.
+//! How messages name the rows of a flagged table: by the columns of its key and their values. The
+//! trigger calls it for the error that names a near-duplicate, and for the CONTEXT of a writer that
+//! waits.
 
 use std::cell::OnceCell;
 

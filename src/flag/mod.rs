@@ -2,13 +2,13 @@
 //! refuses or leaves out the row that has one, or gives it the key of the stored one.
 //!
 //! `simhash_trigger::flag_options` has its arguments, `columns` the columns that they name,
-//! `flagged_table` what the trigger knows of its table, `search_query` the queries, `check` what a near
-//! row has to pass. `near_duplicate` uses them to find the row to report, `judgement` decides whether
-//! that one counts. `compared_tables` determines
-//! with which rows in progress a row is compared, `fingerprint_check` warns of fingerprints that were made
-//! differently. `row_movement` recognizes rows that an UPDATE moves to another partition, `key_text` names
-//! rows in messages, `trigger` decides what happens to a row. What must not live here: pages and
-//! postings, which are `index`'s.
+//! `flagged_table` what the trigger knows of its table, `search_query` the queries, `check` what a
+//! near row has to pass. `near_duplicate` uses them to find the row to report, `judgement` decides
+//! whether that one counts. `compared_tables` determines with which rows in progress a row is
+//! compared, `fingerprint_check` warns of fingerprints that were made differently. `row_movement`
+//! recognizes rows that an UPDATE moves to another partition, `key_text` names rows in messages,
+//! `trigger` decides what happens to a row. What must not live here: pages and postings, which are
+//! `index`'s.
 mod check;
 mod columns;
 mod compared_tables;

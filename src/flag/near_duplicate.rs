@@ -1,6 +1,6 @@
-//! Chooses which near-duplicate of a row is reported: a nearest one, or the original that it is marked
-//! as a duplicate of. So a mark names an original, and all copies of a text name the same one; each
-//! search stops at the first row that fits, however many copies there are.
+//! Chooses which near-duplicate of a row is reported: a nearest one, or the original that it is
+//! marked as a duplicate of. So a mark names an original, and all copies of a text name the same
+//! one; each search stops at the first row that fits, however many copies there are.
 
 use super::columns::MOST_KEY;
 use super::flagged_table::FlaggedTable;
@@ -63,7 +63,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         }));
         if let Some(text) = &columns.text {
             parameters.push(call.new_value(text));
-        } else if !columns.checked.is_empty() {
+        } else if !columns.read_by_check.is_empty() {
             parameters.push(Some(call.new_row(table.searched)));
         }
         parameters.extend(scope);

@@ -47,7 +47,7 @@ pub fn content(
 
 /// Remembers an UPDATE, in case it moves the row.
 pub fn remember(call: &TriggerCall<'_>, statement: MemoryContext, trigger: Oid, content: u64) {
-    let Some(old) = call.old_place() else {
+    let Some(old) = call.old_address() else {
         return;
     };
     remove(statement, trigger);

@@ -8,9 +8,9 @@ use std::cell::{Cell, OnceCell};
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::check::Checked;
+use super::check::CheckCondition;
 use super::columns::Columns;
-use crate::trigger::call::lacks;
+use crate::trigger::call::raise_lacks;
 use crate::trigger::hash_column::{HashColumn, Radius, first_found};
 use simhash_pg::catalog::privilege::{SELECT, current_user, may};
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
@@ -175,7 +175,7 @@ struct Marks {
     /// The column of `duplicate_of=`.
     duplicate_of: Option<String>,
     /// The condition that a row is not marked.
-    none: String,
+    is_unmarked: String,
     /// The numbers of the columns in the table that is searched.
     numbers: Vec<i16>,
     /// Whether a key that is marked names one row, which an index finds.
@@ -203,7 +203,7 @@ impl QueryBuilder {
             .map(|(name, column)| {
                 let type_id = column.base_type();
                 let Some(equality) = Equality::for_type(type_id) else {
-                    lacks(call, "an equality operator", type_id);
+                    raise_lacks(call, "an equality operator", type_id);
                 };
                 KeyColumn {
                     column: format!("t.{}", quoted(name)),
@@ -236,7 +236,7 @@ impl QueryBuilder {
         if !search.key.is_empty() {
             search.conditions += &format!(" AND ({}) IS NOT TRUE", search.has_key(2));
         }
-        if let Some(check) = Checked::new(call, searched, options, search.types.len() + 1) {
+        if let Some(check) = CheckCondition::new(call, searched, options, search.types.len() + 1) {
             search.types.push(check.parameter);
             let condition = format!(" AND {}", check.condition);
             search.conditions += &condition;
@@ -247,7 +247,7 @@ impl QueryBuilder {
         search.scope = columns.scope.conditions("t.", &mut search.types);
         search.conditions += &search.scope;
         if options.originals_only {
-            search.conditions += &format!(" AND {}", search.marks.none);
+            search.conditions += &format!(" AND {}", search.marks.is_unmarked);
         }
         Some(search)
     }
@@ -281,7 +281,7 @@ impl QueryBuilder {
             );
         }
         if variant.candidates != Candidates::All {
-            conditions += &format!(" AND {}", self.marks.none);
+            conditions += &format!(" AND {}", self.marks.is_unmarked);
         }
         if variant.candidates == Candidates::JustWritten {
             types.push(pg_sys::XIDOID);
@@ -359,7 +359,7 @@ fn marks(opened: &OpenTable, options: &FlagOptions, columns: &Columns) -> Marks 
     };
     Marks {
         duplicate_of: (options.duplicate_of.as_ref()).map(|name| format!("t.{}", quoted(name))),
-        none: (options.unmarked()).map_or_else(String::new, |(column, test)| {
+        is_unmarked: (options.unmarked()).map_or_else(String::new, |(column, test)| {
             format!("t.{} {test}", quoted(column))
         }),
         numbers: (named.into_iter().flatten()).filter_map(number).collect(),

@@ -1,11 +1,12 @@
 //! `simhash_flag_duplicate()`: a BEFORE INSERT OR UPDATE row trigger that looks for a
-//! near-duplicate of the new row. It marks, refuses or leaves out the row that has one, or gives it the
-//! key of the stored row. See docs/flagging.md.
+//! near-duplicate of the new row. It marks, refuses or leaves out the row that has one, or gives it
+//! the key of the stored row. See docs/flagging.md.
 //!
-//! **Marks.** `duplicate_of=` names an original, which has no mark itself. It stays so: an UPDATE does
-//! not mark a row that others are marked with, and where the original is deleted one of its duplicates
-//! takes its place. An UPDATE that may mark a row enters it as it was, too. So of two transactions, one
-//! that marks the row and one that marks another with it, the second sees what the first has done.
+//! **Marks.** `duplicate_of=` names an original, which has no mark itself. It stays so: an UPDATE
+//! does not mark a row that others are marked with, and where the original is deleted one of its
+//! duplicates takes its place. An UPDATE that may mark a row enters it as it was, too. So if one
+//! transaction marks a row and another marks a second row with it, the later one sees what the
+//! earlier one has done.
 //!
 //! Of two transactions that store near-duplicates of each other, the second waits for the first and
 //! sees its row. Before a transaction searches, it enters the row among those in progress
@@ -27,7 +28,7 @@ use super::row_movement;
 use super::search_query::{Candidates, OpenQueries};
 use crate::hashes::read_hash;
 use crate::row::fingerprint_functions::simhash_row64;
-use crate::trigger::call::wrong_timing;
+use crate::trigger::call::raise_wrong_timing;
 use crate::trigger::hash_column;
 use crate::trigger::scope::image;
 use simhash_hamming::parts::Hash;
@@ -64,7 +65,7 @@ fn fired(args: &Args) -> TriggerCall<'_> {
         {
             call
         }
-        call => wrong_timing(
+        call => raise_wrong_timing(
             call.as_ref(),
             "simhash_flag_duplicate",
             "BEFORE INSERT OR UPDATE FOR EACH ROW",
@@ -81,7 +82,7 @@ pub struct FlagState {
     expression: Option<RowExpression>,
     pub key: KeyText,
     /// Whether this statement has checked how the stored fingerprints were made.
-    checked: Cell<bool>,
+    fingerprints_checked: Cell<bool>,
     memory: MemoryContext,
 }
 
@@ -93,7 +94,9 @@ impl FlagState {
         let table = flagged_table::flagged_table(call);
         let column = &table.columns.fingerprint;
         let expression = match &table.options.fingerprint_options {
-            Some(fingerprint_options) => Some(recipe_expression(call, fingerprint_options, memory)),
+            Some(fingerprint_options) => {
+                Some(fingerprint_expression(call, fingerprint_options, memory))
+            }
             None if column.generated => Some(RowExpression::of_generated_column(
                 call.relation(),
                 column,
@@ -106,7 +109,7 @@ impl FlagState {
             key: KeyText::new(&table.columns, memory),
             table,
             expression,
-            checked: Cell::new(false),
+            fingerprints_checked: Cell::new(false),
             memory,
         }
     }
@@ -143,7 +146,7 @@ impl FlagState {
             }
             // This reads what the search reads, so it waits for nothing else and fails for no other
             // reason.
-            if !self.checked.replace(true) {
+            if !self.fingerprints_checked.replace(true) {
                 check_once(call, table);
             }
             check_length(call, table, hash);
@@ -176,7 +179,7 @@ impl FlagState {
                 let text = text.and_then(|text| call.new_value(text));
                 let text = text.as_ref().map(Value::bytes);
                 let mut compared = table.columns.scope.images(call);
-                let checked = table.columns.checked.iter();
+                let checked = table.columns.read_by_check.iter();
                 compared.extend(checked.map(|column| image(call.new_value(column))));
                 row_movement::content(hash, text, &compared)
             };
@@ -209,7 +212,7 @@ impl FlagState {
         if in_foreign_key() {
             return true;
         }
-        let old = call.old_place();
+        let old = call.old_address();
         let scope = self.table.columns.scope.parameters(call);
         let search = self.new_search(call, None, &scope, (old.as_ref(), Candidates::All));
         self.table.queries.finds_originals() && search.by_key(&[original]).is_none()
@@ -220,7 +223,7 @@ impl FlagState {
         let columns = &self.table.columns;
         self.old_hash(call).as_ref() == hash
             && columns.scope.is_as_before(call)
-            && (columns.text.iter().chain(&columns.checked))
+            && (columns.text.iter().chain(&columns.read_by_check))
                 .all(|column| image(call.old_value(column)) == image(call.new_value(column)))
     }
 
@@ -270,7 +273,7 @@ impl FlagState {
 
 /// Returns the expression for simhash64 of the new row, with the weights and the preset of the
 /// trigger's arguments.
-fn recipe_expression(
+fn fingerprint_expression(
     call: &TriggerCall<'_>,
     fingerprint_options: &FingerprintOptions,
     memory: MemoryContext,

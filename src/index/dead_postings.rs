@@ -4,7 +4,7 @@
 //! posting's leaf is locked: README.md says why it cannot be that of a live row then, and why
 //! standbys need no word of it.
 
-use super::crowded_leaves::{CrowdedLeaves, MANY, most_rows};
+use super::many_matches::{MANY, ManyMatches, most_rows};
 use super::store::IndexPages;
 use simhash_base::tid::Tid;
 use simhash_hamming::key::Key;
@@ -19,7 +19,7 @@ use simhash_pg::table::dead_line_pointers::DeadLinePointers;
 /// What a scan has met.
 #[derive(Default)]
 pub struct DeadPostings {
-    crowded: CrowdedLeaves,
+    many_matches: ManyMatches,
     /// Dead rows.
     rows: Vec<Tid>,
     /// What is dead on the page of the last one.
@@ -27,14 +27,14 @@ pub struct DeadPostings {
 }
 
 impl DeadPostings {
-    pub fn crowded(&self) -> &CrowdedLeaves {
-        &self.crowded
+    pub fn many_matches(&self) -> &ManyMatches {
+        &self.many_matches
     }
 
     /// Notes a row that the executor has found dead. Many such rows are not pruned yet: what VACUUM
     /// would log of their removal, pages of an index cannot say.
     pub fn note(&mut self, table: Rel, row: Tid) {
-        let is_wanted = !self.crowded.is_empty() && self.rows.len() < most_rows();
+        let is_wanted = !self.many_matches.is_empty() && self.rows.len() < most_rows();
         if is_wanted && self.page.has(table, row) {
             reserve(&mut self.rows, 1);
             self.rows.push(row);
@@ -44,7 +44,7 @@ impl DeadPostings {
     /// Removes postings of the noted rows from the noted leaves, and forgets both. Does nothing
     /// where leaves would on average have few.
     pub fn remove(&mut self, index: Rel, table: Rel, state: &IndexState) {
-        let (mut leaves, mut rows) = (self.crowded.take(), std::mem::take(&mut self.rows));
+        let (mut leaves, mut rows) = (self.many_matches.take(), std::mem::take(&mut self.rows));
         self.page = DeadLinePointers::default();
         if rows.is_empty() {
             return;

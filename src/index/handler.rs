@@ -55,7 +55,7 @@ const fn routine() -> pg_sys::IndexAmRoutine {
     am.amcostestimate = Some(amcostestimate);
     am.amoptions = Some(amoptions);
     am.ambuildphasename = Some(ambuildphasename);
-    am.amvalidate = Some(super::validate::amvalidate);
+    am.amvalidate = Some(super::amvalidate::amvalidate);
     am.ambeginscan = Some(ambeginscan);
     am.amrescan = Some(amrescan);
     am.amgettuple = Some(amgettuple);

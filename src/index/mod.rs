@@ -2,18 +2,19 @@
 //! key space, so that everything within a Hamming radius is found exactly, in a scope if the index
 //! has columns for it. README.md in this folder explains layout, locking, WAL and why it is exact.
 //!
-//! The algorithms are in `simhash_hamming`: pages, tree, search, insert, removal. `store` gives them the
-//! server's pages, through `simhash_pg`. `handler` has the callbacks that the server knows, [`build`]
-//! and [`check`] are a folder each, the other files one role of an access method each. Nothing here
-//! knows how a fingerprint was made.
+//! The algorithms are in `simhash_hamming`: pages, tree, search, insert, removal. `store` gives
+//! them the server's pages, through `simhash_pg`. `handler` has the callbacks that the server
+//! knows, [`build`] and [`check`] are a folder each, the other files one role of an access method
+//! each. Nothing here knows how a fingerprint was made.
+mod amvalidate;
 pub mod build;
 pub mod check;
 mod cost_estimate;
-mod crowded_leaves;
 mod dead_postings;
 mod dead_rows;
 mod handler;
 mod insert;
+mod many_matches;
 pub(crate) mod operators;
 mod scan;
 mod scan_request;
@@ -21,7 +22,6 @@ mod session_cache;
 mod store;
 mod table_read_ahead;
 mod vacuum;
-mod validate;
 
 /// Registers what the access method needs of the server; called once per process from `_PG_init`.
 pub fn init() {

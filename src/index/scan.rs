@@ -1,4 +1,6 @@
-//! Index scans: from stages of searching to rows, one leaf's matches at a time.
+//! Index scans: rows from the stages of a [`ScanRequest`], one leaf's matches at a time. `handler`
+//! calls [`next_row`] for plain scans and [`all_rows`] for bitmap scans. Under an MVCC snapshot no
+//! page stays pinned between two calls.
 
 #![allow(unsafe_code)]
 
@@ -96,7 +98,7 @@ impl ScanState {
         let mut pages = IndexPages::of(scan.index()).read_by(scan.snapshot());
         // A bitmap scan is not told which rows are dead.
         if scan.table().is_some() {
-            pages = pages.noting(self.dead.crowded());
+            pages = pages.noting(self.dead.many_matches());
         }
         let reader = IndexReader::new(pages, index);
         self.rows.clear();
@@ -218,7 +220,8 @@ pub fn next_row(scan: &mut Scan, state: &mut ScanState) -> bool {
     let tid = state.rows[state.next];
     let distance = match state.request.is_ordered() {
         true => state.distance,
-        // Nobody asks for the distance, unless the executor has to find out the order.
+        // Without an order by the fingerprint: 0 is the least distance, and the executor finds out
+        // another order (README, Scopes).
         false => Some(0),
     };
     let recheck = state.request.recheck();

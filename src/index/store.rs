@@ -1,10 +1,10 @@
-//! The pages of an index in the server: its buffers, WAL, snapshots and interrupts, for the algorithms
-//! of `simhash_hamming`. Scans, inserts, VACUUM and checks make one for each call. What is damaged is
-//! an ERROR that names the index and the block.
+//! The pages of an index in the server: its buffers, WAL, snapshots and interrupts, for the
+//! algorithms of `simhash_hamming`. Scans, inserts, VACUUM and checks make one for each call. What
+//! is damaged is an ERROR that names the index and the block.
 
 #![forbid(unsafe_code)]
 
-use super::crowded_leaves::CrowdedLeaves;
+use super::many_matches::ManyMatches;
 use super::session_cache::{cached_index, has_room, make_room};
 use crate::errors::raise_in_index;
 use simhash_hamming::Error;
@@ -41,7 +41,7 @@ pub struct IndexPages<'r> {
     /// None when no scan reads them.
     snapshot: Option<ScanSnapshot<'r>>,
     /// Where a scan notes leaves with many matches.
-    crowded: Option<&'r CrowdedLeaves>,
+    many_matches: Option<&'r ManyMatches>,
 }
 
 impl<'r> IndexPages<'r> {
@@ -49,7 +49,7 @@ impl<'r> IndexPages<'r> {
         Self {
             rel,
             snapshot: None,
-            crowded: None,
+            many_matches: None,
         }
     }
 
@@ -62,9 +62,9 @@ impl<'r> IndexPages<'r> {
     }
 
     /// Returns the pages of a scan that may remove the postings of dead rows.
-    pub fn noting(self, crowded: &'r CrowdedLeaves) -> Self {
+    pub fn noting(self, many_matches: &'r ManyMatches) -> Self {
         Self {
-            crowded: Some(crowded),
+            many_matches: Some(many_matches),
             ..self
         }
     }
@@ -183,8 +183,8 @@ impl<'r> PageStore for IndexPages<'r> {
         if let Some(snapshot) = self.snapshot {
             snapshot.check_age(self.rel, &leaf.page);
         }
-        if let Some(crowded) = self.crowded {
-            crowded.note(space, leaf.block, matches);
+        if let Some(many_matches) = self.many_matches {
+            many_matches.note(space, leaf.block, matches);
         }
     }
 

@@ -30,8 +30,8 @@ pub struct VacuumCounts {
 }
 
 impl VacuumCounts {
-    /// Sums the counts of the spaces that hold each row once: those of one block and of the NULL
-    /// space.
+    /// Sums the counts of the spaces that hold each row once: those of one quarter and of the
+    /// NULL space.
     fn count_rows(counts: &[u64; SPACES]) -> u64 {
         Space::all()
             .filter(|s| s.holds_each_row_once())

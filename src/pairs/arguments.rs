@@ -1,5 +1,6 @@
-//! Arguments of SQL functions: given at all, and within their limits. The functions of pairs, clusters, records and the
-//! report read theirs here; what does not suit is an ERROR that names the function or the argument.
+//! Arguments of SQL functions: given at all, and within their limits. The functions of pairs,
+//! clusters, records and the report read theirs here; what does not suit is an ERROR that names the
+//! function or the argument.
 
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use simhash_pg::process::error::Error;

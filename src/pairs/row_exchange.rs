@@ -1,8 +1,9 @@
-//! Gives two processes all rows of a search. Where both read, they take part in one scan of each table, table by table, and
-//! send each other what they read, a batch at a time. Where the leader has read all rows before it launches the worker, it
-//! sends them, one side after the other.
+//! Gives two processes all rows of a search. Where both read, they take part in one scan of each
+//! table, table by table, and send each other what they read, a batch at a time. Where the leader
+//! has read all rows before it launches the worker, it sends them, one side after the other.
 //!
-//! [`super::parallel_scan`] and [`super::parallel_search`] call it. At the end each process has all rows.
+//! [`super::pairs_of_tables`] and [`super::parallel_search`] call it. At the end each process has
+//! all rows.
 
 use super::scannable_source::{BATCH, for_each_batch};
 use super::shared_search::{BitValues, SharedSearch};

@@ -1,6 +1,6 @@
-//! The keys of the rows of a relation, and the tags by which a search knows the rows. The searches for
-//! pairs and for clusters keep them here. A tag is that of the key; with `across` it is the row's
-//! number and, in the upper half, its set.
+//! The keys of the rows of a relation, and the tags by which a search knows the rows. The searches
+//! for pairs and for clusters keep them here. A tag is that of the key; with `across` it is the
+//! row's number and, in the upper half, its set.
 
 use super::value_store::{ValueBuffer, ValueStore};
 use pgrx::PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED;

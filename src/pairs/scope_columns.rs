@@ -10,7 +10,7 @@ use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_N
 use pgrx::pg_sys;
 use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::find::Row;
-use simhash_hamming::report::sample::Place;
+use simhash_hamming::report::sample::GroupAndSet;
 use simhash_pg::catalog::table::quoted;
 use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::Error;
@@ -25,7 +25,7 @@ use simhash_pg::sql::value::Value;
 const REPORTED: u64 = 65_536;
 
 /// Takes the side of a row, its key and its fingerprint, and its group and set.
-type RowSink<'s> = &'s mut dyn FnMut(usize, [Option<Value<'_>>; 2], Place);
+type RowSink<'s> = &'s mut dyn FnMut(usize, [Option<Value<'_>>; 2], GroupAndSet);
 
 /// The columns, and which rows count.
 pub struct ScopeColumns<'a> {
@@ -209,7 +209,11 @@ impl<'a> ScopeColumns<'a> {
             let set = set.map(|set| set.integer() as u32);
             let is_second_side = integer(side) == 1;
             let key = if is_second_side { b } else { a };
-            row(usize::from(is_second_side), [key, fp], Place { group, set });
+            row(
+                usize::from(is_second_side),
+                [key, fp],
+                GroupAndSet { group, set },
+            );
         });
     }
 

@@ -1,6 +1,8 @@
-//! What the two processes of a search share: the state in shared memory, and the division of all rows, which both compute alike.
+//! What the two processes of a search share: the state in shared memory, and the division of all
+//! rows, which both compute alike.
 //!
-//! [`super::row_exchange`] gives each process all rows, and [`super::parallel_search`] searches them branch by branch.
+//! [`super::row_exchange`] gives each process all rows, and [`super::parallel_search`] searches
+//! them branch by branch.
 
 use pgrx::pg_sys;
 use simhash_hamming::pairs::find::{Branches, Finder, PairSink, Row, Sides, reborrow};

@@ -1,8 +1,9 @@
 //! simhash_pairs and simhash_pairs_between: every pair of rows within a radius that passes a check,
-//! without an index. The server calls them from SQL. Each pair comes once; within one relation the smaller key is `a`.
+//! without an index. The server calls them from SQL. Each pair comes once; within one relation the
+//! smaller key is `a`.
 
 use super::hashes_in_parts::{find_pairs_of_hashes, memory_of_rows};
-use super::parallel_scan::find_pairs_of_tables;
+use super::pairs_of_tables::find_pairs_of_tables;
 use super::parallel_search::find_pairs;
 use super::row_keys::RowKeys;
 use super::scope_columns::ScopeColumns;
@@ -111,8 +112,8 @@ fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum 
         None => return_all(rows, &sources, &columns, radius, &mut Activity::new(name)),
         Some(check) => {
             let activity = &mut Activity::new(name);
-            let members = PairedRows::find(&sources, &columns, radius, false, activity);
-            return_passing(rows, &sources, members, check, activity);
+            let paired_rows = PairedRows::find(&sources, &columns, radius, false, activity);
+            return_passing(rows, &sources, paired_rows, check, activity);
         }
     }
     args.null()
@@ -172,18 +173,18 @@ fn return_all<const N: usize>(
 fn return_passing(
     mut rows: RowsOut,
     sources: &[SourceTable],
-    mut members: PairedRows,
+    mut paired_rows: PairedRows,
     check: Check,
     activity: &mut Activity,
 ) {
-    let edges = std::mem::replace(&mut members.edges, no_edges());
-    let table = ValueReader::new(sources, &check.values, &members);
+    let edges = std::mem::replace(&mut paired_rows.edges, no_edges());
+    let values = ValueReader::new(sources, &check.values, &paired_rows);
     let asked = Asked {
         connects: false,
         similarities: false,
     };
-    let passing = PassingPairs::find(&table, check.judge, None, edges, asked, activity);
-    drop(table);
+    let passing = PassingPairs::find(&values, check.judge, None, edges, asked, activity);
+    drop(values);
     let PassingPairs {
         classes, mut pairs, ..
     } = passing;
@@ -199,7 +200,7 @@ fn return_passing(
     // Rows are numbered by their keys, those of the first relation first.
     let mut push = |a: u32, b: u32, distance: u32| {
         check_for_interrupts();
-        let pair = [a.min(b), a.max(b)].map(|row| members.key(row));
+        let pair = [a.min(b), a.max(b)].map(|row| paired_rows.key(row));
         push_pair(&mut rows, pair, distance);
     };
     for class in by_class.chunk_by(|a, b| classes.class_of(*a) == classes.class_of(*b)) {

@@ -10,16 +10,16 @@
 //! 2. [`support`]: asked by the planner for an index condition, the support function of
 //!    `hamming_within` answers `fp <@ hamming_ball(q, k)`.
 //!
-//! `hamming_parts_within`, of hashes of more than 64 bits, gets beside it that one of the parts with an
-//! index is near ([`parts`]); the rest goes the same way.
+//! `hamming_parts_within`, of hashes of more than 64 bits, gets beside it that one of the parts
+//! with an index is near ([`parts`]); the rest goes the same way.
 //!
 //! Calling the support function of `hamming` is also how the planner loads this library, and with
 //! it the hook, while it simplifies the first query that mentions a distance.
 //!
 //! What lives here: which clauses mean what ([`clause`]), where they are replaced ([`rewrite`]),
-//! and the estimate (`simhash_hamming::selectivity` is the arithmetic). What must not live here: the server's structs, which are wrapped in
-//! `simhash_pg`. No OID is remembered between queries, since an extension may be dropped and
-//! created again.
+//! and the estimate (`simhash_hamming::selectivity` is the arithmetic). What must not live here:
+//! the server's structs, which are wrapped in `simhash_pg`. No OID is remembered between queries,
+//! since an extension may be dropped and created again.
 mod clause;
 mod estimate;
 mod own_functions;

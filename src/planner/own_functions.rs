@@ -1,5 +1,6 @@
-//! Which functions of a query are the extension's: those whose support function is one of [`super::support`], in whatever
-//! schema they are. What replaces clauses calls this; nothing is remembered between queries.
+//! Which functions of a query are the extension's: those whose support function is one of
+//! [`super::support`], in whatever schema they are. What replaces clauses calls this; nothing is
+//! remembered between queries.
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;

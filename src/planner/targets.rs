@@ -1,5 +1,5 @@
-//! The indexed columns and expressions of a relation that is planned. [`super::rewrite`] collects them;
-//! a clause is translated only if one of them can serve it.
+//! The indexed columns and expressions of a relation that is planned. [`super::rewrite`] collects
+//! them; a clause is translated only if one of them can serve it.
 
 use pgrx::pg_sys::Oid;
 

@@ -1,6 +1,7 @@
-//! The arguments of the functions that compare records: relations, keys, columns, and how records are compared. These
-//! functions call it first, each with the places where its arguments stand. What it returns is checked: columns are there,
-//! keys have their types, and numbers are within their ranges.
+//! The arguments of the functions that compare records: relations, keys, columns, and how records
+//! are compared. These functions call it first, each with the places where its arguments stand.
+//! What it returns is checked: columns are there, keys have their types, and numbers are within
+//! their ranges.
 
 use super::source::{RecordSettings, RecordTable};
 use crate::pairs::arguments::{in_range, required};
@@ -34,7 +35,21 @@ pub struct TableArguments {
 }
 
 impl TableArguments {
-    /// Whether any argument of this relation was given. One alone of them is an error then, instead of passed over.
+    /// Those of functions without keys before them, of which the second relation may be left out.
+    pub const OF_TWO: [Self; 2] = [
+        Self {
+            relation: 0,
+            columns: 2,
+            ending: "",
+        },
+        Self {
+            relation: 3,
+            columns: 5,
+            ending: "_b",
+        },
+    ];
+
+    /// Whether any argument of this relation was given. If only some are, that is an error.
     pub fn are_given(&self, args: &Args) -> bool {
         let columns = args.varlena(self.columns, pg_sys::TEXTARRAYOID);
         args.get::<pg_sys::Oid>(self.relation).is_some()

@@ -1,5 +1,6 @@
-//! simhash_record_explain: why two records are so similar. The server calls it from SQL. It reads the whole
-//! relation, since what a feature counts depends on all rows, and returns a row for each column.
+//! simhash_record_explain: why two records are so similar. The server calls it from SQL. It reads
+//! the whole relation, since what a feature counts depends on all rows, and returns a row for each
+//! column.
 
 use super::arguments::{Arguments, KeyTypes, TableArguments};
 use super::source::Records;

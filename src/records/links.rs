@@ -1,8 +1,9 @@
-//! simhash_catalog.record_features and simhash_catalog.record_links: what the refresh of stored records needs. The PL/pgSQL
-//! of simhash_refresh_records calls them. Links are between records, by their hashes: equal rows are one record.
+//! simhash_catalog.record_features and simhash_catalog.record_links: what the refresh of stored
+//! records needs. The PL/pgSQL of simhash_refresh_records calls them. Links are between records, by
+//! their hashes: equal rows are one record.
 
 use super::source::{RecordTable, Records, compare_candidates};
-use super::stored::{Stored, StoredRecord, bigints};
+use super::stored::{Stored, StoredRecord};
 use crate::pairs::arguments::required;
 use crate::pairs::value_store::ValueBuffer;
 use pgrx::pg_sys;
@@ -10,6 +11,7 @@ use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
 use simhash_pg::spi::saved_query::{SavedQuery, Sees};
+use simhash_pg::sql::bigint_array::bigints;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::key_type::KeyType;
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};

@@ -1,5 +1,6 @@
-//! simhash_record_quality: precision and recall by threshold, from a sample that a person has labelled. The server
-//! calls it from SQL. It reads the table of labels alone: each line says how many pairs its stratum has.
+//! simhash_record_quality: precision and recall by threshold, from a sample that a person has
+//! labelled. The server calls it from SQL. It reads the table of labels alone: each line says how
+//! many pairs its stratum has.
 
 use crate::pairs::arguments::required;
 use crate::pairs::source::{column, open_relation};

@@ -1,6 +1,6 @@
-//! simhash_record_report: how many pairs of records there are from each threshold on, with examples.
-//! The server calls it from SQL. It compares the same pairs as `record_pairs`, and returns none but the
-//! examples.
+//! simhash_record_report: how many pairs of records there are from each threshold on, with
+//! examples. The server calls it from SQL. It compares the same pairs as `record_pairs`, and
+//! returns none but the examples.
 
 use super::arguments::{Arguments, KeyTypes, TableArguments};
 use super::source::{Records, compare_candidates};
@@ -20,8 +20,7 @@ pg_function! {
     /// simhash_record_report(relation, key, columns, relation_b, key_b, columns_b, rare, rarity, ngram,
     /// within, weights) -> SETOF (threshold, pairs, one_to_one, low_example, high_example)
     fn simhash_record_report, pg_finfo_simhash_record_report(args) {
-        let first = TableArguments { relation: 0, columns: 2, ending: "" };
-        let second = TableArguments { relation: 3, columns: 5, ending: "_b" };
+        let [first, second] = TableArguments::OF_TWO;
         match second.are_given(args) {
             false => report(args, [first]),
             true => report(args, [first, second]),

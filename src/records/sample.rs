@@ -1,6 +1,6 @@
-//! simhash_record_sample: pairs of records for a person to label, of all similarities. The server calls it from
-//! SQL. It compares the same pairs as `record_pairs`, and reads the relations a second time for the values of
-//! what was drawn.
+//! simhash_record_sample: pairs of records for a person to label, of all similarities. The server
+//! calls it from SQL. It compares the same pairs as `record_pairs`, and reads the relations a
+//! second time for the values of what was drawn.
 
 use super::arguments::{Arguments, KeyTypes, TableArguments};
 use super::source::{RecordTable, Records, compare_candidates};
@@ -28,8 +28,7 @@ pg_function! {
     /// within, weights, one_to_one, size, seed)
     /// -> SETOF (stratum, stratum_pairs, a, b, similarity, values_a, values_b)
     fn simhash_record_sample, pg_finfo_simhash_record_sample(args) {
-        let first = TableArguments { relation: 0, columns: 2, ending: "" };
-        let second = TableArguments { relation: 3, columns: 5, ending: "_b" };
+        let [first, second] = TableArguments::OF_TWO;
         match second.are_given(args) {
             false => sample(args, [first]),
             true => sample(args, [first, second]),

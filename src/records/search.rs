@@ -1,5 +1,5 @@
-//! simhash_record_search: which stored records are like one that is in no row. The server calls it from SQL. A question
-//! has the names of columns of the relation, and counts as one row more of it.
+//! simhash_record_search: which stored records are like one that is in no row. The server calls it
+//! from SQL. A question has the names of columns of the relation, and counts as one row more of it.
 
 use super::source::columns_from;
 use super::stored::{Stored, StoredRecord};

@@ -1,5 +1,6 @@
-//! The relations whose records are compared: their keys, and the text of their columns. [`super::arguments`] opens
-//! them, `record_pairs`, `report` and others read the rows of one or two of them. A row's number stands for its key.
+//! The relations whose records are compared: their keys, and the text of their columns.
+//! [`super::arguments`] opens them, `record_pairs`, `report` and others read the rows of one or two
+//! of them. A row's number stands for its key.
 
 use crate::errors::or_raise;
 use crate::pairs::arguments::in_range;

@@ -1,19 +1,20 @@
-//! Stored records: the table that `simhash_keep_records` has made, and those beside it. `search` asks about one record
-//! that is in no row, `links` about rows that are new. What is found has the similarity that a search of all stored
-//! records would give it; everything is read from these tables, none from the relation that they are of.
+//! Stored records: the table that `simhash_keep_records` has made, and those beside it. `search`
+//! asks about one record that is in no row, `links` about rows that are new. What is found has the
+//! similarity that a search of all stored records would give it; everything is read from these
+//! tables, none from the relation that they are of.
 
 use super::source::{RecordSettings, for_each_column};
 use crate::pairs::arguments::in_range;
 use crate::pairs::source::open_relation;
 use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT;
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::Oid;
 use simhash_fingerprint::hash::Hashed;
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{or_out_of_memory, work_mem_bytes};
 use simhash_pg::process::temp_file::TempFiles;
 use simhash_pg::spi::query::for_each_row;
-use simhash_pg::sql::key_type::KeyType;
+use simhash_pg::sql::bigint_array::bigints;
 use simhash_pg::sql::value::Value;
 use simhash_records::copies::Candidate;
 use simhash_records::frequencies::record_hash;
@@ -342,11 +343,4 @@ fn all_features(records: &[StoredRecord], is_wanted: impl Fn(u64) -> bool) -> Ve
 /// A value of type float8; 0 for NULL.
 fn number(value: Option<Value<'_>>) -> f64 {
     value.map_or(0.0, |value| f64::from_bits(value.datum().value() as u64))
-}
-
-/// An array of type bigint[], in the current memory context.
-pub fn bigints(items: impl ExactSizeIterator<Item = i64>) -> Value<'static> {
-    let of_bigint = KeyType::new(pg_sys::INT8OID);
-    let array = of_bigint.and_then(|of_bigint| of_bigint.array(items.map(Value::from)));
-    array.unwrap_or_else(|| Error::out_of_memory().raise())
 }

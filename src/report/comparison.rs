@@ -1,6 +1,6 @@
 //! Compares the rows of drawn pairs: how similar their texts are, as simhash_jaccard does, and how
-//! many pairs pass a function that the user names. [`super::function`] asks for one distance after
-//! the other. Two values at a time are in memory.
+//! many pairs pass a function that the user names. [`super::radius_report`] asks for one distance
+//! after the other. Two values at a time are in memory.
 
 use super::drawn_values::DrawnValues;
 use crate::checked_pairs::judge::FunctionJudge;

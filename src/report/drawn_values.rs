@@ -1,5 +1,5 @@
 //! What the report looks up of the rows of drawn pairs: their texts, keys, or the rows themselves.
-//! [`super::function`] reads the relation once more for each, [`super::comparison`] compares. Of
+//! [`super::radius_report`] reads the relation once more for each, [`super::comparison`] compares. Of
 //! more than an eighth of `work_mem` the values are in a temporary file.
 
 use crate::pairs::value_store::{ValueBuffer, ValueStore};

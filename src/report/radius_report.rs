@@ -15,7 +15,7 @@ use pgrx::pg_sys;
 use simhash_hamming::Error as HammingError;
 use simhash_hamming::parts::Hash;
 use simhash_hamming::report::draw::Random;
-use simhash_hamming::report::sample::{Drawing, Place, Sample};
+use simhash_hamming::report::sample::{Drawing, GroupAndSet, Sample};
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
@@ -111,7 +111,7 @@ struct Rows<'r> {
 
 impl Rows<'_> {
     /// As [`read`], with the hash, of the rows that are compared with any.
-    fn read(&self, row: &mut dyn FnMut(&[u8], Hash, Place)) {
+    fn read(&self, row: &mut dyn FnMut(&[u8], Hash, GroupAndSet)) {
         let [relation] = self.relation;
         let hash = |value: Option<Value<'_>>| {
             let value = value.map(|value| read_hash(value).unwrap_or_else(|error| error.raise()));
@@ -130,7 +130,7 @@ impl Rows<'_> {
         read::<2>(
             relation,
             &[&relation.fingerprint_expression()],
-            |key, fp| row(key, hash(fp[0]), Place::default()),
+            |key, fp| row(key, hash(fp[0]), GroupAndSet::default()),
         );
     }
 }

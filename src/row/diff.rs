@@ -1,6 +1,6 @@
-//! The SQL function `simhash_diff`, which shows in what words two texts differ, and which of them decide.
-//! The server calls it; `simhash_fingerprint` does the work. Bytes that are not UTF-8 come back as they
-//! are.
+//! The SQL function `simhash_diff`, which shows in what words two texts differ, and which of them
+//! decide. The server calls it; `simhash_fingerprint` does the work. Bytes that are not UTF-8 come
+//! back as they are.
 
 use super::arguments::in_range;
 use crate::errors::or_raise;

@@ -1,6 +1,6 @@
-//! The SQL functions that fingerprint texts and rows; sql/ declares them. The server calls them, and
-//! `methods` what they share.
-//! They keep the parsed options in their call site, and raise each error as an ERROR.
+//! The SQL functions that fingerprint texts and rows; sql/ declares them. The server calls them;
+//! [`super::methods`] calls what it shares with them. They keep the parsed options in their call
+//! site, and raise each error as an ERROR.
 
 use pgrx::pg_sys;
 

@@ -1,6 +1,7 @@
 //! SQL functions that compare texts by their n-grams of letters: `simhash_jaccard`, and
-//! `jaccard_at_least` for the queries of triggers; `passages` compares by the same call site. A call
-//! site keeps the set of n-grams of the text that its calls have in common: the text of a search, or the outer row's in a join.
+//! `jaccard_at_least` for the queries of triggers; `passages` compares by the same call site. A
+//! call site keeps the set of n-grams of the text that its calls have in common: the text of a
+//! search, or the outer row's in a join.
 
 use super::arguments::in_range;
 use crate::errors::or_raise;

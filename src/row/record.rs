@@ -1,6 +1,6 @@
-//! Fingerprints of rows, and the state that a call site keeps for them. `row::fingerprint_functions` and
-//! `row::methods` call it. The plan of columns always matches the row type and the options of the
-//! present call.
+//! Fingerprints of rows, and the state that a call site keeps for them.
+//! `row::fingerprint_functions` and `row::methods` call it. The plan of columns always matches the
+//! row type and the options of the present call.
 
 #![forbid(unsafe_code)]
 

@@ -25,7 +25,7 @@ use simhash_pg::sql::trigger::TriggerCall;
 const STORED: &str = "The trigger needs a stored column";
 
 /// Raises the ERROR for a function that was not fired as it must be, or called without a trigger.
-pub fn wrong_timing(call: Option<&TriggerCall<'_>>, function: &str, must: &str) -> ! {
+pub fn raise_wrong_timing(call: Option<&TriggerCall<'_>>, function: &str, must: &str) -> ! {
     let code = ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED;
     let message = format!("function {function} must be fired {must}");
     match call {
@@ -93,7 +93,7 @@ pub fn fingerprint_column(call: &TriggerCall<'_>, name: &str, fills: bool) -> Co
 
 /// Returns the column, unless it is generated and NEW has no value of it: a BEFORE trigger comes
 /// too early, and no trigger sees a column that is generated whenever it is read.
-pub fn seen(call: &TriggerCall<'_>, name: &str, column: Column) -> Column {
+pub fn check_visible(call: &TriggerCall<'_>, name: &str, column: Column) -> Column {
     if column.computed_on_read || column.generated && call.is_before_row() {
         let message =
             format!("column \"{name}\" is a generated column: triggers do not see its value");
@@ -108,7 +108,7 @@ pub fn seen(call: &TriggerCall<'_>, name: &str, column: Column) -> Column {
 }
 
 /// Refuses a column whose type lacks `what` the trigger needs.
-pub fn lacks(call: &TriggerCall<'_>, what: &str, type_id: Oid) -> ! {
+pub fn raise_lacks(call: &TriggerCall<'_>, what: &str, type_id: Oid) -> ! {
     let name = table::type_name(type_id);
     let message = format!("could not identify {what} for type {name}");
     call.raise(Error::new(ERRCODE_UNDEFINED_FUNCTION, message))
@@ -128,12 +128,12 @@ fn checked_type(
     types: &[Oid],
 ) -> Column {
     if !types.contains(&column.base_type()) {
-        wrong_type(call, name, &column, what, &table::type_name(types[0]));
+        raise_wrong_type(call, name, &column, what, &table::type_name(types[0]));
     }
     column
 }
 
-pub fn wrong_type(
+pub fn raise_wrong_type(
     call: &TriggerCall<'_>,
     name: &str,
     column: &Column,
@@ -146,7 +146,7 @@ pub fn wrong_type(
 }
 
 /// Raises the ERROR for a near-duplicate that the transaction's snapshot does not show.
-pub fn missed_near_duplicate(table: &str) -> ! {
+pub fn raise_missed_near_duplicate(table: &str) -> ! {
     Error::not_serializable(&format!(
         "another transaction has stored a near-duplicate in \"{table}\""
     ))

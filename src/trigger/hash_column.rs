@@ -1,7 +1,7 @@
-//! How a trigger compares the rows of its table: by a column of fingerprints, or of longer hashes in
-//! parts. The triggers of `flag` and `clusters` take the conditions of their queries and the hashes of
-//! their rows from here. The parts that have an index decide how a search is written, never what it
-//! finds.
+//! How a trigger compares the rows of its table: by a column of fingerprints, or of longer hashes
+//! in parts. The triggers of `flag` and `clusters` take the conditions of their queries and the
+//! hashes of their rows from here. The parts that have an index decide how a search is written,
+//! never what it finds.
 
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
@@ -11,7 +11,7 @@ use simhash_hamming::parts::{Hash, part_radius};
 use simhash_pg::catalog::indexes::{Serving, served_elements, serving_index};
 use simhash_pg::catalog::table::Column;
 use simhash_pg::process::error::Error;
-use simhash_pg::sql::key_type::KeyType;
+use simhash_pg::sql::bigint_array::bigints;
 use simhash_pg::sql::value::Value;
 
 /// The types of the column.
@@ -148,9 +148,7 @@ pub fn value(hash: &Hash) -> Value<'static> {
 
 /// Returns an array of fingerprints, or of the parts of hashes, in the current memory context.
 pub fn integers(parts: &[u64]) -> Value<'static> {
-    let parts = parts.iter().map(|part| Value::from(*part as i64));
-    let array = KeyType::new(pg_sys::INT8OID).and_then(|integers| integers.array(parts));
-    array.unwrap_or_else(|| Error::out_of_memory().raise())
+    bigints(parts.iter().map(|part| *part as i64))
 }
 
 /// Returns an error for a radius that no fingerprint of 64 bits has.

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 
 use pgrx::pg_sys::Oid;
 
-use super::call::{column, lacks, seen};
+use super::call::{check_visible, column, raise_lacks};
 use simhash_pg::catalog::invalidation::Validity;
 use simhash_pg::catalog::lookup::equality_types;
 use simhash_pg::catalog::table::{self, Column, quoted};
@@ -36,12 +36,12 @@ impl Scope {
     /// when one of them does not suit.
     pub fn new(call: &TriggerCall<'_>, names: &[String]) -> Self {
         Self::from_names(names, |name| {
-            let column = seen(call, name, column(call, name, "part of the scope"));
+            let column = check_visible(call, name, column(call, name, "part of the scope"));
             if Equality::for_type(column.base_type()).is_none() {
-                lacks(call, "an equality operator", column.base_type());
+                raise_lacks(call, "an equality operator", column.base_type());
             }
             let hash = TypeHash::for_column(&column)
-                .unwrap_or_else(|| lacks(call, "a hash function", column.base_type()));
+                .unwrap_or_else(|| raise_lacks(call, "a hash function", column.base_type()));
             Some((column, hash))
         })
     }
@@ -51,7 +51,7 @@ impl Scope {
         Self::from_names(names, |name| {
             let column = table::column(call.relation(), name)?;
             let hash = TypeHash::for_column(&column)?;
-            Some((seen(call, name, column), hash))
+            Some((check_visible(call, name, column), hash))
         })
     }
 
@@ -73,7 +73,7 @@ impl Scope {
     }
 
     /// Returns conditions for the rows of the scope, each after AND. Adds the types of their
-    /// parameters, which are the [`Scope::values`] of a row. `row` qualifies the columns.
+    /// parameters, which are what [`Scope::parameters`] returns for a row. `row` qualifies the columns.
     pub fn conditions(&self, row: &str, types: &mut Vec<Oid>) -> String {
         let mut text = String::new();
         for ScopeColumn { name, column, .. } in &self.0 {

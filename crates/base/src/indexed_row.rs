@@ -20,7 +20,13 @@ pub const NO_SCOPE: u32 = 0;
 /// One column's hash is kept as it is: a hash function of the server mixes well.
 #[inline]
 pub fn scope_of(hashes: impl IntoIterator<Item = Option<u32>>) -> u32 {
-    let mut hashes = hashes.into_iter().map(hash_or_null);
+    scope_of_hashes(hashes.into_iter().map(hash_or_null))
+}
+
+/// As [`scope_of`], of hashes of which [`hash_or_null`] made some.
+#[inline]
+pub fn scope_of_hashes(hashes: impl IntoIterator<Item = u32>) -> u32 {
+    let mut hashes = hashes.into_iter();
     let first = hashes.next();
     first.map_or(NO_SCOPE, |first| hashes.fold(first, with_column))
 }
@@ -35,7 +41,7 @@ pub fn hash_or_null(hash: Option<u32>) -> u32 {
 
 /// The scope of some columns and one more.
 #[inline]
-pub fn with_column(scope: u32, hash: u32) -> u32 {
+fn with_column(scope: u32, hash: u32) -> u32 {
     // An odd multiplier, and the upper half, which depends on all bits of the lower one.
     const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
     let both = u64::from(scope) << 32 | u64::from(hash);

@@ -6,7 +6,7 @@ use std::hash::BuildHasher;
 
 use super::error::Error;
 use super::hash::Width;
-use super::log::ln;
+use super::logarithm::ln;
 use super::options::plan::ColumnPlan;
 use super::options::presets::Tf;
 use super::simhash::{Sums, Tally, UNIT};

@@ -3,12 +3,12 @@
 //! What lives here, in the order in which a row flows through: [`options`] (JSON and presets, and
 //! what they make each column do), [`text`] (words), [`lexeme`] (of a tsvector), [`terms`] (what
 //! words weigh), [`counter`], `bag` and [`builder`] (features and their weights), [`hash`] and
-//! `shingle_hashes` (their hashes), [`simhash`] and `minwise` (bits). `log` has logarithms
-//! that are the same everywhere. [`explain`] tells where two fingerprints come apart; [`similarity`]
-//! compares texts, [`same`] says whether two texts are one for a person; [`methods`] is what papers
-//! describe beside it. [`scalar`] writes scalar values as text that no setting alters. What
-//! must not live here: anything that needs a server, a file or a clock; a fingerprint depends on
-//! its arguments alone.
+//! `shingle_hashes` (their hashes), [`simhash`] and `minwise` (bits). `logarithm` has logarithms
+//! that are the same everywhere. [`explain`] tells where two fingerprints come apart;
+//! [`similarity`] compares texts, [`same`] says whether two texts are one for a person; [`methods`]
+//! is what papers describe beside it. [`scalar`] writes scalar values as text that no setting
+//! alters. What must not live here: anything that needs a server, a file or a clock; a fingerprint
+//! depends on its arguments alone.
 //!
 //! ```
 //! use simhash_fingerprint::Error;
@@ -45,7 +45,7 @@ pub mod explain;
 pub mod hash;
 pub mod hashes;
 pub mod lexeme;
-mod log;
+mod logarithm;
 pub mod methods;
 mod minwise;
 pub mod options;

@@ -20,8 +20,9 @@ pub const KEY_BITS: u32 = 16;
 /// All key spaces: one for each quarter and one for NULL.
 pub const SPACES: usize = QUARTERS + 1;
 
-/// A position in a key space: the scope, the rotated fingerprint, and the row as tie-breaker, so
-/// that a page full of equal fingerprints can still be split.
+/// A position in a key space, as comments call it: the scope, the rotated fingerprint, and the row as
+/// tie-breaker, so that a page full of equal fingerprints can still be split. The 16-bit key of
+/// searches is [`Key::first_quarter`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
     /// A hash of the scope columns.

@@ -1,9 +1,19 @@
-//! Fingerprints of 64 bits in Hamming space: their quarters and radii, an index of pages with its searches,
-//! inserts and removals, all pairs of a set, and components of pairs.
+//! Fingerprints of 64 bits in Hamming space: their quarters and radii, an index of pages with its
+//! searches, inserts and removals, all pairs of a set, and components of pairs.
+//!
+//! [`key`] has the quarters of a fingerprint and the key spaces of an index; [`ball`] what lies
+//! within a radius; [`parts`] hashes of more than 64 bits. [`page`] has the bytes of an index's
+//! pages, [`tree`] the B-link tree of a key space over a [`tree::store::PageStore`]; [`build`]
+//! fills pages from sorted postings, [`search`] finds everything within a radius and the nearest
+//! first, [`insert`] and [`remove`] change the postings of a row, [`check`] says whether pages are
+//! sound. [`cost`], [`cost_nearest`] and [`selectivity`] are what the planner is told. [`pairs`]
+//! are all pairs of a set within a radius, [`components`] the groups that they connect, [`report`]
+//! a sample of them. [`routes`] are the keys by which rows are spread over servers; [`dead_rows`]
+//! and [`row_bitmap`] are sets of row addresses.
 //!
 //! The extension calls it with rows that it has read, and with the pages of an index behind
-//! [`tree::store::PageStore`]. Nothing here reads a file, a clock or a server: the same bytes give the
-//! same answer.
+//! [`tree::store::PageStore`]. Nothing here reads a file, a clock or a server: the same bytes give
+//! the same answer.
 //!
 //! All pairs of three fingerprints within 3 bits:
 //!

@@ -1,6 +1,6 @@
-//! Words that people write in full or as a usual abbreviation: legal forms, parts of addresses, and words of
-//! bibliographies. [`super::features`] asks for the short form before it makes words and n-grams. It depends on the value alone; a
-//! word that is not in the list stays as it is.
+//! Words that people write in full or as a usual abbreviation: legal forms, parts of addresses, and
+//! words of bibliographies. [`super::features`] asks for the short form before it makes words and
+//! n-grams. It depends on the value alone; a word that is not in the list stays as it is.
 
 use simhash_fingerprint::error::Error;
 use std::borrow::Cow;

@@ -1,5 +1,5 @@
-//! How similar the rows of the candidates are. Each candidate is compared once, and a record that several rows are
-//! is a pair by itself. The extension calls it when all rows are read.
+//! How similar the rows of the candidates are. Each candidate is compared once, and a record that
+//! several rows are is a pair by itself. The extension calls it when all rows are read.
 
 use crate::copies::{Candidate, Copies};
 use crate::frequencies::Found;

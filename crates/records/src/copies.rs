@@ -1,6 +1,8 @@
 //! Rows that are equal. They are one record, which is compared once and whose features count once,
-//! however many rows there are of it; so copies are found whatever `rare` says. [`super::frequencies`] numbers
-//! the records while rows are read, the extension asks for the pairs of rows that a pair of records is.
+//! however many rows there are of it; so copies are found whatever `rare` says.
+//! Records and rows are numbered apart: what the other modules call a row is a record here.
+//! [`super::frequencies`] numbers the records while rows are read, the extension asks for the pairs
+//! of rows that a pair of records is.
 
 use simhash_base::bytes::get_u32;
 use simhash_base::runs::Item;

@@ -1,10 +1,11 @@
-//! What each column says about pairs, found in the rows themselves. [`super::frequencies`] shows it pairs that
-//! share a rare feature, and multiplies what columns weigh by what it answers. A column counts more, the better it
-//! tells pairs that are alike in the other columns from pairs that are half alike there; nobody has to label any.
+//! What each column says about pairs, found in the rows themselves. [`super::frequencies`] shows it
+//! pairs that share a rare feature, and multiplies what columns weigh by what it answers. A column
+//! counts more, the better it tells pairs that are alike in the other columns from pairs that are
+//! half alike there; nobody has to label any.
 //!
-//! It is the weight of Fellegi and Sunter 1969, with half-alike pairs in the place of random ones: people of one address agree in many
-//! columns, and those must not count as much as the ones in which they differ. Counts are whole numbers, so the order of the pairs
-//! does not matter.
+//! It is the weight of Fellegi and Sunter 1969, with half-alike pairs in the place of random ones:
+//! people of one address agree in many columns, and those must not count as much as the ones in
+//! which they differ. Counts are whole numbers, so the order of the pairs does not matter.
 
 use crate::pair::for_each_shared;
 use crate::vector::Vector;

@@ -1,6 +1,7 @@
 //! The features of a column's value: its words, and its n-grams of letters across words, so that
-//! "PS-LX350H" and "PSLX350H" have much in common. The extension calls it with each column of a row.
-//! Values with the same words and letters have the same features, whichever way a code, an umlaut or a usual abbreviation is written.
+//! "PS-LX350H" and "PSLX350H" have much in common. The extension calls it with each column of a
+//! row. Values with the same words and letters have the same features, whichever way a code, an
+//! umlaut or a usual abbreviation is written.
 
 use crate::abbreviations::abbreviated;
 use crate::plain::{Code, Mail, mail, without_umlauts};

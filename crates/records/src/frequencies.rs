@@ -1,7 +1,8 @@
-//! Which records share a feature; equal rows are one record. Rows come in with their features; out come a
-//! vector of each record, by the document frequencies of its features, and the candidates: pairs of records
-//! of one scope that share a feature which at most `rare` records have. A feature that more of them have makes no
-//! candidate, so there are at most records times features times `rare` of them, whatever the rows are.
+//! Which records share a feature; equal rows are one record. Rows come in with their features; out
+//! come a vector of each record, by the document frequencies of its features, and the candidates:
+//! pairs of records of one scope that share a feature which at most `rare` records have. A feature
+//! that more of them have makes no candidate, so there are at most records times features times
+//! `rare` of them, whatever the rows are.
 
 use crate::copies::{Candidate, Copies, CopiesBuilder};
 use crate::evidence::Evidence;

@@ -1,6 +1,7 @@
-//! A few records beside others, where the document frequencies of all are known: a question about one record, and new
-//! rows of a stored table. The extension reads features and frequencies from tables. Similarities are those that
-//! [`super::comparison`] finds with all records, to the last bit.
+//! A few records beside others, where the document frequencies of all are known: a question about
+//! one record, and new rows of a stored table. The extension reads features and frequencies from
+//! tables. Similarities are those that [`super::comparison`] finds with all records, to the last
+//! bit.
 
 use crate::copies::Candidate;
 use crate::pair::Pair;

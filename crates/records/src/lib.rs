@@ -1,13 +1,14 @@
 //! Pairs of records: which rows of short columns, or titles, describe the same thing. The extension
 //! reads the rows and returns the pairs.
 //!
-//! In the order of the work: `abbreviations` and `plain` (one form of what people write in several ways), [`features`] (the words and n-grams of a value),
-//! [`copies`] (rows that are equal), [`frequencies`] (which records share features, and which share a rare one),
-//! [`vectors`] (how much each counts in a row), [`vector`] (one row), [`vector_blocks`] (rows in memory, a block at a time), `evidence` (how much each column counts),
-//! [`comparison`] and [`pair`] (how similar two rows are), [`partners`] (which row is whose best), [`report`] (pairs by similarity),
-//! [`sample`] (pairs to label), [`quality`] (what the labels say),
-//! [`known`] (a few records beside stored ones).
-//! Nothing here knows a server; what memory does not hold is in stores of the caller.
+//! In the order of the work: `abbreviations` and `plain` (one form of what people write in several
+//! ways), [`features`] (the words and n-grams of a value), [`copies`] (rows that are equal),
+//! [`frequencies`] (which records share features, and which share a rare one), [`vectors`] (how
+//! much each counts in a row), [`vector`] (one row), [`vector_blocks`] (rows in memory, a block at
+//! a time), `evidence` (how much each column counts), [`comparison`] and [`pair`] (how similar two
+//! rows are), [`partners`] (which row is whose best), [`report`] (pairs by similarity), [`sample`]
+//! (pairs to label), [`quality`] (what the labels say), [`known`] (a few records beside stored
+//! ones). Nothing here knows a server; what memory does not hold is in stores of the caller.
 //!
 //! ```
 //! use simhash_base::store::TempStores;

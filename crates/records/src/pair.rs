@@ -1,6 +1,6 @@
-//! How similar two rows are: the cosine of the angle between their vectors (Salton and McGill 1983), in
-//! which a column that is empty in one of them counts less. [`super::comparison`] compares the candidates with it.
-//! Equal rows have similarity 1, rows without a common feature 0.
+//! How similar two rows are: the cosine of the angle between their vectors (Salton and McGill
+//! 1983), in which a column that is empty in one of them counts less. [`super::comparison`]
+//! compares the candidates with it. Equal rows have similarity 1, rows without a common feature 0.
 
 use crate::vector::{Component, SINGLE, Vector, weight_of};
 

@@ -1,6 +1,6 @@
-//! Which row is whose best partner: the pairs that stay if each thing is once in a table. A pair stays if
-//! no other pair of its rows is more similar. Equal rows, and others that are equally similar, make as many
-//! pairs as there are in the order of the rows; a row is in one pair at most.
+//! Which row is whose best partner: the pairs that stay if each thing is once in a table. A pair
+//! stays if no other pair of its rows is more similar. Equal rows, and others that are equally
+//! similar, make as many pairs as there are in the order of the rows; a row is in one pair at most.
 
 use crate::copies::{Candidate, Copies};
 use std::collections::TryReserveError;

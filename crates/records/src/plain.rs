@@ -1,7 +1,7 @@
-//! The plain form of values that people write in several ways: umlauts as two letters, codes in groups, telephone numbers
-//! with their country, and e-mail addresses.
-//! [`super::features`] asks for it before it makes words and n-grams. It depends on the value alone, not on
-//! its column or on other rows.
+//! The plain form of values that people write in several ways: umlauts as two letters, codes in
+//! groups, telephone numbers with their country, and e-mail addresses. [`super::features`] asks for
+//! it before it makes words and n-grams. It depends on the value alone, not on its column or on
+//! other rows.
 
 use simhash_fingerprint::error::Error;
 use std::borrow::Cow;

@@ -1,10 +1,12 @@
-//! Precision and recall by threshold, from the labels of a stratified sample of pairs. The extension calls it with
-//! what a person has said of each stratum. The intervals hold the truth in 95 of 100 samples at least, however few labels there are.
+//! Precision and recall by threshold, from the labels of a stratified sample of pairs. The
+//! extension calls it with what a person has said of each stratum. The intervals hold the truth in
+//! 95 of 100 samples at least, however few labels there are.
 //!
-//! The number of true pairs of a stratum has exact limits (hypergeometric, as those of Clopper and Pearson 1934, for the
-//! finite number of pairs). Limits of sums follow from those of the strata by the method of variance
-//! estimates recovery (Zou, Huang and Zhang 2009: linear functions of proportions). Recall r is where the true pairs
-//! above times 1 - r and those below times r have a difference of 0, as in Fieller's theorem (1954).
+//! The number of true pairs of a stratum has exact limits (hypergeometric, as those of Clopper and
+//! Pearson 1934, for the finite number of pairs). Limits of sums follow from those of the strata by
+//! the method of variance estimates recovery (Zou, Huang and Zhang 2009: linear functions of
+//! proportions). Recall r is where the true pairs above times 1 - r and those below times r have a
+//! difference of 0, as in Fieller's theorem (1954).
 
 /// A stratum of pairs, some of which were labelled.
 #[derive(Clone, Copy, Debug)]

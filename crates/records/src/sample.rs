@@ -1,6 +1,6 @@
-//! Pairs for a person to label: some of each step of similarity. The extension adds every pair of rows, and
-//! shows the drawn ones. Which ones are drawn depends on the seed and on the keys of the rows alone, not on the
-//! order in which rows are read; within a step all pairs are equally likely.
+//! Pairs for a person to label: some of each step of similarity. The extension adds every pair of
+//! rows, and shows the drawn ones. Which ones are drawn depends on the seed and on the keys of the
+//! rows alone, not on the order in which rows are read; within a step all pairs are equally likely.
 
 use crate::report::{STEPS, step_of, threshold};
 use simhash_fingerprint::hash::city64;

@@ -1,6 +1,7 @@
-//! The vector of one row: its components, and what each column adds to its length. [`super::vectors`] makes them,
-//! [`super::vector_blocks`] keeps them, [`super::pair`] compares two. Components are in the order of features, then of
-//! columns: sums of floating-point numbers depend on the order.
+//! The vector of one row: its components, and what each column adds to its length.
+//! [`super::vectors`] makes them, [`super::vector_blocks`] keeps them, [`super::pair`] compares
+//! two. Components are in the order of features, then of columns: sums of floating-point numbers
+//! depend on the order.
 
 /// The number of all features that one column of one row has, and no other. They are one component of each
 /// column.

@@ -1,7 +1,8 @@
-//! The vectors of all rows, and the pairs of them that are compared. [`super::vectors`] adds them in the order of rows;
-//! [`super::comparison`], [`super::frequencies`] and [`super::known`] go through pairs here. What memory does not hold is in a
-//! store, of which one block of rows is in memory at a time. Pairs come in the order of the second row's block, so a row is
-//! read once for all the rows of a block that it is compared with.
+//! The vectors of all rows, and the pairs of them that are compared. [`super::vectors`] adds them
+//! in the order of rows; [`super::comparison`], [`super::frequencies`] and [`super::known`] go
+//! through pairs here. What memory does not hold is in a store, of which one block of rows is in
+//! memory at a time. Pairs come in the order of the second row's block, so a row is read once for
+//! all the rows of a block that it is compared with.
 
 use crate::copies::Candidate;
 use crate::vector::{Component, Vector};

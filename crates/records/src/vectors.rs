@@ -1,10 +1,11 @@
-//! The vector of each row, which is a record: which features it has, and how much each counts. [`super::frequencies`]
-//! writes features one after the other, [`super::vector_blocks`] has the vectors row by row. What memory
-//! does not hold is in a store.
+//! The vector of each row, which is a record: which features it has, and how much each counts.
+//! [`super::frequencies`] writes features one after the other, [`super::vector_blocks`] has the
+//! vectors row by row. What memory does not hold is in a store.
 //!
-//! A feature that df of N rows have weighs ln((N + 1 + [`MORE_ROWS`]) / df) to the power of `rarity` (Spärck Jones
-//! 1972 has the power 1, and no more rows). A column's part of the vector is made shorter, the longer it
-//! is, so that a long description does not drown a name, nor a rare word all other columns.
+//! A feature that df of N rows have weighs ln((N + 1 + [`MORE_ROWS`]) / df) to the power of
+//! `rarity` (Spärck Jones 1972 has the power 1, and no more rows). A column's part of the vector is
+//! made shorter, the longer it is, so that a long description does not drown a name, nor a rare
+//! word all other columns.
 
 use crate::vector::{Component, SINGLE};
 use crate::vector_blocks::{VectorBlocks, block_rows};

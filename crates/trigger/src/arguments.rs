@@ -13,6 +13,8 @@ use simhash_fingerprint::hashes::read::MOST_BITS;
 const MAX_RADIUS: u32 = MOST_BITS as u32;
 /// The radius without `radius=`.
 const DEFAULT_RADIUS: u32 = 3;
+/// The least similarity of texts without `min_jaccard=`, in functions too.
+pub const DEFAULT_MIN_JACCARD: f64 = 0.8;
 
 /// The hint where a trigger fills a column that has another role too.
 pub const OVERWRITTEN: &str =

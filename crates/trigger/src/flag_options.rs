@@ -5,10 +5,7 @@
 #![forbid(unsafe_code)]
 
 use crate::Error;
-use crate::arguments::{OVERWRITTEN, Parsed, TriggerArguments};
-
-/// The least Jaccard similarity without `min_jaccard=`.
-const DEFAULT_MIN_JACCARD: f64 = 0.8;
+use crate::arguments::{DEFAULT_MIN_JACCARD, OVERWRITTEN, Parsed, TriggerArguments};
 
 const EXAMPLE: &str = "simhash_flag_duplicate('fingerprint=fp', 'radius=3', 'flag=is_duplicate')";
 

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::Error;
-use crate::arguments::{Parsed, TriggerArguments};
+use crate::arguments::{DEFAULT_MIN_JACCARD, Parsed, TriggerArguments};
 
 const NAMES: &[&str] = &[
     "clusters",
@@ -20,8 +20,6 @@ const NAMES: &[&str] = &[
 ];
 const EXAMPLE: &str = "simhash_maintain_clusters('clusters=public.petition_cluster', 'key=id', \
                        'fingerprint=fp', 'radius=3')";
-/// The least similarity without `min_jaccard=`.
-const MIN_JACCARD: f64 = 0.8;
 
 /// What the arguments of a trigger of simhash_maintain_clusters() ask for. Columns are by name.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +66,7 @@ pub fn parse(arguments: &[String]) -> Parsed<KeptOptions> {
         "Rows with equal fingerprints would count as one row. Name a column that tells rows apart.",
     )?;
     let checked_by = given.text("checked_by");
-    let least = given.number("min_jaccard", "a number", MIN_JACCARD, [0.0, 1.0])?;
+    let least = given.number("min_jaccard", "a number", DEFAULT_MIN_JACCARD, [0.0, 1.0])?;
     if checked_by.is_some() && given.get("min_jaccard").is_some() {
         let message = "trigger arguments \"min_jaccard\" and \"checked_by\" exclude each other";
         return Err(Error::new(message).hint("Call simhash_jaccard in the function."));

@@ -33,7 +33,7 @@ const CHUNK: usize = 65_536;
 pub struct Noted {
     pub key: KeptValue,
     /// The fingerprint that the row had when this transaction began, if it had one.
-    pub left: Option<Hash>,
+    pub old_hash: Option<Hash>,
     /// Whether the row has no new version with this key.
     pub is_gone: bool,
 }
@@ -109,12 +109,12 @@ impl AtOnce {
         }
     }
 
-    /// Brings the clusters of these rows up to date, which are among those in progress. `leaves` says
+    /// Brings the clusters of these rows up to date, which are among those in progress. `entries_are_current` says
     /// that the entry of each row is still that of the fingerprint that it had.
-    pub fn answer(&self, args: &Args, noted: &[Noted], leaves: bool) {
+    pub fn answer(&self, args: &Args, noted: &[Noted], entries_are_current: bool) {
         for noted in noted.chunks(CHUNK) {
             check_for_interrupts();
-            self.answer_some(args, noted, leaves);
+            self.answer_some(args, noted, entries_are_current);
         }
         LAST_ANSWER.set((local_transaction(), commands().0));
     }
@@ -134,7 +134,7 @@ impl AtOnce {
         all.first_row::<0>(args, &[], Sees::Latest);
     }
 
-    fn answer_some(&self, args: &Args, noted: &[Noted], leaves: bool) {
+    fn answer_some(&self, args: &Args, noted: &[Noted], entries_are_current: bool) {
         let keys = match noted {
             [one] if self.arrays.takes(one.key.value()) => Keys::One(one.key.value()),
             _ => Keys::Many(self.arrays.of_noted(noted)),
@@ -147,14 +147,15 @@ impl AtOnce {
         let Some(mut found) = self.what_matters(args, keys) else {
             return;
         };
-        let may_leave = leaves && noted.len() <= MOST_SHORT_WAYS && self.has_short_ways();
-        let left = if may_leave {
+        let may_leave =
+            entries_are_current && noted.len() <= MOST_SHORT_WAYS && self.has_short_ways();
+        let count_left = if may_leave {
             self.leave(args, noted)
         } else {
             0
         };
-        if left > 0 {
-            if left == noted.len() && noted.iter().all(|noted| noted.is_gone) {
+        if count_left > 0 {
+            if count_left == noted.len() && noted.iter().all(|noted| noted.is_gone) {
                 return;
             }
             let Some(again) = self.what_matters(args, keys) else {
@@ -186,7 +187,7 @@ impl AtOnce {
     /// Takes out rows that leave their clusters whole. Returns how many there were.
     fn leave(&self, args: &Args, noted: &[Noted]) -> usize {
         let mut left: Vec<_> = (noted.iter())
-            .filter_map(|noted| Some((noted.key.value(), &**noted.left.as_ref()?)))
+            .filter_map(|noted| Some((noted.key.value(), &**noted.old_hash.as_ref()?)))
             .collect();
         // Hashes of different lengths have no distance, so those of one length are enough.
         if let Some((_, first)) = left.first() {

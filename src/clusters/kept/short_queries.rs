@@ -1,6 +1,6 @@
-//! The queries of the two short ways, by which `answer` takes a row out of a cluster or puts it into one
-//! without looking at the members: [`super`] says when they suffice. Each way finds what is to be held, then
-//! writes it.
+//! The queries of the two short ways, by which `answer` takes a row out of a cluster or puts it
+//! into one without looking at the members: [`super`] says when they suffice. Each way finds what
+//! is to be held, then writes it.
 
 use super::queries::KeptQueries;
 use crate::trigger::hash_column::{Radius, first_found};

@@ -18,7 +18,8 @@ use super::pending::note_pending;
 use crate::citus::refuse_shard;
 use crate::hashes::read_hash;
 use crate::trigger::call::{
-    Known, accepted, column, fingerprint_column, refuse_foreign, remembered, seen, wrong_timing,
+    Known, accepted, check_visible, column, fingerprint_column, raise_wrong_timing, refuse_foreign,
+    remembered,
 };
 use crate::trigger::hash_column::check_radius;
 use crate::trigger::scope::{Scope, image};
@@ -92,7 +93,7 @@ pg_function! {
                 }
                 call.skip()
             }
-            call => wrong_timing(
+            call => raise_wrong_timing(
                 call.as_ref(),
                 NAME,
                 "AFTER INSERT, UPDATE or DELETE FOR EACH ROW, or AFTER TRUNCATE",
@@ -166,8 +167,8 @@ impl RowTrigger {
         if had.is_some()
             && let Some(key) = call.old_value(key)
         {
-            let left = old.clone().filter(|_| call.old_version_is_of_others());
-            keys.push((key, left, has.is_none() || !keeps_key));
+            let old_hash = old.clone().filter(|_| call.old_version_is_of_others());
+            keys.push((key, old_hash, has.is_none() || !keeps_key));
         }
         if has.is_some() && !keeps_key {
             let key = call.new_value(key).unwrap_or_else(|| self.null_key(call));
@@ -197,9 +198,9 @@ impl RowTrigger {
             Notes::AtOnce(at_once) => at_once,
         };
         let noted: Vec<Noted> = (keys.into_iter())
-            .map(|(key, left, is_gone)| Noted {
+            .map(|(key, old_hash, is_gone)| Noted {
                 key: key.keep(),
-                left,
+                old_hash,
                 is_gone,
             })
             .collect();
@@ -220,7 +221,7 @@ impl RowTrigger {
 
 impl NotedColumns {
     fn of_row(call: &TriggerCall<'_>, options: &KeptOptions) -> Self {
-        let seen = |name: &String, column| seen(call, name, column);
+        let visible = |name: &String, column| check_visible(call, name, column);
         let fp = &options.fingerprint;
         let fingerprint = fingerprint_column(call, fp, false);
         check_radius(&fingerprint, options.radius).unwrap_or_else(|error| call.raise(*error));
@@ -230,9 +231,9 @@ impl NotedColumns {
             .map(|name| (name, "part of the scope"));
         let others = within.chain(options.text.iter().map(|name| (name, "the text")));
         Self::OfRow {
-            key: seen(&options.key, column(call, &options.key, "the key")),
-            fingerprint: seen(fp, fingerprint),
-            others: (others.map(|(name, what)| seen(name, column(call, name, what)))).collect(),
+            key: visible(&options.key, column(call, &options.key, "the key")),
+            fingerprint: visible(fp, fingerprint),
+            others: (others.map(|(name, what)| visible(name, column(call, name, what)))).collect(),
             all_matter: options.checked_by.is_some(),
         }
     }

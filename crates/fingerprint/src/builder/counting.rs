@@ -1,6 +1,6 @@
-//! From a column's text to its features, which are counted in a bag or fall into bins. [`FingerprintBuilder`]
-//! calls it for columns of natural text. A text that would lose all of its words to stop words and
-//! masks keeps them.
+//! From a column's text to its features, which are counted in a bag or fall into bins.
+//! [`FingerprintBuilder`] calls it for columns of natural text. A text that would lose all of its
+//! words to stop words and masks keeps them.
 
 use super::{FingerprintBuilder, extend};
 use crate::bag::WHOLE;

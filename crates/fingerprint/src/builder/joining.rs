@@ -1,5 +1,5 @@
-//! From a column's features to the row: sums of a SimHash, or bits that the column owns. [`FingerprintBuilder`]
-//! calls it after each column. A column without features changes nothing.
+//! From a column's features to the row: sums of a SimHash, or bits that the column owns.
+//! [`FingerprintBuilder`] calls it after each column. A column without features changes nothing.
 
 use super::{Feature, FingerprintBuilder};
 use crate::bag::Norm;

@@ -31,7 +31,7 @@ pub(crate) mod one_permutation;
 pub(crate) mod races;
 
 use super::hash::mix;
-use super::log::{FRACTION_BITS, exponential};
+use super::logarithm::{FRACTION_BITS, exponential};
 
 /// The random choice of the hash functions: the fraction of the square root of 2, fixed before
 /// anything was measured. Another value gives other fingerprints of the same quality.

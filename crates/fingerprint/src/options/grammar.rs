@@ -1,8 +1,8 @@
 //! The JSON of weights and options. Its reference is docs/reference/options.md.
 //!
 //! Two forms: options of a text, `{"features": ["words"], "tf": "log"}`, and weights of a row,
-//! whose keys without `$` are column names (so no option can collide with a column) and whose `$` keys
-//! are options of the row.
+//! whose keys without `$` are column names (so no option can collide with a column) and whose `$`
+//! keys are options of the row.
 
 use serde::Deserialize;
 use serde_json::Value;

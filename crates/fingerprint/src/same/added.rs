@@ -12,7 +12,7 @@ use super::nature::{
 };
 use super::shape::VERY_LONG;
 use super::tally::WORDS_OF_AN_EXCHANGE;
-use super::tokens::{Kind as Sort, Token, Tokens};
+use super::tokens::{Token, TokenKind, Tokens};
 use std::ops::Range;
 
 /// Which share of the words of a long text one addition may have.
@@ -165,7 +165,7 @@ impl<'t> Judge<'t> {
         if self.shape.by_characters
             && self.shape.words >= WORDS_OF_AN_EXCHANGE
             && let [only] = rest
-            && matches!(text.at(*only).kind, Sort::Symbol | Sort::Number)
+            && matches!(text.at(*only).kind, TokenKind::Symbol | TokenKind::Number)
         {
             self.tally.exchanged += 1.0;
             return Some(if has_number {
@@ -186,7 +186,7 @@ impl<'t> Judge<'t> {
         let Addition { text, rest, .. } = *addition;
         if rest.iter().any(|i| self.is_number(text, *i)) {
             Some(Kind::Number)
-        } else if rest.iter().any(|i| text.at(*i).kind == Sort::Symbol) {
+        } else if rest.iter().any(|i| text.at(*i).kind == TokenKind::Symbol) {
             Some(Kind::Symbol)
         } else {
             let of_long = self.shape.is_long && self.shape.by_characters;
@@ -198,8 +198,8 @@ impl<'t> Judge<'t> {
     fn makes_another(&self, addition: &Addition) -> bool {
         let Addition { text, rest, .. } = *addition;
         let words = &addition.words;
-        let behind_number = words.start > 0 && text.at(words.start - 1).kind == Sort::Number;
-        let is_unit = rest.len() == 1 && behind_number && text.at(rest[0]).kind == Sort::Word;
+        let behind_number = words.start > 0 && text.at(words.start - 1).kind == TokenKind::Number;
+        let is_unit = rest.len() == 1 && behind_number && text.at(rest[0]).kind == TokenKind::Word;
         let is_part = text.at(words.start).is_joined
             || words.end < text.len() && text.at(words.end).is_joined;
         let joins = |i: usize| lists().classes(text.word(i)).has(Classes::CONJUNCTION);
@@ -213,7 +213,7 @@ impl<'t> Judge<'t> {
     /// Whether a word is a number. In a long text one with letters counts as a word: it names something.
     fn is_number(&self, text: &Tokens, i: usize) -> bool {
         let has_letter = || text.word(i).bytes().any(|byte| byte.is_ascii_alphabetic());
-        text.at(i).kind == Sort::Number && !(self.shape.is_long && has_letter())
+        text.at(i).kind == TokenKind::Number && !(self.shape.is_long && has_letter())
     }
 
     pub fn is_greeting(&self, text: &Tokens, rest: &[usize], joined: &str) -> bool {
@@ -247,7 +247,7 @@ impl Addition<'_> {
     /// that the other text rates too.
     fn rating(&self) -> Option<bool> {
         let word = |i: &usize| self.text.word(*i);
-        let are_signs = self.has_all(|token| token.kind == Sort::Symbol)
+        let are_signs = self.has_all(|token| token.kind == TokenKind::Symbol)
             && !self.rest.iter().any(|i| is_measure(word(i)));
         let other_has = |symbol| (0..self.other.len()).any(|i| self.other.word(i) == symbol);
         let rates = |i: &usize| lists().is_rating(word(i)) && other_has(word(i));

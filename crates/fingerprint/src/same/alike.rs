@@ -1,7 +1,8 @@
-//! Whether two different words are forms of one, or one with a typing error.
+//! Whether two different words are forms of one, or one with a typing error. `judge`, `pairing` and
+//! `tally` ask. Neither order nor place counts.
 
 use super::lists::{Classes, Entry, lists};
-use super::tokens::{Kind, Token};
+use super::tokens::{Token, TokenKind};
 use unicode_normalization::UnicodeNormalization;
 
 /// What two words are to each other.
@@ -35,7 +36,7 @@ pub struct Word<'t> {
 impl<'t> Word<'t> {
     pub fn new(text: &'t str, token: &'t Token) -> Self {
         let is_sign = |c: char| c.is_ascii_digit() || c == '+' || c == '#';
-        let is_plain = token.kind == Kind::Word && !text.contains(is_sign);
+        let is_plain = token.kind == TokenKind::Word && !text.contains(is_sign);
         let spelling = match is_plain {
             true => spelling(text),
             false => String::new(),
@@ -73,11 +74,13 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
         return Likeness::Spelling;
     }
     let kinds = [a.token.kind, b.token.kind];
-    if a.begins & b.begins == 0 || kinds.contains(&Kind::Symbol) || kinds.contains(&Kind::Character)
+    if a.begins & b.begins == 0
+        || kinds.contains(&TokenKind::Symbol)
+        || kinds.contains(&TokenKind::Character)
     {
         return Likeness::Unlike;
     }
-    if kinds == [Kind::Number; 2] && is_padded(a.text, b.text) {
+    if kinds == [TokenKind::Number; 2] && is_padded(a.text, b.text) {
         return Likeness::Spelling;
     }
     if is_scan(a.text, b.text) {

@@ -1,12 +1,12 @@
 //! How a folded text is cut into words: a number with its sign, a name with its symbols, an address
-//! without its scheme.
+//! without its scheme. [`super`] calls it for each text before anything is compared.
 
 use super::letters::{
     behind_apostrophe, is_before_sign, is_character, is_letter, is_symbol, word_length,
 };
 use super::lists::lists;
 use super::numbers::{canonical, number_end};
-use super::tokens::{Kind, Token, Tokens};
+use super::tokens::{Token, TokenKind, Tokens};
 use crate::error::Error;
 use crate::text::scripts::is_han;
 use std::ops::Range;
@@ -100,7 +100,7 @@ impl<'t> Reader<'t> {
             return;
         }
         if is_han(c) && !self.may_begin_item {
-            self.push(begin..begin + c.len_utf8(), Kind::Character);
+            self.push(begin..begin + c.len_utf8(), TokenKind::Character);
             (self.at, self.in_front) = (begin + c.len_utf8(), '中');
             return;
         }
@@ -117,7 +117,7 @@ impl<'t> Reader<'t> {
             self.number();
         } else if is_character(c) {
             if c != 'ー' || is_character(behind) && !is_han(behind) {
-                self.push(begin..begin + c.len_utf8(), Kind::Character);
+                self.push(begin..begin + c.len_utf8(), TokenKind::Character);
             }
             self.at += c.len_utf8();
         } else if is_letter(c) {
@@ -135,12 +135,12 @@ impl<'t> Reader<'t> {
         };
     }
 
-    fn push(&mut self, word: Range<usize>, kind: Kind) {
+    fn push(&mut self, word: Range<usize>, kind: TokenKind) {
         let text = self.text;
         self.push_text(&text[word], kind);
     }
 
-    fn push_text(&mut self, word: &str, kind: Kind) {
+    fn push_text(&mut self, word: &str, kind: TokenKind) {
         self.may_begin_item = false;
         let in_query = self.begin < self.query_end;
         let token = Token {
@@ -172,7 +172,7 @@ impl<'t> Reader<'t> {
             .bytes()
             .any(|byte| byte.is_ascii_digit());
         if is_code {
-            self.push_text(&body[..end + letters], Kind::Number);
+            self.push_text(&body[..end + letters], TokenKind::Number);
             self.at = begin + end + letters;
         } else {
             canonical(&body[..end], &mut |number| {
@@ -181,12 +181,12 @@ impl<'t> Reader<'t> {
                     _ => &[sign, number].concat(),
                 };
                 sign = "";
-                self.push_text(number, Kind::Number);
+                self.push_text(number, TokenKind::Number);
             });
             self.at = begin + end;
         }
         if let Some(currency) = currency {
-            self.push_text(&currency, Kind::Symbol);
+            self.push_text(&currency, TokenKind::Symbol);
         }
         self.ordinal();
     }
@@ -194,7 +194,7 @@ impl<'t> Reader<'t> {
     /// Takes a currency in front of the number away: it counts behind it.
     fn currency_in_front(&mut self) -> Option<String> {
         let last = self.tokens.len().checked_sub(1)?;
-        let belongs_to_one = last > 0 && self.tokens.at(last - 1).kind == Kind::Number;
+        let belongs_to_one = last > 0 && self.tokens.at(last - 1).kind == TokenKind::Number;
         if belongs_to_one || !lists().is_currency(self.tokens.word(last)) {
             return None;
         }
@@ -215,7 +215,7 @@ impl<'t> Reader<'t> {
         });
         if let Some(ending) = ending
             && let Some(token) = self.tokens.tokens.last_mut()
-            && token.kind == Kind::Number
+            && token.kind == TokenKind::Number
         {
             self.tokens.text.push_str(ending);
             token.end += ending.len() as u32;
@@ -255,7 +255,7 @@ impl<'t> Reader<'t> {
         }
         self.at += length;
         let is_meridiem = word == "m" && self.is_behind_meridiem();
-        self.push_text(word, Kind::Word);
+        self.push_text(word, TokenKind::Word);
         if is_meridiem {
             let m = self.tokens.tokens.pop();
             if let (Some(last), Some(m)) = (self.tokens.tokens.last_mut(), m) {
@@ -276,7 +276,7 @@ impl<'t> Reader<'t> {
             return false;
         };
         let word = self.tokens.word(self.tokens.len() - 1);
-        number.kind == Kind::Number && letter.dot && (word == "a" || word == "p")
+        number.kind == TokenKind::Number && letter.dot && (word == "a" || word == "p")
     }
 
     /// Adds the symbols that are part of a name: C++, C#.
@@ -344,10 +344,10 @@ impl<'t> Reader<'t> {
                 self.may_begin_item = true;
             }
             '<' | '>' | '≤' | '≥' | '±' if before_number() => {
-                self.push(place.clone(), Kind::Symbol)
+                self.push(place.clone(), TokenKind::Symbol)
             }
-            '^' if behind.is_ascii_digit() => self.push(place.clone(), Kind::Symbol),
-            _ if is_symbol(c) => self.push(place.clone(), Kind::Symbol),
+            '^' if behind.is_ascii_digit() => self.push(place.clone(), TokenKind::Symbol),
+            _ if is_symbol(c) => self.push(place.clone(), TokenKind::Symbol),
             _ => (),
         }
         if matches!(c, '?' | '&' | '#') && self.in_front.is_ascii_graphic() {

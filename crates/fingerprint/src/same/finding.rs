@@ -1,5 +1,6 @@
-//! A difference between two texts: what it is, where, and whether it decides. The judge and its helpers
-//! make them; `simhash_same` and `simhash_differences` read them. Places are those of words.
+//! A difference between two texts: what it is, where, and whether it decides. The judge and its
+//! helpers make them; `simhash_same` and `simhash_differences` read them. Places are those of
+//! words.
 
 use std::ops::Range;
 

@@ -1,4 +1,6 @@
-//! What decides: each stretch of words that differs, then all of them together.
+//! Judges each stretch of words that differs, then lets [`super::tally`] settle what all of them
+//! decide together. [`super`] calls it once for two texts, [`super::sentences`] once more. Within one
+//! call a finding that decides is never taken back.
 
 use super::alike::Likeness;
 use super::finding::{Finding, Kind, finding};
@@ -9,7 +11,7 @@ use super::order::is_rotated;
 use super::pairing::{Pairing, pair};
 use super::shape::{Shape, VERY_LONG};
 use super::tally::Tally;
-use super::tokens::{Kind as Sort, Tokens};
+use super::tokens::{TokenKind, Tokens};
 use crate::error::Error;
 use std::ops::Range;
 
@@ -149,7 +151,7 @@ impl<'t> Judge<'t> {
         let one_number = |text: &Tokens, words: &Range<usize>| {
             let numbers = text.all()[words.clone()]
                 .iter()
-                .filter(|token| token.kind == Sort::Number);
+                .filter(|token| token.kind == TokenKind::Number);
             numbers.count() <= 1
         };
         let in_one_piece =
@@ -246,7 +248,7 @@ impl<'t> Judge<'t> {
         let all_numbers = |text: &Tokens, words: &Range<usize>| {
             text.all()[words.clone()]
                 .iter()
-                .all(|token| token.kind == Sort::Number)
+                .all(|token| token.kind == TokenKind::Number)
         };
         let is_long = hunk.a.len().max(hunk.b.len()) > MOST_PAIRED;
         if is_long || !all_numbers(self.a, &hunk.a) || !all_numbers(self.b, &hunk.b) {

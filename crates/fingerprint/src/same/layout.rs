@@ -1,5 +1,6 @@
 //! A text without what carries it: mark-up, quotation marks of mail, hyphens at the ends of lines,
-//! page numbers and the numbers of a list.
+//! page numbers and the numbers of a list. [`super`] calls it first. What is left is in the order
+//! of the text.
 
 use super::lists::lists;
 use crate::error::Error;

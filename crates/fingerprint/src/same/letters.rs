@@ -1,5 +1,6 @@
-//! What single characters are where a folded text is cut: letters of words, characters that are words,
-//! signs. [`super::cutting`] asks; each answer depends on the character and its neighbours alone.
+//! What single characters are where a folded text is cut: letters of words, characters that are
+//! words, signs. [`super::cutting`] asks; each answer depends on the character and its neighbours
+//! alone.
 
 use unicode_normalization::char::is_combining_mark;
 

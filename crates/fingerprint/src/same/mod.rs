@@ -3,15 +3,16 @@
 //!
 //! In the order in which two texts flow through: `layout` takes mark-up, quotation marks of mail,
 //! hyphens at line ends and page numbers away, `fold` what case, accents and invisible characters
-//! make, `spelling` letters that only look alike. `cutting` makes `tokens` of it, by `letters`, with
-//! `numbers` in one form. `hunks` aligns the words of both, by their longest common `subsequence`.
-//! `judge` says of each stretch that differs whether it decides, as `replaced` or `added`: by the kind
-//! of its words (`nature`), by the words of `lists` and their `phrases`, and by `alike`: whether two
-//! words are forms of one. `tally` settles what all together decide. Texts that differ are compared
-//! once more with their equal sentences taken out (`sentences`), where these stand in another order.
+//! make, `spelling` letters that only look alike. `cutting` makes `tokens` of it, by `letters`,
+//! with `numbers` in one form. `hunks` aligns the words of both, by their longest common
+//! `subsequence`. `judge` says of each stretch that differs whether it decides, as `replaced` or
+//! `added`: by the kind of its words (`nature`), by the words of `lists` and their `phrases`, and
+//! by `alike`: whether two words are forms of one. `tally` settles what all together decide. Texts
+//! that differ are compared once more with their equal sentences taken out (`sentences`), where
+//! these stand in another order.
 //!
-//! The answer depends on the texts alone, and its time is linear in their length. What must not live
-//! here: a threshold for how alike two texts are; that is `similarity`.
+//! The answer depends on the texts alone, and its time is linear in their length. What must not
+//! live here: a threshold for how alike two texts are; that is `similarity`.
 
 mod added;
 mod alike;

@@ -1,7 +1,8 @@
-//! What words are by themselves and by those beside them.
+//! What words are by themselves and by those beside them: a date, a heading, a whole clause. `judge`,
+//! `added` and `replaced` ask; each answer depends on the texts and the lists alone.
 
 use super::lists::{Classes, lists};
-use super::tokens::{Kind as Sort, Tokens};
+use super::tokens::{TokenKind, Tokens};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -44,7 +45,7 @@ pub fn is_measure(symbol: &str) -> bool {
 /// Whether one word consists of the first letters of others.
 pub fn is_initials(short: &Tokens, of_short: &[usize], long: &Tokens, of_long: &[usize]) -> bool {
     let is_word =
-        |text: &Tokens, words: &[usize]| words.iter().all(|i| text.at(*i).kind == Sort::Word);
+        |text: &Tokens, words: &[usize]| words.iter().all(|i| text.at(*i).kind == TokenKind::Word);
     if of_long.len() < 2 || !is_word(short, of_short) || !is_word(long, of_long) {
         return false;
     }
@@ -146,20 +147,20 @@ pub fn repeats(text: &Tokens, words: &[usize], other: &Tokens) -> bool {
         None => HEADING_SHARE,
     };
     repeated.len() as f64 >= share * words.len() as f64
-        && new.iter().all(|i| text.at(*i).kind != Sort::Number)
+        && new.iter().all(|i| text.at(*i).kind != TokenKind::Number)
 }
 
 /// Whether words are in the date, with day, month and year, that ends a text.
 pub fn is_closing_date(text: &Tokens, words: &Range<usize>) -> bool {
     let is_date = |i: &usize| {
         let word = text.word(*i);
-        text.at(*i).kind == Sort::Number
+        text.at(*i).kind == TokenKind::Number
             || matches!(word, "年" | "月" | "日" | "号")
             || lists().classes(word).has(Classes::CALENDAR)
     };
     let length = (0..text.len()).rev().take(6).take_while(is_date).count();
     let begin = text.len() - length;
-    let parts = (begin..text.len()).filter(|i| text.at(*i).kind != Sort::Character);
+    let parts = (begin..text.len()).filter(|i| text.at(*i).kind != TokenKind::Character);
     words.start >= begin && parts.count() == 3 && !text.at(text.len() - 1).ends_sentence
 }
 
@@ -178,7 +179,10 @@ pub fn describes_itself(text: &Tokens, words: &Range<usize>) -> bool {
             .position(|i| text.at(i).ends_sentence)
             .map_or(lead.len(), |last| last + 1);
         let lead = begin..begin + length;
-        if lead.clone().any(|i| text.at(i).kind == Sort::Character) {
+        if lead
+            .clone()
+            .any(|i| text.at(i).kind == TokenKind::Character)
+        {
             return lists().item_parts.are_in(text.joined(&lead));
         }
         let has = |class| {

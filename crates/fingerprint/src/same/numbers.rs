@@ -1,4 +1,5 @@
-//! Numbers in one form: `1,500.00`, `1 500,00` and `1500` are equal, `15,000.0` is not.
+//! Numbers in one form: `1,500.00`, `1 500,00` and `1500` are equal, `15,000.0` is not. `cutting`
+//! calls it.
 
 /// Where the number that begins a text ends. A group of three digits behind a space belongs to it.
 pub fn number_end(text: &str) -> usize {

@@ -1,8 +1,8 @@
-//! Names written with the surname first.
+//! Names written with the surname first. `judge` asks.
 
 use super::hunks::Middle;
 use super::lists::{Classes, lists};
-use super::tokens::{Kind, Tokens};
+use super::tokens::{TokenKind, Tokens};
 use std::ops::Range;
 
 /// Words that change places with each other at most.
@@ -44,7 +44,7 @@ pub fn is_rotated(a: &Tokens, b: &Tokens, middle: &Middle) -> bool {
 fn may_be_name(text: &Tokens, i: usize) -> bool {
     let word = text.word(i);
     let classes = lists().classes(word);
-    text.at(i).kind == Kind::Word
+    text.at(i).kind == TokenKind::Word
         && word.chars().nth(1).is_some()
         && !classes.has(Classes::NEGATION)
         && !classes.has(Classes::CALENDAR)

@@ -1,4 +1,4 @@
-//! Which words of two stretches are forms of one, in order.
+//! Which words of two stretches are forms of one, in order. `judge` asks. No word is in two pairs.
 
 use super::alike::{Likeness, Word, likeness};
 use super::hunks::Hunk;

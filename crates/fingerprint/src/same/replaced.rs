@@ -9,7 +9,7 @@ use super::lists::{Classes, lists};
 use super::nature::{cover, describes_itself, is_bounded, is_closing_date, is_initials, is_item};
 use super::shape::VERY_LONG;
 use super::tally::more_negations;
-use super::tokens::{Kind as Sort, Tokens};
+use super::tokens::{TokenKind, Tokens};
 use std::ops::Range;
 
 /// Words from the begin in which somebody is addressed.
@@ -122,9 +122,9 @@ impl Judge<'_> {
         };
         let is_numeral = |word: &str| word.chars().all(|c| lists().is_numeral_han(c));
         let has = |class| words().any(|(word, _)| lists().classes(word).has(class));
-        if words().any(|(_, kind)| kind == Sort::Number) {
+        if words().any(|(_, kind)| kind == TokenKind::Number) {
             Kind::Number
-        } else if words().any(|(_, kind)| kind == Sort::Symbol) {
+        } else if words().any(|(_, kind)| kind == TokenKind::Symbol) {
             Kind::Symbol
         } else if has(Classes::CALENDAR) || words().any(|(word, _)| is_numeral(word)) {
             Kind::Date
@@ -142,8 +142,8 @@ impl Judge<'_> {
     /// Whether one character stands for another by mistake.
     fn is_wrong_character(&self, i: usize, j: usize, hunk: &Hunk) -> bool {
         if self.shape.is_name
-            || self.a.at(i).kind != Sort::Character
-            || self.b.at(j).kind != Sort::Character
+            || self.a.at(i).kind != TokenKind::Character
+            || self.b.at(j).kind != TokenKind::Character
         {
             return false;
         }

@@ -1,7 +1,8 @@
-//! What two texts are like, as far as it says what decides.
+//! What two texts are like, as far as it says what decides. [`super`] makes it once for two texts;
+//! all that judge ask it.
 
 use super::lists::{Classes, lists};
-use super::tokens::{Kind, Tokens};
+use super::tokens::{TokenKind, Tokens};
 
 /// Words of a long text: in it more may differ.
 const LONG: f64 = 60.0;
@@ -34,7 +35,7 @@ impl Shape {
             tokens
                 .all()
                 .iter()
-                .filter(|token| token.kind == Kind::Character)
+                .filter(|token| token.kind == TokenKind::Character)
                 .count()
         };
         let by_characters = 2 * (characters(a) + characters(b)) > a.len() + b.len();

@@ -1,5 +1,5 @@
 //! What a folded text may be written in besides: letters of another script that look alike, short
-//! forms of scripts without upper case.
+//! forms of scripts without upper case. [`super`] calls it for each text.
 
 use super::lists::lists;
 

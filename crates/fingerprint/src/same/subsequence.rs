@@ -1,6 +1,7 @@
 //! What two texts have between the words of a longest common subsequence. [`super::hunks`] asks for
-//! stretches that are not long. Such a subsequence grows by one word from a place to the next or not at
-//! all: a bit says which, and one addition does it for 64 places (Crochemore and others 2001).
+//! stretches that are not long. Such a subsequence grows by one word from a place to the next or
+//! not at all: a bit says which, and one addition does it for 64 places (Crochemore and others
+//! 2001).
 
 use crate::error::Error;
 use std::ops::Range;

@@ -1,11 +1,12 @@
-//! What all differences together decide: errors, words that were added, negations.
+//! What all differences together decide: errors, words that were added, negations. `judge` calls it
+//! last.
 
 use super::alike::Likeness;
 use super::finding::{Finding, Kind, finding};
 use super::hunks::Hunk;
 use super::lists::{Classes, lists};
 use super::shape::{Shape, VERY_LONG};
-use super::tokens::{Kind as Sort, Tokens};
+use super::tokens::{TokenKind, Tokens};
 use std::ops::Range;
 
 /// Which share of the words may have a typing error, and how many characters of a text without spaces
@@ -211,7 +212,7 @@ fn negations(text: &Tokens, words: &Range<usize>, [in_front, behind]: [usize; 2]
     let alone = words.clone().filter(is_negation).count();
     let around = words.start - in_front..words.end + behind;
     let has_parts = |i: usize| {
-        text.at(i).kind == Sort::Character
+        text.at(i).kind == TokenKind::Character
             || text.word(i).starts_with(|c| ('가'..='힣').contains(&c))
     };
     if !around.clone().any(has_parts) {

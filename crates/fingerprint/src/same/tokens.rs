@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     Number,
     Word,
     /// A letter of a script that puts no spaces between words.
@@ -16,7 +16,7 @@ pub enum Kind {
 pub struct Token {
     pub begin: u32,
     pub end: u32,
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// A point follows, as behind an abbreviation.
     pub dot: bool,
     /// It stands in the query of an address.
@@ -83,9 +83,9 @@ impl Tokens {
         let mut shown = String::new();
         for i in words.clone() {
             let follows = i > words.start;
-            let one_piece = self.tokens[i].kind == Kind::Character
+            let one_piece = self.tokens[i].kind == TokenKind::Character
                 && follows
-                && self.tokens[i - 1].kind == Kind::Character;
+                && self.tokens[i - 1].kind == TokenKind::Character;
             if follows && !one_piece {
                 shown.push(' ');
             }

@@ -1,6 +1,7 @@
 //! The letters of a text: its letters and digits in normal form, of which character n-grams are
-//! made; of a text without any, its symbols. [`super::ngram_set`] compares them; clusters keep those of many texts in memory. A letter
-//! is never 0, so no n-gram is the beginning of a packed longer one.
+//! made; of a text without any, its symbols. [`super::ngram_set`] compares them; clusters keep
+//! those of many texts in memory. A letter is never 0, so no n-gram is the beginning of a packed
+//! longer one.
 
 use crate::error::Error;
 use crate::text::ngrams::{is_letter, is_symbol};

@@ -1,9 +1,9 @@
 //! How alike two texts are.
 //!
-//! [`ngram_set`] compares texts by their character n-grams, [`cosine`] by what their features weigh, to
-//! check candidates; [`diff`] shows in which words they differ; [`prefix_index`] finds similar ones
-//! of many texts. What must not live here: the features of a fingerprint; [`weighted_sets`] takes
-//! those of a builder.
+//! [`ngram_set`] compares texts by their character n-grams, [`cosine`] by what their features
+//! weigh, to check candidates; [`diff`] shows in which words they differ; [`prefix_index`] finds
+//! similar ones of many texts. What must not live here: the features of a fingerprint;
+//! [`weighted_sets`] takes those of a builder.
 
 pub mod cosine;
 pub mod diff;

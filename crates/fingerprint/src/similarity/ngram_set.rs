@@ -3,8 +3,8 @@
 //! An n-gram is known by a 64-bit hash. Hashes go into a table of which each slot takes one; those
 //! whose slot another one has go into a second table, by other bits, and those that do not fit
 //! there either are sorted. No step follows a chain, so no text makes it slow, and none branches on
-//! what the text has. A comparison does the same with the other text, in the same tables, and the next
-//! one takes that back first.
+//! what the text has. A comparison does the same with the other text, in the same tables, and the
+//! next one takes that back first.
 
 use super::hash_list::sort_distinct;
 use super::letters::Letters;

@@ -1,6 +1,6 @@
-//! The smallest hash of a window that moves over a text. [`super::passages`] chooses n-grams by it. The
-//! window is a queue of two stacks, each of which knows its minimum, so that no step asks which of two hashes is
-//! smaller: a processor could not foresee that.
+//! The smallest hash of a window that moves over a text. [`super::passages`] chooses n-grams by it.
+//! The window is a queue of two stacks, each of which knows its minimum, so that no step asks which
+//! of two hashes is smaller: a processor could not foresee that.
 
 /// The n-grams that lie in a window.
 pub struct WindowMinimum {

@@ -1,6 +1,7 @@
-//! The normal form of text: what people take for the same letters, written in one way. What it does is
-//! said once, in docs/reference/options.md (Normal form): compatibility forms, full case folding,
-//! without characters that nobody sees, and what [`super::folding`] knows of single scripts.
+//! The normal form of text: what people take for the same letters, written in one way. What it does
+//! is said once, in docs/reference/options.md (Normal form): compatibility forms, full case
+//! folding, without characters that nobody sees, and what [`super::folding`] knows of single
+//! scripts.
 //!
 //! Text is processed in chunks, so that memory stays small and a caller can stop the work between
 //! them; the time is linear in the length.

@@ -1,5 +1,6 @@
 //! The condition by which a search chooses postings of a leaf. Searches make it from their radii;
-//! [`super::leaf_scan`] and [`super::kernel`] test it. It depends on a posting alone, not on the leaf.
+//! [`super::leaf_scan`] and [`super::kernel`] test it. It depends on a posting alone, not on the
+//! leaf.
 
 #![forbid(unsafe_code)]
 

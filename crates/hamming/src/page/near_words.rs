@@ -1,6 +1,6 @@
-//! Which of a few words are near another, with vectors: the test that a search makes of every posting
-//! that it comes to. [`super::kernel`] calls it where the machine has AVX2, and tests it against counting
-//! the bits of each word. It reads the words alone.
+//! Which of a few words are near another, with vectors: the test that a search makes of every
+//! posting that it comes to. [`super::kernel`] calls it where the machine has AVX2, and tests it
+//! against counting the bits of each word. It reads the words alone.
 
 #![forbid(unsafe_code)]
 

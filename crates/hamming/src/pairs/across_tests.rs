@@ -1,5 +1,5 @@
-//! Pairs of rows of different sets against brute force: in memory, through files, of one side and of two,
-//! of fingerprints and of longer hashes.
+//! Pairs of rows of different sets against brute force: in memory, through files, of one side and
+//! of two, of fingerprints and of longer hashes.
 
 use super::file::Gathered;
 use super::find::{Row, set};

@@ -15,10 +15,10 @@ pub struct Task {
     pub must: u64,
     /// Bits in which a pair may differ.
     pub open: u64,
-    /// Blocks of `open` that do not overlap, in each of which a pair differs.
+    /// Pieces of `open` that do not overlap, in each of which a pair differs.
     pub zone: u64,
     /// Number of these pieces.
-    pub zone_blocks: u32,
+    pub zone_pieces: u32,
 }
 
 impl Task {
@@ -27,7 +27,7 @@ impl Task {
         must: 0,
         open: u64::MAX,
         zone: 0,
-        zone_blocks: 0,
+        zone_pieces: 0,
     };
 
     /// The same for a group in which only these bits vary.
@@ -64,15 +64,15 @@ impl Split {
     #[inline]
     pub fn branch(&self, task: Task, i: usize) -> Task {
         let before = self.pieces[..i].iter().fold(0, |mask, piece| mask | piece);
-        let (zone, zone_blocks) = match self.keeps_zone {
-            true => (task.zone, task.zone_blocks),
+        let (zone, zone_pieces) = match self.keeps_zone {
+            true => (task.zone, task.zone_pieces),
             false => (0, 0),
         };
         Task {
             must: self.pieces[i],
             open: task.open & !self.pieces[i],
             zone: zone | before,
-            zone_blocks: zone_blocks + i as u32,
+            zone_pieces: zone_pieces + i as u32,
         }
     }
 }
@@ -114,7 +114,7 @@ impl Size {
 pub fn choose(group: Size, task: Task, radius: u32) -> Option<Split> {
     let everything = COMPARE * group.pairs;
     let fresh = task.open & !task.zone;
-    let left = radius.saturating_sub(task.zone_blocks);
+    let left = radius.saturating_sub(task.zone_pieces);
     let of_fresh = cheapest(group, fresh.count_ones(), left);
     let of_all = cheapest(group, task.open.count_ones(), radius);
     let keeps_zone = of_fresh.0 <= of_all.0;

@@ -40,15 +40,15 @@ impl Memory {
 
 /// Which rows a row is compared with: those of its group and, where sets count, of another set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct GroupAndSet {
     /// The number of the group.
     pub group: u32,
     /// None: it is in no set with another row.
     pub set: Option<u32>,
 }
 
-impl Place {
-    fn is_of_one_set(&self, other: &Place) -> bool {
+impl GroupAndSet {
+    fn is_of_one_set(&self, other: &GroupAndSet) -> bool {
         self.set.is_some() && self.set == other.set
     }
 }
@@ -56,7 +56,7 @@ impl Place {
 struct SampledRow {
     key: Vec<u8>,
     hash: Hash,
-    place: Place,
+    place: GroupAndSet,
 }
 
 /// Two rows that were found: one of the sample, by its place, and another one.
@@ -104,7 +104,7 @@ impl Drawing {
 
     /// Offers a row with its key; an error where a hash has another number of parts or the sample
     /// outgrows its memory.
-    pub fn add(&mut self, hash: Hash, place: Place, key: &[u8]) -> Result<(), Error> {
+    pub fn add(&mut self, hash: Hash, place: GroupAndSet, key: &[u8]) -> Result<(), Error> {
         let found = hash.len();
         let expected = *self.parts.get_or_insert_with(|| {
             if matches!(hash, Hash::Parts(_)) {
@@ -213,14 +213,14 @@ impl Sample {
     }
 
     /// Compares a row of the relation with the sample.
-    pub fn meet(&mut self, hash: &Hash, place: Place, key: &[u8]) -> Result<(), Error> {
+    pub fn meet(&mut self, hash: &Hash, place: GroupAndSet, key: &[u8]) -> Result<(), Error> {
         match hash {
             Hash::Fingerprint(fingerprint) => self.meet_fingerprint(*fingerprint, hash, place, key),
             Hash::Parts(_) => self.meet_parts(hash, place, key),
         }
     }
 
-    fn meet_parts(&mut self, hash: &Hash, place: Place, key: &[u8]) -> Result<(), Error> {
+    fn meet_parts(&mut self, hash: &Hash, place: GroupAndSet, key: &[u8]) -> Result<(), Error> {
         let mut own = None;
         for sampled in 0..self.rows.len() {
             let (found, expected) = (hash.len(), self.rows[sampled].hash.len());
@@ -238,7 +238,7 @@ impl Sample {
         &mut self,
         fingerprint: u64,
         hash: &Hash,
-        place: Place,
+        place: GroupAndSet,
         key: &[u8],
     ) -> Result<(), Error> {
         // The row's own place in the sample is looked up when it is first needed.
@@ -272,7 +272,7 @@ impl Sample {
     fn count(
         &mut self,
         sampled: usize,
-        (hash, place): (&Hash, Place),
+        (hash, place): (&Hash, GroupAndSet),
         own: &mut Option<Option<usize>>,
         key: &[u8],
     ) -> Result<(), Error> {

@@ -1,6 +1,6 @@
-//! What a session keeps of one index: a directory of its leaves with copies of the pages above them, and
-//! how the rows of scopes spread over keys. Searches and inserts read it through [`super::reader`]; the extension keeps one for each
-//! index.
+//! What a session keeps of one index: a directory of its leaves with copies of the pages above
+//! them, and how the rows of scopes spread over keys. Searches and inserts read it through
+//! [`super::reader`]; the extension keeps one for each index.
 //!
 //! A directory costs as much as a few descents, so it is loaded at once, and again when splits have
 //! made it stale. The keys of a scope are counted once searches have visited enough leaves for it

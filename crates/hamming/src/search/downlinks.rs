@@ -1,23 +1,25 @@
-//! A session's copy of the downlinks of one page above the leaves: where each leaf begins, and its block.
-//! Planning finds leaves in it without the page's buffer, its pin and its lock, in half as many lines of
-//! the processor's cache; [`super::directory`] holds the copies, [`super::reader`] makes them of pages
-//! that it reads.
+//! A session's copy of the downlinks of one page above the leaves: where each leaf begins, and its
+//! block. Planning finds leaves in it without the page's buffer, its pin and its lock, in half as
+//! many lines of the processor's cache; [`super::directory`] holds the copies, [`super::reader`]
+//! makes them of pages that it reads.
 //!
-//! A copy may be stale, and no answer is wrong for that, because a downlink that was true once leads to
-//! the leaf of a position, or left of it, for ever:
+//! A copy may be stale, and no answer is wrong for that, because a downlink that was true once
+//! leads to the leaf of a position, or left of it, for ever:
 //! * A leaf's low end never changes, and no page is removed, recycled or given another role
-//!   (src/index/README.md, "Pages never die"). Splits since the copy was made have moved what the leaf
-//!   held to the right of it. The tree compares the leaf's high key with the position, and moves right.
-//! * Where a leaf ends is only expected: a walk goes by the leaf's own high key, and forgets the copy
-//!   where the two differ.
-//! * REINDEX, TRUNCATE, VACUUM FULL, CLUSTER and all else that gives an index other pages is a build,
-//!   which draws a new stamp. Each scan reads the stamp from the metapage, under the server's lock on
-//!   the index, and the session's knowledge of another stamp is thrown away with its copies. That is
-//!   more than the server's invalidation messages would do: the same relfilenode can hold two trees,
-//!   one after the other. A tree that is moved to another tablespace keeps its blocks.
-//! * A rolled back transaction takes no split back. Replay on a standby makes the primary's changes in
-//!   their order, and a promotion goes on from there. After a crash, of a primary or a standby, changes
-//!   that were not yet in the log may be gone, but no session that had seen them is left.
+//!   (src/index/README.md, "Pages never die"). Splits since the copy was made have moved what the
+//!   leaf held to the right of it. The tree compares the leaf's high key with the position, and
+//!   moves right.
+//! * Where a leaf ends is only expected: a walk goes by the leaf's own high key, and forgets the
+//!   copy where the two differ.
+//! * REINDEX, TRUNCATE, VACUUM FULL, CLUSTER and all else that gives an index other pages is a
+//!   build, which draws a new stamp. Each scan reads the stamp from the metapage, under the
+//!   server's lock on the index, and the session's knowledge of another stamp is thrown away with
+//!   its copies. That is more than the server's invalidation messages would do: the same
+//!   relfilenode can hold two trees, one after the other. A tree that is moved to another
+//!   tablespace keeps its blocks.
+//! * A rolled back transaction takes no split back. Replay on a standby makes the primary's changes
+//!   in their order, and a promotion goes on from there. After a crash, of a primary or a standby,
+//!   changes that were not yet in the log may be gone, but no session that had seen them is left.
 
 use crate::key::Key;
 use crate::page::{Page, internal, special};

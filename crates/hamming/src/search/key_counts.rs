@@ -1,4 +1,4 @@
-//! About how many rows of a scope each 16-bit key has. Pure; `cache` loads it.
+//! About how many rows of a scope each 16-bit key has. [`super::cached`] loads it.
 //!
 //! The counts choose radii, and any radii are exact (see `probe`), so they may be rough and stale.
 

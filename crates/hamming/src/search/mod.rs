@@ -1,15 +1,15 @@
 //! Searches: everything within a radius, and the nearest first.
 //!
-//! [`probe`] plans which positions of a key space a search visits, `next_key` steps from key to key,
-//! [`passes`] has the radii in which a search for the nearest rows grows. [`leaf_walk`] walks the leaves
-//! that hold these positions, [`within`] finds everything within a radius, [`nearest`] the nearest rows
-//! first. [`reader`] is the index as one scan sees it, with [`counts`] of what a scope holds and [`warm`]
-//! to ask for pages ahead; [`cached`] is what a session keeps of it: a [`directory`] with copies of
-//! [`downlinks`], and [`key_counts`]. [`scopes`] says which scopes a search reads; [`read_ahead`] how many
-//! pages are asked for.
+//! [`probe`] plans which positions of a key space a search visits, `next_key` steps from key to
+//! key, [`passes`] has the radii in which a search for the nearest rows grows. [`leaf_walk`] walks
+//! the leaves that hold these positions, [`within`] finds everything within a radius, [`nearest`]
+//! the nearest rows first. [`reader`] is the index as one scan sees it, with [`counts`] of what a
+//! scope holds and [`warm`] to ask for pages ahead; [`cached`] is what a session keeps of it: a
+//! [`directory`] with copies of [`downlinks`], and [`key_counts`]. [`scopes`] says which scopes a
+//! search reads; [`read_ahead`] how many pages are asked for.
 //!
-//! The access method calls it, over the pages of a [`crate::tree::store`]. A search changes no page,
-//! and leaves out no position that may hold a match.
+//! The access method calls it, over the pages of a [`crate::tree::store`]. A search changes no
+//! page, and leaves out no position that may hold a match.
 
 #![forbid(unsafe_code)]
 

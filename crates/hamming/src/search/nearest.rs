@@ -3,11 +3,11 @@
 //! Ring `r` is complete once radii with `sum(t_i + 1) = r + 1` have been read (see `probe`), so
 //! each further ring widens one quarter by one bit. Rows that are met ahead of their ring wait in
 //! bins, up to a horizon; beyond the horizon the search starts again with a farther one, and reads
-//! the rings that are expected to be almost empty at once. Where widening would cost more than reading
-//! one key space, that is read instead, for some rings at a time.
+//! the rings that are expected to be almost empty at once. Where widening would cost more than
+//! reading one key space, that is read instead, for some rings at a time.
 //!
-//! Memory: when more rows wait than the limit, the farthest rings are dropped and found again later; a
-//! single ring that exceeds the limit is searched once more and returned leaf by leaf.
+//! Memory: when more rows wait than the limit, the farthest rings are dropped and found again
+//! later; a single ring that exceeds the limit is searched once more and returned leaf by leaf.
 
 use super::directory::ROWS_PER_LEAF;
 use super::key_counts::Counts;

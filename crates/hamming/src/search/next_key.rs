@@ -1,10 +1,10 @@
 //! The next key near the query's: the step that a search makes once for each leaf that it plans.
-//! [`super::probe`] calls it for the radii that searches choose, and tests it against trying every key.
-//! The answer is exact: no key of the ball is passed over.
+//! [`super::probe`] calls it for the radii that searches choose, and tests it against trying every
+//! key. The answer is exact: no key of the ball is passed over.
 //!
-//! Keys are looked at 64 at a time: whether a key is near is a bit of a word that a table has, by the
-//! six bits of the query and the bits that may still differ. Bit by bit the step took 2 to 7 times as
-//! long.
+//! Keys are looked at 64 at a time: whether a key is near is a bit of a word that a table has, by
+//! the six bits of the query and the bits that may still differ. Bit by bit the step took 2 to 7
+//! times as long.
 
 /// The largest radius of a key for which keys are found here: searches choose no larger one.
 pub const WIDEST: u32 = 3;

@@ -5,7 +5,7 @@
 use super::probe::next_in_ball;
 use crate::key::Key;
 use crate::page::filter::Filter;
-use simhash_base::indexed_row::{NO_SCOPE, with_column};
+use simhash_base::indexed_row::scope_of_hashes;
 use std::ops::RangeInclusive;
 
 /// The scopes that a search reads.
@@ -22,9 +22,7 @@ impl Scopes {
     /// The scope of the rows whose columns have these hashes.
     #[inline]
     pub fn of_columns(hashes: impl IntoIterator<Item = u32>) -> Scopes {
-        let mut hashes = hashes.into_iter();
-        let first = hashes.next();
-        Scopes::One(first.map_or(NO_SCOPE, |first| hashes.fold(first, with_column)))
+        Scopes::One(scope_of_hashes(hashes))
     }
 
     /// The only one.
@@ -99,8 +97,9 @@ mod tests {
 
     #[test]
     fn the_hashes_of_all_columns_are_one_scope() {
-        assert_eq!(Scopes::of_columns([]), Scopes::One(NO_SCOPE));
-        assert_eq!(Scopes::of_columns([9]), Scopes::One(9));
-        assert_eq!(Scopes::of_columns([9, 8]), Scopes::One(with_column(9, 8)));
+        use simhash_base::indexed_row::scope_of;
+        assert_eq!(Scopes::of_columns([]), Scopes::One(scope_of([])));
+        let stored = scope_of([Some(9), Some(8)]);
+        assert_eq!(Scopes::of_columns([9, 8]), Scopes::One(stored));
     }
 }

@@ -1,5 +1,5 @@
-//! Searches of indexes that are large enough for several pages above the leaves: passes that read some
-//! rings at once, and copies of downlinks that went stale. The oracle is a list of the rows.
+//! Searches of indexes that are large enough for several pages above the leaves: passes that read
+//! some rings at once, and copies of downlinks that went stale. The oracle is a list of the rows.
 
 use super::memory::Memory;
 use super::read_meta;

@@ -1,7 +1,7 @@
-//! An index in memory, for tests: a [`PageStore`] without a server. Other processes are a function that
-//! runs where a search or an insert may be interrupted and no page is locked, and a crash is a panic
-//! after some number of changes. There is one thread: a lock that would have to be waited for is a
-//! panic, too.
+//! An index in memory, for tests: a [`PageStore`] without a server. Other processes are a function
+//! that runs where a search or an insert may be interrupted and no page is locked, and a crash is a
+//! panic after some number of changes. There is one thread: a lock that would have to be waited for
+//! is a panic, too.
 
 use super::locked::Locked;
 use super::store::{PageImage, PageStore};

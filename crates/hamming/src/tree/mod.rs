@@ -1,10 +1,10 @@
-//! The B-link tree of one key space: finding pages here, the splits that make room in [`split`], over
-//! the pages of a [`store`]. Searches, inserts and checks call it.
+//! The B-link tree of one key space: finding pages here, the splits that make room in [`split`],
+//! over the pages of a [`store`]. Searches, inserts and checks call it.
 //!
 //! After Lehman and Yao: every page has a right link and a high key, so that a process that arrives
-//! after a split moves right. Pages are never removed and never change their role (src/index/README.md
-//! says why). Locks: a reader holds one at a time; a writer locks child before parent and left before
-//! right.
+//! after a split moves right. Pages are never removed and never change their role
+//! (src/index/README.md says why). Locks: a reader holds one at a time; a writer locks child before
+//! parent and left before right.
 
 #[cfg(test)]
 mod large_tests;
@@ -47,12 +47,12 @@ trait Lock<S: PageStore> {
     fn lock(page: S::Pinned) -> Self::Page;
 }
 
-/// For reading.
-struct Share;
-/// For writing.
-struct Exclusive;
+/// Shared with other readers.
+struct ForReading;
+/// By this process alone.
+struct ForWriting;
 
-impl<S: PageStore> Lock<S> for Share {
+impl<S: PageStore> Lock<S> for ForReading {
     type Page = S::Shared;
 
     #[inline]
@@ -61,7 +61,7 @@ impl<S: PageStore> Lock<S> for Share {
     }
 }
 
-impl<S: PageStore> Lock<S> for Exclusive {
+impl<S: PageStore> Lock<S> for ForWriting {
     type Page = S::Exclusive;
 
     #[inline]
@@ -162,7 +162,7 @@ impl<S: PageStore> Tree<S> {
         let mut passed = None;
         while at > level {
             self.store.check_for_interrupts();
-            let page = self.lock_checked::<Share>(block, at);
+            let page = self.lock_checked::<ForReading>(block, at);
             match self.next_right(&page, block, key, &mut passed) {
                 Some(right) => block = right,
                 None => {
@@ -182,19 +182,25 @@ impl<S: PageStore> Tree<S> {
 
     /// Like [`Tree::leaf`], but starts the search at `start`, a leaf known to be at or left of it.
     pub fn leaf_from(&self, start: S::Pinned, key: Key) -> Locked<S::Shared> {
-        let mut page = self.check::<Share>(start, LEAF);
+        self.walk_right(start, LEAF, key).0
+    }
+
+    /// Returns the page of a level that holds `key`, and how many steps to the right it is from
+    /// `start`, a page of that level at or left of it.
+    fn walk_right(&self, start: S::Pinned, level: u8, key: Key) -> (Locked<S::Shared>, u64) {
+        let mut page = self.check::<ForReading>(start, level);
         let (mut right_steps, mut passed) = (0, None);
         while let Some(right) = self.next_right(&page, page.block, key, &mut passed) {
             drop(page);
             self.store.check_for_interrupts();
-            page = self.move_right::<Share>(right, LEAF, key, &mut right_steps, &mut passed);
+            page = self.move_right::<ForReading>(right, level, key, &mut right_steps, &mut passed);
         }
-        page
+        (page, right_steps)
     }
 
     /// Locks a page known to be a leaf of this space for writing, and returns its kind.
     pub fn lock_leaf(&self, page: S::Pinned) -> (Locked<S::Exclusive>, PageKind) {
-        (self.check::<Exclusive>(page, LEAF), self.kind(LEAF))
+        (self.check::<ForWriting>(page, LEAF), self.kind(LEAF))
     }
 
     /// Calls `each` with the low end and the block of each page right above the leaves, from left
@@ -227,7 +233,7 @@ impl<S: PageStore> Tree<S> {
         let (mut begun, mut passed) = (false, None);
         while let Some(block) = next {
             self.store.check_for_interrupts();
-            let page = self.lock_checked::<Share>(block, level);
+            let page = self.lock_checked::<ForReading>(block, level);
             begun |= !special::is_past(&page, first);
             if begun {
                 each(&page);
@@ -272,13 +278,6 @@ impl<S: PageStore> Tree<S> {
             return None;
         }
         let start = start.unwrap_or_else(|| self.store.pin(self.descend(key, PARENT)));
-        let mut page = self.check::<Share>(start, PARENT);
-        let (mut right_steps, mut passed) = (0, None);
-        while let Some(right) = self.next_right(&page, page.block, key, &mut passed) {
-            drop(page);
-            self.store.check_for_interrupts();
-            page = self.move_right::<Share>(right, PARENT, key, &mut right_steps, &mut passed);
-        }
-        Some((page, right_steps))
+        Some(self.walk_right(start, PARENT, key))
     }
 }

@@ -6,7 +6,7 @@
 
 use super::locked::Locked;
 use super::store::{PageImage, PageStore};
-use super::{Exclusive, Tree};
+use super::{ForWriting, Tree};
 use crate::Error;
 use crate::key::Key;
 use crate::page::internal::{self, Downlink};
@@ -24,7 +24,7 @@ impl<S: PageStore> Tree<S> {
         let mut passed = None;
         loop {
             self.store.check_for_interrupts();
-            let page = tree.lock_checked::<Exclusive>(block, level);
+            let page = tree.lock_checked::<ForWriting>(block, level);
             if special::is_incomplete(&page) {
                 tree.finish_split(page, level);
                 tree = tree.refreshed();
@@ -44,7 +44,7 @@ impl<S: PageStore> Tree<S> {
     ///
     /// The search starts at `start`, a leaf known to be that of `key` or left of it.
     pub fn leaf_with_room(&self, start: S::Pinned, key: Key) -> Option<Locked<S::Exclusive>> {
-        let mut page = self.check::<Exclusive>(start, LEAF);
+        let mut page = self.check::<ForWriting>(start, LEAF);
         let (mut right_steps, mut passed) = (0, None);
         loop {
             if special::is_incomplete(&page) {
@@ -55,7 +55,7 @@ impl<S: PageStore> Tree<S> {
             };
             drop(page);
             self.store.check_for_interrupts();
-            page = self.move_right::<Exclusive>(right, LEAF, key, &mut right_steps, &mut passed);
+            page = self.move_right::<ForWriting>(right, LEAF, key, &mut right_steps, &mut passed);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The pages of one index, as the algorithms over them need them: pinned, locked, changed in one
-//! logged step. The extension implements [`PageStore`] over the server's buffers, WAL and snapshots, the
-//! tests over memory. What a store gives, the algorithms of this crate do not check again.
+//! logged step. The extension implements [`PageStore`] over the server's buffers, WAL and
+//! snapshots, the tests over memory. What a store gives, the algorithms of this crate do not check
+//! again.
 
 use super::locked::Locked;
 use crate::Error;

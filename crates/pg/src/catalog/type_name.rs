@@ -1,5 +1,5 @@
-//! The name of a type, and strings that the catalogs return. What reads tables and values calls it; it
-//! calls neither.
+//! The name of a type, and strings that the catalogs return. What reads tables and values calls it;
+//! it calls neither.
 
 use std::ffi::{CStr, c_char};
 

@@ -1,5 +1,5 @@
-//! A name as users write it in SQL, with or without its schema: of a table ([`super::table_name`]) or of
-//! a function. The search_path does not matter when it is looked up.
+//! A name as users write it in SQL, with or without its schema: of a table ([`super::table_name`])
+//! or of a function. The search_path does not matter when it is looked up.
 
 use std::ffi::{CStr, CString, c_char};
 

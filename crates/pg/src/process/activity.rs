@@ -1,6 +1,7 @@
-//! What `pg_stat_activity` shows of a long call: what it does and how much of it is done, in a comment before the query. The
-//! SQL functions that take long call it, and index scans where a call counts its searches; `simhash_progress()` takes the
-//! comment apart. A call within a call shows what it does under the name of the outer one, whose text comes back after it.
+//! What `pg_stat_activity` shows of a long call: what it does and how much of it is done, in a
+//! comment before the query. The SQL functions that take long call it, and index scans where a call
+//! counts its searches; `simhash_progress()` takes the comment apart. A call within a call shows
+//! what it does under the name of the outer one, whose text comes back after it.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString};

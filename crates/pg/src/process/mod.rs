@@ -1,8 +1,8 @@
 //! The server process: interrupts and stack ([`backend`]), [`memory`], [`temp_file`], [`error`],
 //! [`error_context`], [`encoding`], [`reportable`], [`settings`], [`activity`], [`snapshot`],
-//! [`transaction`], [`subtransaction`], [`advisory_lock`], [`shared_words`]. [`compat`] has what differs between PostgreSQL's majors,
-//! [`unguarded`] the calls without a guard. What must not live here: anything that needs another
-//! folder of `pg`.
+//! [`transaction`], [`subtransaction`], [`advisory_lock`], [`shared_words`]. [`compat`] has what
+//! differs between PostgreSQL's majors, [`unguarded`] the calls without a guard. What must not live
+//! here: anything that needs another folder of `pg`.
 
 pub mod activity;
 pub mod advisory_lock;

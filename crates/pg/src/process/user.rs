@@ -1,5 +1,5 @@
-//! The current user, whose rights count, a switch to another one for a while, and whether the server itself
-//! changes rows.
+//! The current user, whose rights count, a switch to another one for a while, and whether the
+//! server itself changes rows.
 
 use pgrx::pg_sys;
 

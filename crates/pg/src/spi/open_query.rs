@@ -1,7 +1,7 @@
 //! A saved query whose executor stays open between the rows of one statement. To start and end the
 //! executor costs as much as looking a row up by an index, and a trigger looks up rows for every
-//! row of a statement. COPY of 200,000 rows into a million took 9.3 s of processor time with it, and
-//! 16.8 s with a query for each row (28 November 2026, PostgreSQL 15, unoptimized wrappers).
+//! row of a statement. COPY of 200,000 rows into a million took 9.3 s of processor time with it,
+//! and 16.8 s with a query for each row (28 November 2026, PostgreSQL 15, unoptimized wrappers).
 //!
 //! A run sees what a run of the saved query sees: it has a snapshot of its own, newer than all that
 //! the statement has done before.
@@ -9,8 +9,8 @@
 //! What the server makes for it belongs to the subtransaction in which it is opened: the memory,
 //! and what its resource owner counts. It ends with the first of these:
 //! * its [`OpenQuery`] is dropped;
-//! * the executor of the statement ends ([`MemoryContext::around_row`]). The call site's memory may live
-//!   longer: after COPY in a portal, which the client may keep open while it alters the table;
+//! * the executor of the statement ends ([`MemoryContext::around_row`]). The call site's memory may
+//!   live longer: after COPY in a portal, which the client may keep open while it alters the table;
 //! * the subtransaction ends. Then the server lets go of everything by itself, and it is only
 //!   forgotten: most often that is an abort, in which the memory of the statement may be freed at
 //!   any time, before the subtransaction's resources or long after.

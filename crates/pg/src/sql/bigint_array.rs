@@ -1,11 +1,13 @@
-//! Arguments and results of type bigint[], which may be long: read and written in place, without a call for
-//! each element.
+//! Arguments and results of type bigint[], which may be long: read and written in place, without a
+//! call for each element.
 
 use pgrx::PgSqlErrorCode::ERRCODE_ARRAY_ELEMENT_ERROR;
 use pgrx::pg_sys;
 use pgrx::set_varsize_4b;
 
 use super::fmgr::{Args, Returned};
+use super::key_type::KeyType;
+use super::value::Value;
 use crate::process::error::Error;
 
 /// The elements of an array that has one dimension, or none.
@@ -61,6 +63,13 @@ impl Args {
             })
         }
     }
+}
+
+/// An array of type bigint[], in the current memory context.
+pub fn bigints(items: impl ExactSizeIterator<Item = i64>) -> Value<'static> {
+    let of_bigint = KeyType::new(pg_sys::INT8OID);
+    let array = of_bigint.and_then(|of_bigint| of_bigint.array(items.map(Value::from)));
+    array.unwrap_or_else(|| Error::out_of_memory().raise())
 }
 
 impl Returned for Vec<i64> {

@@ -1,10 +1,10 @@
-//! Functions called from SQL: [`fmgr`] exports them and reads their arguments, [`value`], [`value_parts`],
-//! [`record`], [`type_output`], [`key_type`] and [`type_hash`] read values of any type.
-//! [`kept_value`] keeps them, [`bigint_array`] reads long arrays of numbers, [`expression`] and
-//! [`pair_function`] evaluate, [`message`] is the binary protocol. [`rows_out`] returns sets, [`sha256`] is a digest, [`window`] is a call of
-//! a window function, [`trigger`], [`trigger_tree`] and [`statement_end`] are one
-//! of a trigger function; [`call_site`] keeps state from one call to the next. What must not live
-//! here: queries, which belong to `spi`.
+//! Functions called from SQL: [`fmgr`] exports them and reads their arguments, [`value`],
+//! [`value_parts`], [`record`], [`type_output`], [`key_type`] and [`type_hash`] read values of any
+//! type. [`kept_value`] keeps them, [`bigint_array`] reads long arrays of numbers, [`expression`]
+//! and [`pair_function`] evaluate, [`message`] is the binary protocol. [`rows_out`] returns sets,
+//! [`sha256`] is a digest, [`window`] is a call of a window function, [`trigger`], [`trigger_tree`]
+//! and [`statement_end`] are one of a trigger function; [`call_site`] keeps state from one call to
+//! the next. What must not live here: queries, which belong to `spi`.
 
 pub mod bigint_array;
 pub mod call_site;

@@ -273,7 +273,7 @@ impl<'a> TriggerCall<'a> {
     }
 
     /// The address of the row version that an UPDATE replaces; None for other events.
-    pub fn old_place(&self) -> Option<VersionAddress> {
+    pub fn old_address(&self) -> Option<VersionAddress> {
         if self.event() != Event::Update {
             return None;
         }

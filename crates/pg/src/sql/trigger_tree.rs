@@ -1,6 +1,6 @@
-//! The table of a partition tree on which a trigger was created, and the triggers beside it. A table
-//! that inherits from one with the same trigger (of the same name, function and arguments) counts as a
-//! partition: the chunks of a hypertable are such.
+//! The table of a partition tree on which a trigger was created, and the triggers beside it. A
+//! table that inherits from one with the same trigger (of the same name, function and arguments)
+//! counts as a partition: the chunks of a hypertable are such.
 
 use std::ffi::CStr;
 

@@ -1,6 +1,6 @@
-//! The parts of a value that has several: the elements of an array, the bounds of a range, the ranges of a multirange.
-//! What writes values as text and what reads arrays calls it. The parts lie where [`super::value`] says: in the
-//! value, or in the current memory context.
+//! The parts of a value that has several: the elements of an array, the bounds of a range, the
+//! ranges of a multirange. What writes values as text and what reads arrays calls it. The parts lie
+//! where [`super::value`] says: in the value, or in the current memory context.
 
 use pgrx::pg_sys;
 

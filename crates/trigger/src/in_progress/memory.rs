@@ -1,6 +1,6 @@
 //! Where rows in progress are kept: memory that all sessions share, in words of 64 bits. The
-//! extension and the tests implement [`Memory`]; [`super`] alone reads and writes it. Only one process
-//! has a `Memory` at a time.
+//! extension and the tests implement [`Memory`]; [`super`] alone reads and writes it. Only one
+//! process has a `Memory` at a time.
 
 /// Words of the header.
 pub const HEADER: usize = 8;

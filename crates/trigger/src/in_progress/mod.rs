@@ -3,37 +3,39 @@
 //! near-duplicates of it, and waits for each transaction that has entered one near it. So it waits
 //! for nothing else, and of two near rows the one that is entered later is compared with the other.
 //!
-//! **Why no pair is missed.** Each step here has the memory alone, so of two near rows a and b of two
-//! transactions one is entered first, say a. When b is entered, a is found, or its transaction has
-//! withdrawn it: since the transaction or a subtransaction was rolled back (then nothing is stored),
-//! or since it has committed, after which every new snapshot shows a. If a is found, b's
-//! transaction waits until a's has ended. In both cases it searches afterwards, with a new snapshot,
-//! and sees a if a is stored.
+//! **Why no pair is missed.** Each step here has the memory alone, so of two near rows a and b of
+//! two transactions one is entered first, say a. When b is entered, a is found, or its transaction
+//! has withdrawn it: since the transaction or a subtransaction was rolled back (then nothing is
+//! stored), or since it has committed, after which every new snapshot shows a. If a is found, b's
+//! transaction waits until a's has ended. In both cases it searches afterwards, with a new
+//! snapshot, and sees a if a is stored.
 //!
 //! **Why unlike rows never wait.** A row waits for rows of the same *place* (a table, a column, a
 //! scope) within the radius. Places are numbers of 32 bits made by hashing: rows of two places with
 //! one number wait for each other only if their fingerprints are near, too.
 //!
-//! **Rows that wait already.** Let b be entered after a, and wait for a's transaction A. If A enters
-//! another row near b, it need not wait: b is compared after A has ended. It must not, or the two
-//! would wait for each other. So A passes over rows near an earlier row of its own that it still
-//! has. It cannot withdraw that one alone: what was entered later is in the same subtransaction, or
-//! in one that began later. A row that is not stored after all stays while a row waits for it.
+//! **Rows that wait already.** Let b be entered after a, and wait for a's transaction A. If A
+//! enters another row near b, it need not wait: b is compared after A has ended. It must not, or
+//! the two would wait for each other. So A passes over rows near an earlier row of its own that it
+//! still has. It cannot withdraw that one alone: what was entered later is in the same
+//! subtransaction, or in one that began later. A row that is not stored after all stays while a row
+//! waits for it.
 //!
 //! So a deadlock takes two rows of each of two transactions, near each other crosswise, of which
 //! each transaction has entered one before the other's.
 //!
-//! **Hashes of several parts.** Each part of 64 bits is entered as a row is, in a place of its own, and
-//! all parts of a row together. Two hashes within the radius have a part in which they are within
-//! [`part_radius`](simhash_hamming::parts::part_radius): such parts are sought. Then the parts beside the
-//! one that was found are read, and the row counts only if the whole hashes are within the radius. So
-//! "near" means here what the search means by it, and all of the above holds as it does for one part.
+//! **Hashes of several parts.** Each part of 64 bits is entered as a row is, in a place of its own,
+//! and all parts of a row together. Two hashes within the radius have a part in which they are
+//! within [`part_radius`](simhash_hamming::parts::part_radius): such parts are sought. Then the
+//! parts beside the one that was found are read, and the row counts only if the whole hashes are
+//! within the radius. So "near" means here what the search means by it, and all of the above holds
+//! as it does for one part.
 //!
-//! **What it takes.** A transaction's first 64 rows have room in the slot of its session, with their
-//! keys, for the messages. More rows take 24 bytes each, and from 1,089 on 40 bytes; hashes of four
-//! parts take four times as much. Beyond
-//! 1,180,718 parts, or when the memory of all is at its bound, a transaction enters the *tables*
-//! that it writes instead of rows: from then on every other row in one of them waits for it.
+//! **What it takes.** A transaction's first 64 rows have room in the slot of its session, with
+//! their keys, for the messages. More rows take 24 bytes each, and from 1,089 on 40 bytes; hashes
+//! of four parts take four times as much. Beyond 1,180,718 parts, or when the memory of all is at
+//! its bound, a transaction enters the *tables* that it writes instead of rows: from then on every
+//! other row in one of them waits for it.
 
 pub mod memory;
 mod near;

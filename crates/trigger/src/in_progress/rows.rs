@@ -1,6 +1,7 @@
 //! A run of rows in progress, and the search of it for rows near one. [`super`] keeps the runs of a
-//! transaction, and says what a row is: of a hash of several parts, each part is a row here. A long run is filed under the four 16-bit parts of its
-//! fingerprints, as the index is, so that a search of it does not read all of its rows.
+//! transaction, and says what a row is: of a hash of several parts, each part is a row here. A long
+//! run is filed under the four 16-bit parts of its fingerprints, as the index is, so that a search
+//! of it does not read all of its rows.
 
 use super::Compared;
 use simhash_hamming::parts::part_radius;

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-const PLACE: Place = Place {
+const PLACE: GroupAndSet = GroupAndSet {
     group: 0,
     set: None,
 };
@@ -100,7 +100,7 @@ proptest! {
 #[test]
 fn groups_and_sets() {
     let rows: Vec<u64> = (0..300).map(|row| row % 7).collect();
-    let place = |row: usize| Place {
+    let place = |row: usize| GroupAndSet {
         group: row as u32 % 2,
         // Some rows are in no set with another.
         set: (!row.is_multiple_of(11)).then_some(row as u32 / 50),

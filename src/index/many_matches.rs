@@ -1,5 +1,5 @@
-//! The leaves of a scan on which many postings have matched. The store notes them, and what removes the
-//! postings of dead rows looks at no others. How many are noted is bounded by work_mem.
+//! The leaves of a scan on which many postings have matched. The store notes them, and what removes
+//! the postings of dead rows looks at no others. How many are noted is bounded by work_mem.
 
 use simhash_base::tid::Tid;
 use simhash_hamming::key::Space;
@@ -12,9 +12,9 @@ pub const MANY: usize = 8;
 
 /// The leaves on which many postings have matched: on others not many can be of dead rows.
 #[derive(Default)]
-pub struct CrowdedLeaves(RefCell<Vec<(Space, u32)>>);
+pub struct ManyMatches(RefCell<Vec<(Space, u32)>>);
 
-impl CrowdedLeaves {
+impl ManyMatches {
     pub fn note(&self, space: Space, leaf: u32, matches: usize) {
         let mut leaves = self.0.borrow_mut();
         // For more of them no scan notes enough rows.

@@ -1,5 +1,6 @@
-//! Finds all pairs of tables by two processes that both read them, for `simhash_pairs`: a worker is launched before a row is
-//! read, [`super::row_exchange`] gives each process all rows, and [`super::parallel_search`] searches them.
+//! Finds all pairs of tables by two processes that both read them, for `simhash_pairs`: a worker is
+//! launched before a row is read, [`super::row_exchange`] gives each process all rows, and
+//! [`super::parallel_search`] searches them.
 
 use super::parallel_search::search_with;
 use super::row_exchange::{Exchange, ROW, SideEnd};
