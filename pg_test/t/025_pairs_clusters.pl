@@ -323,59 +323,28 @@ $node->safe_psql('postgres',
 	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%lying%' AND pid <> pg_backend_pid()");
 eval { $liar->quit };
 
-# A worker helps where a parallel scan might have one: it searches too, and ends with the search, however that ends.
-# Half a million rows are as large as min_parallel_table_scan_size.
-# Every two rows are within 2 bits of each other.
+# A search of a plain table ends when it is asked to, and shows how far it is. Every two rows are within 2 bits of each other.
 $node->safe_psql('postgres',
 	"CREATE TABLE many AS SELECT i AS id, hashint8extended(i / 2, 3) # (1::bigint << i % 64) AS fp FROM generate_series(1, 600000) i");
-my $workers = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND query LIKE '%''helped''%'";
-my $slow = "SELECT 'helped', count(*) FROM simhash_pairs('many', 'id', 'fp', 12)";
-for my $end ('pg_cancel_backend(leader_pid)', 'pg_terminate_backend(pid)', 'pg_terminate_backend(leader_pid)')
+for my $end ('pg_cancel_backend(pid)', 'pg_terminate_backend(pid)')
 {
 	my $caller = $node->background_psql('postgres', on_error_stop => 0);
-	$caller->query_until(qr/started/, "SET work_mem = '64MB';\n\\echo started\n$slow;\n");
-	ok($node->poll_query_until('postgres', "SELECT ($workers) = 1"), "a worker helps: $end");
+	$caller->query_until(qr/started/,
+		"SET work_mem = '64MB';\n\\echo started\nSELECT 'asked', count(*) FROM simhash_pairs('many', 'id', 'fp', 12);\n");
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM simhash_progress()
-		WHERE doing = 'comparing fingerprints' AND done BETWEEN 0 AND total AND running > '0'"), 'and progress is shown');
+		WHERE doing = 'comparing fingerprints' AND done BETWEEN 0 AND total AND running > '0'"), "progress is shown: $end");
 	is($node->safe_psql('postgres', 'SELECT datname, function, total FROM simhash_progress()'), 'postgres|simhash_pairs|100', 'of one call');
-	$node->safe_psql('postgres', "SELECT $end FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND query LIKE '%''helped''%'");
+	$node->safe_psql('postgres', "SELECT $end FROM simhash_progress()");
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity
-		WHERE query LIKE '%''helped''%' AND state = 'active' AND pid <> pg_backend_pid()"), 'leader and worker end');
-	if ($end ne 'pg_terminate_backend(leader_pid)')
-	{
-		is($caller->query('SELECT 1'), '1', 'the session goes on');
-	}
+		WHERE query LIKE '%''asked''%' AND state = 'active' AND pid <> pg_backend_pid()"), 'it ends');
+	is($caller->query('SELECT 1'), '1', 'the session goes on') if $end =~ /cancel/;
 	eval { $caller->quit };
 }
-my @helped;
-for my $setting ('max_parallel_workers_per_gather = 2', 'max_parallel_workers_per_gather = 0', 'max_parallel_workers = 0',
-	"min_parallel_table_scan_size = '64MB'")
-{
-	my $caller = $node->background_psql('postgres');
-	my $settings = "SET work_mem = '64MB'; SET $setting;";
-	push @helped,
-		$caller->query_safe("$settings SELECT count(*), sum(a::numeric * b * (distance + 1)) FROM simhash_pairs('many', 'id', 'fp', 5)");
-	next if $setting =~ /= 2/;
-	$caller->query_until(qr/started/, "\\echo started\n$slow;\n");
-	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM simhash_progress() WHERE doing = 'comparing fingerprints'"),
-		"$setting: the search has begun");
-	is($node->safe_psql('postgres', $workers), '0', "$setting: without a worker");
-	$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '/* simhash_pairs: %'");
-	eval { $caller->quit };
-}
-is(scalar(grep { $_ eq $helped[0] } @helped), 4, "as many pairs with a worker: $helped[0]");
-like($helped[0], qr/^299999\|/, 'which sends many');
+is($node->safe_psql('postgres', "SELECT count(*) FROM simhash_pairs('many', 'id', 'fp', 5)"), '299999', 'all pairs are found');
 
-# An ERROR while a worker runs, caught in a block: the transaction can write afterwards, which no parallel operation
-# may, and the next search has a worker again.
+# An ERROR within a search, caught in a block: the transaction goes on.
 {
-	$node->append_conf('postgresql.conf', 'log_min_messages = debug1');
-	$node->reload;
-	# The postmaster, which starts workers and logs that it does, reads the settings in its own time.
-	$node->wait_for_log(qr/parameter "log_min_messages" changed to "debug1"/);
-	my $mark = -s $node->logfile;
 	my ($status, $out, $err) = $node->psql('postgres', <<'SQL');
-SET work_mem = '64MB';
 BEGIN;
 INSERT INTO many VALUES (NULL, 5);
 DO $$
@@ -385,15 +354,11 @@ BEGIN
 EXCEPTION WHEN null_value_not_allowed THEN
 	DELETE FROM many WHERE id IS NULL;
 END $$;
-SELECT count(*), sum(a::numeric * b * (distance + 1)) FROM simhash_pairs('many', 'id', 'fp', 5);
+SELECT count(*) FROM simhash_pairs('many', 'id', 'fp', 5);
 COMMIT;
 SQL
-	is($err, '', 'an ERROR beside a worker is caught in a block');
-	is($out, $helped[0], 'and the next search finds all pairs');
-	my $launched = () = slurp_file($node->logfile, $mark) =~ /starting background worker process "parallel worker/g;
-	is($launched, 2, 'each with a worker');
-	$node->append_conf('postgresql.conf', 'log_min_messages = warning');
-	$node->reload;
+	is($err, '', 'an ERROR of a search is caught in a block');
+	is($out, '299999', 'and the next search finds all pairs');
 }
 
 # A plain table is read without a query; a view is not, nor is a table that a query reads through an index.
@@ -422,20 +387,16 @@ SQL
 	}
 }
 
-# What the worker reads is counted with what the leader reads: all blocks, and each once.
+# All blocks are read, and each once.
 my $blocks = $node->safe_psql('postgres', "SELECT pg_relation_size('many') / 8192");
-for my $gather (0, 2)
-{
-	my $explained = $node->safe_psql('postgres', <<"SQL");
-SET max_parallel_workers_per_gather = $gather;
+my $explained = $node->safe_psql('postgres', <<'SQL');
 EXPLAIN (ANALYZE, BUFFERS, TIMING off, COSTS off, SUMMARY off) SELECT count(*) FROM simhash_pairs('many', 'id', 'fp', 1);
 SQL
-	my $read = 0;
-	$read += $1 while $explained =~ /^Aggregate.*?\n  Buffers: shared(?: hit=(\d+))/sg;
-	$read += $1 while $explained =~ /^Aggregate.*?\n  Buffers: shared(?: hit=\d+)? read=(\d+)/sg;
-	cmp_ok($read, '>=', $blocks, "with $gather workers at most, $read blocks are read");
-	cmp_ok($read, '<', $blocks + 500, 'and each once');
-}
+my $read = 0;
+$read += $1 while $explained =~ /^Aggregate.*?\n  Buffers: shared(?: hit=(\d+))/sg;
+$read += $1 while $explained =~ /^Aggregate.*?\n  Buffers: shared(?: hit=\d+)? read=(\d+)/sg;
+cmp_ok($read, '>=', $blocks, "$read blocks are read");
+cmp_ok($read, '<', $blocks + 500, 'and each once');
 
 # Without an index the trigger reads tables; its plan, which index scans are preferred for, is not compiled.
 (undef, undef, $err) = $node->psql('postgres', <<'SQL');

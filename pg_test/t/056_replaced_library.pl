@@ -60,7 +60,6 @@ ANALYZE t;
 SQL
 
 my $build = 'CREATE INDEX t_fp ON t USING simhash (fp); DROP INDEX t_fp;';
-my $pairs = "SELECT count(*) FROM simhash_pairs('t', 'id', 'fp', 3)";
 
 # What a session prints, and its errors.
 sub says
@@ -73,20 +72,16 @@ sub says
 }
 
 my $older = $node->background_psql('postgres', on_error_stop => 0);
-is(says($older, $pairs), '1000', 'pairs, with a worker of the same library');
 is(says($older, $build), '', 'a build, with workers of the same library');
 
 install_library($other);
 my $replaced = qr/ERROR:  the library simhash_dedup was replaced while this session was open\nHINT:  Reconnect and try again\./;
 like(says($older, $build), $replaced, 'a build: the workers are of another version');
-like(says($older, $pairs), $replaced, 'pairs: so is the worker');
-is(says($older, 'SET max_parallel_maintenance_workers = 0; SET max_parallel_workers_per_gather = 0;'), '', 'without workers');
+is(says($older, 'SET max_parallel_maintenance_workers = 0;'), '', 'without workers');
 is(says($older, $build), '', '... the older session builds');
-is(says($older, $pairs), '1000', '... and finds pairs');
 
 my $newer = $node->background_psql('postgres', on_error_stop => 0);
 is(says($newer, $build), '', 'a new session builds, with workers of its own library');
-is(says($newer, $pairs), '1000', 'and finds pairs');
 $_->quit for $older, $newer;
 $node->stop;
 done_testing();

@@ -249,12 +249,11 @@ like(refusal($coordinator, q{SELECT * FROM simhash_index_stats_shards('doc_fp')}
 
 # ---------------------------------------------------------------- what reads a table
 my $pairs = 'count(*), sum(a), sum(b), sum(distance)';
-my $shared = 'SET max_parallel_workers_per_gather = 2; SET min_parallel_table_scan_size = 0;';
+
 my %questions = (
 	'pairs' => "SELECT $pairs FROM simhash_pairs('%s', 'id', 'fp', 3)",
-	'pairs by two processes' => "$shared SELECT $pairs FROM simhash_pairs('%s', 'id', 'fp', 3)",
 	'pairs within a column' => "SELECT $pairs FROM simhash_pairs('%s', 'id', 'fp', 3, '{author}')",
-	'pairs across' => "$shared SELECT $pairs FROM simhash_pairs_between('%1\$s', 'id', 'fp', '%1\$s', 'id', 'fp', 3)",
+	'pairs across' => "SELECT $pairs FROM simhash_pairs_between('%1\$s', 'id', 'fp', '%1\$s', 'id', 'fp', 3)",
 	'clusters' => "SELECT count(*), sum(key), sum(cluster_id) FROM simhash_clusters('%s', 'id', 'fp', 3)",
 	'clusters of texts' => "SELECT count(*), sum(key), sum(cluster_id)
 		FROM simhash_clusters('%s', 'id', 'fp', 3, text => 'body', min_jaccard => 0)",

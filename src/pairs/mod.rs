@@ -3,22 +3,16 @@
 //! The search itself is `simhash_hamming::pairs`. Here `arguments` reads those of functions,
 //! `source` is a table, `scope_columns` reads the rows of one or two, `row_keys` keeps their keys,
 //! `value_store` values of any kind, `scannable_source` reads tables without a query; `search`
-//! gives the pure search the server's files and interrupts, `parallel_search` a second process,
-//! which shares the state in `shared_search` and gets rows by `row_exchange`; `pairs_of_tables`
-//! launches it before the tables are read, so that both read them; `hashes_in_parts` is for hashes
+//! gives the pure search the server's files and interrupts; `hashes_in_parts` is for hashes
 //! of more than 64 bits. `simhash_pairs` is the SQL function. `group_pairs` is the SQL function for
 //! rows that are given as arrays. What must not live here: what becomes of a pair.
 pub(crate) mod arguments;
 pub(crate) mod group_pairs;
 pub(crate) mod hashes_in_parts;
-mod pairs_of_tables;
-mod parallel_search;
-mod row_exchange;
 pub(crate) mod row_keys;
 mod scannable_source;
 pub(crate) mod scope_columns;
 pub(crate) mod search;
-mod shared_search;
 mod simhash_pairs;
 pub(crate) mod source;
 pub(crate) mod value_store;

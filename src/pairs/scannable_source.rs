@@ -10,20 +10,18 @@ use simhash_pg::catalog::{privilege, table};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::process::temp_file::TempFile;
-use simhash_pg::table::plan::rows_of_scan;
+use simhash_pg::table::plan::is_plain_scan;
 use simhash_pg::table::scan::{ScannedRows, TableScan, WordColumn};
 
 /// Rows that are read at a time.
-pub const BATCH: usize = 1024;
+const BATCH: usize = 1024;
 
 /// A source of which a query of its keys and fingerprints would be a sequential scan of one table,
 /// and nothing else.
 pub struct ScannableSource<'s> {
-    pub source: &'s SourceTable,
+    source: &'s SourceTable,
     /// The key and the fingerprint.
-    pub columns: [WordColumn; 2],
-    /// Number of rows that the planner expects.
-    pub rows: f64,
+    columns: [WordColumn; 2],
 }
 
 impl<'s> ScannableSource<'s> {
@@ -42,12 +40,8 @@ impl<'s> ScannableSource<'s> {
         let may = table::is_scannable(rel)
             && privilege::may(rel.oid(), privilege::SELECT, &numbers)
             && !privilege::has_row_security(rel.oid());
-        let rows = may.then(|| rows_of_scan(&source.query(), rel.oid(), numbers))??;
-        Some(Self {
-            source,
-            columns,
-            rows,
-        })
+        let is_scan = may && is_plain_scan(&source.query(), rel.oid(), numbers);
+        is_scan.then_some(Self { source, columns })
     }
 
     /// Adds the rows that have a fingerprint.
@@ -59,33 +53,18 @@ impl<'s> ScannableSource<'s> {
     ) {
         let before = rows.count();
         let mut scan = TableScan::begin(self.source.table.rel(), self.columns);
-        let has_keys = for_each_batch(&mut scan, |batch, count| {
-            or_out_of_memory(rows.add_all(side, batch, search));
+        let (mut batch, mut count) = ([Row::default(); BATCH], 0);
+        loop {
+            check_for_interrupts();
+            let some = match scan.next(&mut batch, |tag, fingerprint| Row { fingerprint, tag }) {
+                ScannedRows::Null => self.source.null_key(),
+                ScannedRows::Rows(0) => return,
+                ScannedRows::Rows(some) => some,
+            };
+            count += some as u64;
+            or_out_of_memory(rows.add_all(side, &batch[..some], search));
             let expected = self.source.table.rel().expected_rows();
             (search.activity).show("reading rows", before + count, expected);
-            true
-        });
-        if !has_keys {
-            self.source.null_key();
-        }
-    }
-}
-
-/// Shows the rows of a scan that have a fingerprint, some at a time, with their number so far,
-/// until `each` returns false. Returns whether all had a key.
-pub fn for_each_batch(scan: &mut TableScan, mut each: impl FnMut(&[Row], u64) -> bool) -> bool {
-    let (mut batch, mut count) = ([Row::default(); BATCH], 0);
-    loop {
-        check_for_interrupts();
-        let found = scan.next(&mut batch, |tag, fingerprint| Row { fingerprint, tag });
-        let rows = match found {
-            ScannedRows::Null => return false,
-            ScannedRows::Rows(0) => return true,
-            ScannedRows::Rows(some) => &batch[..some],
-        };
-        count += rows.len() as u64;
-        if !each(rows, count) {
-            return true;
         }
     }
 }

@@ -3,8 +3,6 @@
 //! smaller key is `a`.
 
 use super::hashes_in_parts::{find_pairs_of_hashes, memory_of_rows};
-use super::pairs_of_tables::find_pairs_of_tables;
-use super::parallel_search::find_pairs;
 use super::row_keys::RowKeys;
 use super::scope_columns::ScopeColumns;
 use super::search::{PairSearch, Pairs, Tags};
@@ -155,15 +153,10 @@ fn return_all<const N: usize>(
         activity,
     };
     let mut gathered = Gathered::new(memory_of_rows(sources, memory - memory_of_keys));
-    let is_done =
-        columns.is_empty() && find_pairs_of_tables(sources, &mut gathered, &mut search, radius);
-    if is_done {
-        return;
-    }
     columns.read(sources, &mut search, &mut gathered, |search, group| {
         search.pairs.keys.iter_mut().for_each(RowKeys::finish);
         if !find_pairs_of_hashes(sources, group, search, radius) {
-            find_pairs(group, search, radius);
+            group.find_pairs(search, radius);
         }
         search.pairs.keys.iter_mut().for_each(RowKeys::clear);
     });

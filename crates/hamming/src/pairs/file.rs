@@ -102,18 +102,6 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         }
     }
 
-    /// Returns how many rows each side has in memory.
-    #[inline]
-    pub fn counts(&self) -> [usize; N] {
-        self.counts
-    }
-
-    /// Bytes of memory for rows.
-    #[inline]
-    pub fn memory(&self) -> usize {
-        self.limit * ROW
-    }
-
     /// Moves the rows to files.
     fn spill(&mut self, sink: &mut impl PairSink<File = F>) {
         let mut parts = std::array::from_fn(|_| RowFile::new(sink.file()));

@@ -114,13 +114,6 @@ pub struct Branches {
 }
 
 impl Branches {
-    /// The branches of all rows, which differ in these bits; None when they are not worth dividing.
-    #[inline]
-    pub fn for_rows(size: Size, varying: u64, radius: u32) -> Option<Self> {
-        let task = Task::ALL.within(varying);
-        choose(size, task, radius).map(|split| Branches { task, split })
-    }
-
     /// The branches by these pieces of bits, of which every pair within the radius has one in
     /// common.
     #[inline]
@@ -129,12 +122,6 @@ impl Branches {
             task: Task::ALL,
             split: Split::by(pieces),
         }
-    }
-
-    /// Returns how many branches there are.
-    #[inline]
-    pub fn count(&self) -> usize {
-        self.split.pieces.len()
     }
 }
 
@@ -217,7 +204,7 @@ impl<'s, S: PairSink> Finder<'s, S> {
             None => self.compare(group, 0),
             Some(split) => {
                 let (mut group, branches) = (group, Branches { task, split });
-                for i in 0..branches.count() {
+                for i in 0..branches.split.pieces.len() {
                     self.branch(reborrow(&mut group), &branches, i);
                 }
             }
@@ -235,7 +222,7 @@ impl<'s, S: PairSink> Finder<'s, S> {
 
     /// The bits in which rows differ from each other.
     #[inline]
-    pub fn varying<const N: usize>(&mut self, group: &Sides<N>) -> u64 {
+    fn varying<const N: usize>(&mut self, group: &Sides<N>) -> u64 {
         let first = group[0].first().map_or(0, |row| row.fingerprint);
         let mut varying = 0;
         for some in group.iter().flat_map(|side| side.chunks(STEPS)) {

@@ -135,7 +135,6 @@ impl<'r, S: Sync> BuildLeader<'r, S> {
         let shared = SharedResources {
             scans: &[scan],
             files: true,
-            queues: false,
         };
         // SAFETY: this part of the state is plain data; for the other the caller vouches.
         match unsafe { Leader::launch(function, workers, state, &shared) } {

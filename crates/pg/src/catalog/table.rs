@@ -229,16 +229,6 @@ pub fn is_scannable(table: Rel<'_>) -> bool {
     is_ordinary(table) || class.relkind as u8 == pg_sys::RELKIND_MATVIEW && class.relispopulated
 }
 
-/// Returns whether several processes may scan it.
-pub fn allows_parallel_scan(table: Rel<'_>) -> bool {
-    if !is_scannable(table) || table.is_temporary() {
-        return false;
-    }
-    // SAFETY: ordinary tables and materialized views have their storage options in this form.
-    let options = unsafe { table.options::<pg_sys::StdRdOptions>() };
-    options.is_none_or(|options| options.parallel_workers != 0)
-}
-
 /// Returns whether it is a foreign table.
 pub fn is_foreign(table: Rel<'_>) -> bool {
     // SAFETY: an open relation has its pg_class row.

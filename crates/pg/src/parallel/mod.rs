@@ -1,10 +1,8 @@
 //! Parallel operations: a leader, which runs the user's command, and background workers.
 //! [`operation`] launches and ends them over a state that all share, [`shared_memory`] lays out
-//! what else they share, [`message_queues`] carries messages between two of them, and
-//! [`condition_variable`] lets them wait for each other. What must not live here: what they work
+//! what else they share, and [`condition_variable`] lets them wait for each other. What must not live here: what they work
 //! on.
 
 pub(crate) mod condition_variable;
-pub mod message_queues;
 pub mod operation;
 pub mod shared_memory;

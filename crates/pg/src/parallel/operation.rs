@@ -6,47 +6,25 @@
 //! transaction or subtransaction ends before the operation does, the server stops the workers and
 //! frees the shared memory; shared files are removed with it.
 
-use super::message_queues::MessageQueues;
 use super::shared_memory::{SharedResources, chunk_of_leader, key};
-use crate::process::compat;
 use crate::process::temp_file::{SharedFiles, TempFile};
 use pgrx::pg_sys;
 use std::ffi::{CStr, c_char, c_void};
-
-/// Returns whether a query may have a worker for this many bytes of rows. It may if a parallel scan
-/// of a table of that size may have one, and the query is not parallel itself.
-pub fn may_have_worker(bytes: usize) -> bool {
-    // SAFETY: reads settings and a flag of the process.
-    unsafe {
-        let least = pg_sys::min_parallel_table_scan_size as usize * pg_sys::BLCKSZ as usize;
-        compat::IS_TESTED
-            && pg_sys::IsUnderPostmaster
-            && pg_sys::max_parallel_workers_per_gather > 0
-            && bytes >= least
-            && !pg_sys::IsInParallelMode()
-    }
-}
 
 /// One process of an operation, the leader or a worker, with what all of them share.
 pub struct Participant<S> {
     toc: *mut pg_sys::shm_toc,
     state: *const S,
     number: usize,
-    queues: Option<MessageQueues>,
 }
 
 impl<S: Sync> Participant<S> {
     /// # Safety
     /// The shared memory must be that of an operation with this state, and outlive the result.
-    unsafe fn new(toc: *mut pg_sys::shm_toc, number: usize, queues: Option<MessageQueues>) -> Self {
+    unsafe fn new(toc: *mut pg_sys::shm_toc, number: usize) -> Self {
         // SAFETY: guaranteed by the caller.
         let state = unsafe { pg_sys::shm_toc_lookup(toc, key::STATE, false) }.cast();
-        Participant {
-            toc,
-            state,
-            number,
-            queues,
-        }
+        Participant { toc, state, number }
     }
 
     /// 0 for the leader, 1 and up for workers.
@@ -62,15 +40,6 @@ impl<S: Sync> Participant<S> {
     pub fn state(&self) -> &S {
         // SAFETY: written by the leader before it launched workers; alive as long as this.
         unsafe { &*self.state }
-    }
-
-    /// The same, and the messages of an operation with queues.
-    pub fn state_and_queues(&mut self) -> (&S, &mut MessageQueues) {
-        let Some(queues) = &mut self.queues else {
-            unreachable!("an operation without queues");
-        };
-        // SAFETY: as in `state`.
-        (unsafe { &*self.state }, queues)
     }
 
     /// The description of the scan that [`SharedResources`] has at this place.
@@ -148,25 +117,15 @@ impl<S: Sync> Leader<S> {
                 return None;
             }
             let toc = (*context).toc;
-            let queues = shared.queues.then(|| {
-                let queue = |key| pg_sys::shm_toc_lookup(toc, key, false);
-                let (to_leader, to_worker) = (queue(key::TO_LEADER), queue(key::TO_WORKER));
-                let worker = (*(*context).worker).bgwhandle;
-                MessageQueues::of_leader((*context).seg, to_leader, to_worker, worker)
-            });
             Some(Leader {
                 context,
-                participant: Participant::new(toc, 0, queues),
+                participant: Participant::new(toc, 0),
             })
         }
     }
 
     pub fn participant(&self) -> &Participant<S> {
         &self.participant
-    }
-
-    pub fn participant_mut(&mut self) -> &mut Participant<S> {
-        &mut self.participant
     }
 
     /// Workers that were launched.
@@ -182,12 +141,9 @@ impl<S: Sync> Leader<S> {
         unsafe { pg_sys::WaitForParallelWorkersToAttach(self.context) };
     }
 
-    /// Waits for the workers to end, which must have nothing more to send, and counts what they
+    /// Waits for the workers to end, and counts what they
     /// have read and logged as this process's own. Returns what `result` makes of the state.
-    pub fn finish<R>(mut self, result: impl FnOnce(&S) -> R) -> R {
-        if let Some(queues) = self.participant.queues.take() {
-            queues.detach();
-        }
+    pub fn finish<R>(self, result: impl FnOnce(&S) -> R) -> R {
         // SAFETY: the context is live, and not used after `end`; each launched worker has filled
         // its place of the two arrays by the time it has finished.
         unsafe {
@@ -232,18 +188,11 @@ pub unsafe fn run_worker<S: Sync>(
         if !files.is_null() {
             pg_sys::SharedFileSetAttach(files.cast(), segment);
         }
-        let queue = |key| pg_sys::shm_toc_lookup(toc, key, true);
-        let (to_leader, to_worker) = (queue(key::TO_LEADER), queue(key::TO_WORKER));
-        let queues =
-            (!to_leader.is_null()).then(|| MessageQueues::of_worker(segment, to_leader, to_worker));
         let worker = pg_sys::ParallelWorkerNumber as usize;
-        let mut participant = Participant::new(toc, worker + 1, queues);
+        let mut participant = Participant::new(toc, worker + 1);
         pg_sys::InstrStartParallelQuery();
         work(&mut participant);
         let (buffers, wal) = participant.usage(worker);
         pg_sys::InstrEndParallelQuery(buffers, wal);
-        if let Some(queues) = participant.queues {
-            queues.detach();
-        }
     }
 }

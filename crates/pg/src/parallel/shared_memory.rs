@@ -5,7 +5,6 @@
 //! the two may be of versions that lay out their chunks differently. So the keys hold the version:
 //! a worker of another version finds no chunk, and says why.
 
-use super::message_queues::{self, TO_LEADER, TO_WORKER};
 use crate::catalog::relation::Rel;
 use crate::process::error::Error;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -21,9 +20,7 @@ pub(super) mod key {
     pub const WAL_USAGE: u64 = BEFORE_FIRST + 3;
     pub const QUERY: u64 = BEFORE_FIRST + 4;
     pub const FILES: u64 = BEFORE_FIRST + 5;
-    pub const TO_LEADER: u64 = BEFORE_FIRST + 6;
-    pub const TO_WORKER: u64 = BEFORE_FIRST + 7;
-    pub const FIRST_SCAN: u64 = BEFORE_FIRST + 8;
+    pub const FIRST_SCAN: u64 = BEFORE_FIRST + 6;
 }
 
 /// A hash of the version (FNV-1a, 32 bits), with room for 65,536 keys behind it.
@@ -64,13 +61,6 @@ pub struct SharedScan<'s> {
 }
 
 impl<'s> SharedScan<'s> {
-    /// A scan of the rows that the active snapshot shows, which must be active for 's.
-    pub fn of_active_snapshot(table: Rel<'s>) -> Self {
-        // SAFETY: reads a variable of the process.
-        let snapshot = unsafe { pg_sys::GetActiveSnapshot() };
-        Self { table, snapshot }
-    }
-
     /// # Safety
     /// For 's, the snapshot must be SnapshotAny, or one that is registered or active.
     pub unsafe fn new(table: Rel<'s>, snapshot: pg_sys::Snapshot) -> Self {
@@ -84,8 +74,6 @@ pub struct SharedResources<'s> {
     pub scans: &'s [SharedScan<'s>],
     /// Whether they have a set of temporary files.
     pub files: bool,
-    /// Whether the leader and its worker, which must be the only one, send each other messages.
-    pub queues: bool,
 }
 
 impl SharedResources<'_> {
@@ -105,9 +93,6 @@ impl SharedResources<'_> {
         ];
         if self.files {
             chunks.push((key::FILES, size_of::<pg_sys::SharedFileSet>()));
-        }
-        if self.queues {
-            chunks.extend([(key::TO_LEADER, TO_LEADER), (key::TO_WORKER, TO_WORKER)]);
         }
         for (key, scan) in (key::FIRST_SCAN..).zip(self.scans) {
             // SAFETY: guaranteed by the caller.
@@ -150,9 +135,6 @@ impl SharedResources<'_> {
                 .copy_from_nonoverlapping(query.as_ptr(), query.len());
             if self.files {
                 pg_sys::SharedFileSetInit(chunk(key::FILES).cast(), context.seg);
-            }
-            if self.queues {
-                message_queues::create(chunk(key::TO_LEADER), chunk(key::TO_WORKER));
             }
             for (key, scan) in (key::FIRST_SCAN..).zip(self.scans) {
                 let description = chunk(key).cast();

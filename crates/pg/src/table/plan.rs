@@ -4,24 +4,23 @@ use crate::planner::nodes::{NodeList, NodeRef};
 use crate::spi::connection::{connected, prepare};
 use pgrx::pg_sys;
 
-/// Returns how many rows the planner expects of a query that it would run as a sequential scan of
-/// this table. The query returns the columns of these numbers as they are stored, or an integer as
-/// bigint, with at most a test that the second is not NULL. None when it would run it differently.
-/// In this way rules, children, row security, indexes that hold all columns, and extensions that
+/// Returns whether the planner would run a query as a sequential scan of this table. The query returns the columns of these numbers as they are stored, or an integer as
+/// bigint, with at most a test that the second is not NULL. In this way rules, children, row security, indexes that hold all columns, and extensions that
 /// put something else in the place of a table or of a column are taken into account. Locks the
 /// table as the query would.
 #[inline]
-pub fn rows_of_scan(sql: &str, table: pg_sys::Oid, columns: [i16; 2]) -> Option<f64> {
+pub fn is_plain_scan(sql: &str, table: pg_sys::Oid, columns: [i16; 2]) -> bool {
     // An extension that checks or logs reads would not see this one.
     // SAFETY: reads a variable of the process.
     let hook = unsafe { pg_sys::ExecutorCheckPerms_hook };
     if hook.is_some() {
-        return None;
+        return false;
     }
-    with_statement(sql, &[], |statement| {
+    let is_scan = with_statement(sql, &[], |statement| {
         // SAFETY: a statement of the planner's.
-        unsafe { rows_of_statement(statement, table, columns) }
-    })
+        unsafe { Some(is_scan_of(statement, table, columns)) }
+    });
+    is_scan.unwrap_or(false)
 }
 
 /// Returns what the planner expects a query with parameters of these types, whose values it does
@@ -66,26 +65,25 @@ fn with_statement<R>(
 
 /// # Safety
 /// Must be a statement as the planner made it.
-unsafe fn rows_of_statement(
+unsafe fn is_scan_of(
     statement: *const pg_sys::PlannedStmt,
     table: pg_sys::Oid,
     columns: [i16; 2],
-) -> Option<f64> {
+) -> bool {
     // SAFETY: guaranteed by the caller; a node is of the type that its tag says, and a scan names
     // an entry of the range table, counting from 1.
     unsafe {
         let plan = (*statement).planTree;
         if (*plan).type_ != pg_sys::NodeTag::T_SeqScan || !(*plan).initPlan.is_null() {
-            return None;
+            return false;
         }
         // In the oldest majors the node of a sequential scan is this one under another name.
         let relation = (*plan.cast::<pg_sys::Scan>()).scanrelid;
         let entry: *const pg_sys::RangeTblEntry =
             pg_sys::list_nth((*statement).rtable, relation as i32 - 1).cast();
-        let is_this = (*entry).relid == table
+        (*entry).relid == table
             && returns(NodeList::new((*plan).targetlist), relation, columns)
-            && tests(NodeList::new((*plan).qual), relation, columns[1]);
-        is_this.then_some((*plan).plan_rows)
+            && tests(NodeList::new((*plan).qual), relation, columns[1])
     }
 }
 

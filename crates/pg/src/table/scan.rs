@@ -1,6 +1,5 @@
-//! A sequential scan that reads two columns of each row. `pairs::scannable_source` and
-//! `pairs::row_exchange` call it, alone or with a share of a scan by two processes. It shows what
-//! the active snapshot shows, each row in one share.
+//! A sequential scan that reads two columns of each row that the active snapshot shows.
+//! `pairs::scannable_source` calls it.
 
 use crate::catalog::relation::Rel;
 use crate::catalog::table::Column;
@@ -11,14 +10,12 @@ use std::marker::PhantomData;
 
 /// A column whose values are passed by value, and how they are taken.
 #[derive(Clone, Copy)]
-#[repr(C)]
 pub struct WordColumn {
     number: i16,
     form: StoredForm,
 }
 
 #[derive(Clone, Copy)]
-#[repr(C)]
 enum StoredForm {
     /// The bits as they are.
     Bits,
@@ -86,42 +83,17 @@ impl<'t> TableScan<'t> {
         // SAFETY: the table is open and locked as long as the scan lives.
         unsafe {
             let snapshot = pg_sys::GetActiveSnapshot();
-            let scan = compat::begin_scan(table.raw(), snapshot);
-            Self::new(table, columns, scan)
-        }
-    }
-
-    /// Begins this process's share of a scan.
-    ///
-    /// # Safety
-    /// `description` must be that of a scan of this table.
-    #[inline]
-    pub unsafe fn share(
-        table: Rel<'t>,
-        columns: [WordColumn; 2],
-        description: pg_sys::ParallelTableScanDesc,
-    ) -> Self {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let scan = compat::begin_parallel_scan(table.raw(), description);
-            Self::new(table, columns, scan)
-        }
-    }
-
-    /// # Safety
-    /// `scan` must be a scan of the table, which must have these columns.
-    unsafe fn new(table: Rel<'t>, columns: [WordColumn; 2], scan: pg_sys::TableScanDesc) -> Self {
-        Self {
-            scan,
-            // SAFETY: the table is open.
-            slot: unsafe { pg_sys::table_slot_create(table.raw(), std::ptr::null_mut()) },
-            columns,
-            last: columns
-                .map(|column| i32::from(column.number))
-                .into_iter()
-                .fold(0, i32::max),
-            ended: false,
-            table: PhantomData,
+            Self {
+                scan: compat::begin_scan(table.raw(), snapshot),
+                slot: pg_sys::table_slot_create(table.raw(), std::ptr::null_mut()),
+                columns,
+                last: columns
+                    .map(|column| i32::from(column.number))
+                    .into_iter()
+                    .fold(0, i32::max),
+                ended: false,
+                table: PhantomData,
+            }
         }
     }
 
@@ -139,7 +111,7 @@ impl<'t> TableScan<'t> {
         }
         let (scan, slot, last) = (self.scan, self.slot, self.last);
         let [first, second] = self.columns;
-        // SAFETY: all was made by `new`. One guard for many rows: nothing in it has a destructor. A
+        // SAFETY: all was made by `begin`. One guard for many rows: nothing in it has a destructor. A
         // slot has values up to the column that was asked for.
         let (count, stopped, met_null) = unsafe {
             let next = (*(*(*scan).rs_rd).rd_tableam).scan_getnextslot;
@@ -188,7 +160,7 @@ impl<'t> TableScan<'t> {
 impl Drop for TableScan<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            // SAFETY: made by `new`.
+            // SAFETY: made by `begin`.
             unsafe {
                 pg_sys::ExecDropSingleTupleTableSlot(self.slot);
                 pg_sys::table_endscan(self.scan);
