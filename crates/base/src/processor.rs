@@ -2,7 +2,7 @@
 //! that the file does not name, the crate does the same, slower. Searches call it. Besides this file,
 //! only the two inner loops of `simhash_hamming` name an architecture: `multiversion` compiles them
 //! for several sets of instructions, and runs the first that the machine has, or the portable form;
-//! one of them has vectors of AVX2 of its own (`page/near_words.rs`).
+//! one of them has vectors of AVX2 and AVX-512 of its own (`page/near_words.rs`).
 //!
 //! * x86_64: all tests and measurements ran there.
 //! * aarch64: a cross compiler builds it, and qemu ran the two loops' tests and a server with the

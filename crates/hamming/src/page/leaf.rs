@@ -218,15 +218,20 @@ pub fn next_posting(page: &Page) -> [*const u8; 3] {
     at.map(|at| &raw const page[at.min(PAGE_SIZE - 1)])
 }
 
-/// The bytes that a search is likely to read first when what it looks for lies `share` (0 to 1) of
+/// The bytes that a search is likely to read first when what it looks for begins `share` (0 to 1) of
 /// the way into a leaf: the low words from there on, and the special area.
 #[inline]
 pub fn likely_bytes(share: f32) -> [ops::Range<usize>; 2] {
-    /// Postings under one key of a table of ten million rows.
-    const SPAN: usize = 150;
-    let first = (share * f32::from(LIKELY_COUNT)) as usize;
-    let words = HEADER + LO * first..HEADER + LO * (first + SPAN).min(CAPACITY);
-    [words, special::BYTES]
+    /// Postings under one key of a table of ten million rows, and what the kernel reads behind them.
+    const SPAN: usize = 176;
+    /// Leaves hold fewer or more postings than likely, and these are not evenly spread.
+    const BEFORE: usize = 32;
+    let at = (share * f32::from(LIKELY_COUNT)) as usize;
+    let words = at.saturating_sub(BEFORE)..(at + SPAN).min(CAPACITY);
+    [
+        HEADER + LO * words.start..HEADER + LO * words.end,
+        special::BYTES,
+    ]
 }
 
 /// The bytes of the low words of postings `from` to `to`.

@@ -9,7 +9,6 @@ use super::kernel::{self, Candidates};
 use super::leaf::scope;
 use super::posting::Layout;
 use crate::key::Key;
-use simhash_base::processor::prefetch_line;
 
 /// Calls `visit` with every posting at or after `from` that passes the filter, and its distance;
 /// returns how many these are. `candidates` is work space: what it held is lost.
@@ -29,11 +28,6 @@ pub fn scan(
     kernel::find(page, filter, from, candidates);
     let mut matches = 0;
     let layout = Layout::read(page);
-    // The rest of a posting stands far from its low word, in a line of its own that the processor's
-    // cache seldom holds: all are fetched together, not one after the other.
-    for &i in candidates.positions() {
-        prefetch_line(&raw const page[layout.aux_at(usize::from(i))]);
-    }
     for &i in candidates.positions() {
         let key = layout.get(page, usize::from(i));
         if let Some(distance) = filter.distance(key.rotated)

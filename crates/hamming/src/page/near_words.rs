@@ -1,6 +1,6 @@
-//! Which of a few words are near another, with vectors: the test that a search makes of every
-//! posting that it comes to. [`super::kernel`] calls it where the machine has AVX2, and tests it
-//! against counting the bits of each word. It reads the words alone.
+//! Which of a few words are near another, with vectors: the test that a search makes of every posting
+//! that it comes to. [`super::kernel`] calls the one for which the machine has instructions; each gives
+//! what counting the bits of one word after the other gives. They read the words alone.
 
 #![forbid(unsafe_code)]
 
@@ -45,4 +45,72 @@ pub fn avx2(words: &Words, low: u32, budget: u32) -> u32 {
         near |= (!far & 0xFF) << (8 * i);
     }
     near
+}
+
+/// As [`avx2`]: sixteen words in a vector, with an instruction that counts their bits. Also writing the
+/// positions of near words by an instruction (compress) saved another 1 to 2 % of a search for the nearest,
+/// nothing of others.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+pub fn avx512(words: &Words, low: u32, budget: u32) -> u32 {
+    use std::arch::x86_64::*;
+    let (low, budget) = (
+        _mm512_set1_epi32(low as i32),
+        _mm512_set1_epi32(budget as i32),
+    );
+    let mut near = 0;
+    for (i, sixteen) in words.as_chunks::<16>().0.iter().enumerate() {
+        let [a, b, c, d, e, f, g, h, j, k, l, m, n, o, p, q] = sixteen.map(i32::from_ne_bytes);
+        let sixteen = _mm512_setr_epi32(a, b, c, d, e, f, g, h, j, k, l, m, n, o, p, q);
+        let differing = _mm512_popcnt_epi32(_mm512_xor_si512(sixteen, low));
+        near |= u32::from(_mm512_cmple_epu32_mask(differing, budget)) << (16 * i);
+    }
+    near
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use multiversion::multiversion;
+    use multiversion::target::match_target;
+    use proptest::prelude::*;
+
+    /// The oracle of masks: one bit after the other.
+    pub fn mask(words: &Words, low: u32, budget: u32) -> u32 {
+        let is_near = |i: &usize| (u32::from_ne_bytes(words[*i]) ^ low).count_ones() <= budget;
+        (0..WORDS).filter(is_near).fold(0, |mask, i| mask | 1 << i)
+    }
+
+    /// That of AVX2, even where the machine has AVX-512; the oracle where it has neither.
+    #[multiversion(targets("x86_64+avx2+popcnt"))]
+    fn mask_avx2(words: &Words, low: u32, budget: u32) -> u32 {
+        match_target! {
+            "x86_64+avx2+popcnt" => avx2(words, low, budget),
+            _ => mask(words, low, budget),
+        }
+    }
+
+    #[multiversion(targets("x86_64+avx512f+avx512vpopcntdq"))]
+    fn mask_avx512(words: &Words, low: u32, budget: u32) -> u32 {
+        match_target! {
+            "x86_64+avx512f+avx512vpopcntdq" => avx512(words, low, budget),
+            _ => mask(words, low, budget),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn vectors_count_as_one_by_one(
+            words in prop::array::uniform32(any::<u32>()), shifts in prop::array::uniform32(0u32..33),
+            low: u32, budget in 0u32..=32,
+        ) {
+            // Any number of differing bits, from none to all.
+            let near = |i: usize| low ^ words[i].checked_shr(shifts[i]).unwrap_or(0) ^ if budget % 2 == 0 { 0 } else { u32::MAX };
+            let words: Words = std::array::from_fn(|i| near(i).to_ne_bytes());
+            let expected = mask(&words, low, budget);
+            prop_assert_eq!(mask_avx2(&words, low, budget), expected);
+            prop_assert_eq!(mask_avx512(&words, low, budget), expected);
+        }
+    }
 }

@@ -36,6 +36,28 @@ pub struct Child {
     pub end: Option<Key>,
 }
 
+/// Where a leaf begins in the scope, and its block: side by side, since planning reads both, and the
+/// processor's cache seldom holds them.
+#[derive(Clone, Copy, Debug)]
+struct Leaf {
+    /// The upper and the lower half: as one number they would take 16 bytes with the block, not 12.
+    low: [u32; 2],
+    block: u32,
+}
+
+impl Leaf {
+    fn new(low: u64, block: u32) -> Leaf {
+        Leaf {
+            low: [(low >> 32) as u32, low as u32],
+            block,
+        }
+    }
+
+    fn low(self) -> u64 {
+        u64::from(self.low[0]) << 32 | u64::from(self.low[1])
+    }
+}
+
 /// The downlinks of a page whose leaves hold positions of one scope, except that the first one may begin,
 /// and the last one end, in another.
 #[derive(Debug)]
@@ -43,10 +65,8 @@ pub struct Downlinks {
     scope: u32,
     /// Where the first leaf begins.
     low: Key,
-    /// Where each leaf begins in the scope.
-    lows: Box<[u64]>,
-    /// Their blocks.
-    blocks: Box<[u32]>,
+    /// The leaves below the page.
+    leaves: Box<[Leaf]>,
     /// Where the last leaf ends.
     end: Option<Key>,
     /// Leaves in each 2^32 places, as a share of 2^32.
@@ -65,23 +85,24 @@ impl Downlinks {
             return None;
         }
         let first = if low.scope == scope { low.rotated } else { 0 };
-        let others = internal::links(page).skip(1).map(|link| link.key.rotated);
-        let lows: Box<[u64]> = std::iter::once(first).chain(others).collect();
+        let leaf = |(i, link): (usize, internal::Downlink)| {
+            Leaf::new(if i == 0 { first } else { link.key.rotated }, link.child)
+        };
+        let leaves: Box<[Leaf]> = internal::links(page).enumerate().map(leaf).collect();
         let last = end.filter(|end| end.scope == scope);
         let width = (last.map_or(u64::MAX, |end| end.rotated) - first) >> 32;
         Some(Downlinks {
             scope,
             low,
-            density: ((lows.len() as u64) << 32) / width.max(1),
-            blocks: internal::links(page).map(|link| link.child).collect(),
-            lows,
+            density: ((leaves.len() as u64) << 32) / width.max(1),
+            leaves,
             end,
         })
     }
 
     /// Bytes that it takes.
     pub fn size(&self) -> usize {
-        size_of::<Downlinks>() + size_of_val(&*self.lows) + size_of_val(&*self.blocks)
+        size_of::<Downlinks>() + size_of_val(&*self.leaves)
     }
 
     /// Returns whether a position lies on a leaf below the page.
@@ -92,32 +113,34 @@ impl Downlinks {
 
     /// Where the leaf of a position would be if leaves were evenly spread.
     fn guess(&self, rotated: u64) -> usize {
-        let places = u128::from((rotated - self.lows[0]) >> 32);
+        let places = u128::from((rotated - self.leaves[0].low()) >> 32);
         let guess = (places * u128::from(self.density)) >> 32;
-        (guess as usize).min(self.lows.len() - 1)
+        (guess as usize).min(self.leaves.len() - 1)
     }
 
     /// The leaf of a position that it holds. The search begins at the guess and goes from there in
     /// steps that double.
     #[inline]
     pub fn find(&self, key: Key) -> Child {
-        let (lows, rotated) = (&self.lows, key.rotated);
+        let (leaves, rotated) = (&self.leaves, key.rotated);
         let (mut low, mut step) = (self.guess(rotated), 1);
         let mut high = low + 1;
-        while lows[low] > rotated {
+        while leaves[low].low() > rotated {
             (high, low) = (low, low.saturating_sub(step));
             step *= 2;
         }
-        while high < lows.len() && lows[high] <= rotated {
+        while high < leaves.len() && leaves[high].low() <= rotated {
             (low, high) = (high, high + step);
             step *= 2;
         }
-        let range = low..high.min(lows.len());
-        let at = low + lows[range].partition_point(|low| *low <= rotated) - 1;
-        let next = lows.get(at + 1).map(|low| Key::at(self.scope, *low));
-        let low = Key::at(self.scope, lows[at]);
+        let range = low..high.min(leaves.len());
+        let at = low + leaves[range].partition_point(|leaf| leaf.low() <= rotated) - 1;
+        let next = leaves
+            .get(at + 1)
+            .map(|leaf| Key::at(self.scope, leaf.low()));
+        let low = Key::at(self.scope, leaves[at].low());
         Child {
-            block: self.blocks[at],
+            block: leaves[at].block,
             low: if at == 0 { self.low } else { low },
             end: next.or(self.end),
         }
@@ -128,8 +151,7 @@ impl Downlinks {
     pub fn warm(&self, key: Key) {
         if self.holds(key) {
             let at = self.guess(key.rotated);
-            prefetch_line((&raw const self.lows[at]).cast());
-            prefetch_line((&raw const self.blocks[at]).cast());
+            prefetch_line((&raw const self.leaves[at]).cast());
         }
     }
 }

@@ -5,7 +5,7 @@ use super::directory::LeafParent;
 use super::read_ahead::ReadAhead;
 use super::reader::{IndexReader, PlannedLeaf};
 use crate::key::{Key, Space};
-use crate::page::{internal, leaf};
+use crate::page::{internal, leaf, special};
 use crate::tree::store::PageStore;
 use std::cell::Cell;
 
@@ -51,7 +51,14 @@ impl<S: PageStore> IndexReader<'_, S> {
         end
     }
 
-    /// Starts fetching what a search reads of a leaf first into the processor's cache.
+    /// Starts fetching what every visit of a leaf reads into the processor's cache: its head and its
+    /// special area. They are the two ends of the page, so the processor also finds out where both halves
+    /// are in memory, which takes as long.
+    pub(super) fn warm_ends(&self, leaf: &PlannedLeaf) {
+        S::warm(self.recent(leaf.block), [special::BYTES]);
+    }
+
+    /// As [`IndexReader::warm_ends`], and the words that a search is likely to test.
     pub(super) fn warm(&self, leaf: &PlannedLeaf) {
         S::warm(self.recent(leaf.block), leaf::likely_bytes(leaf.share));
     }

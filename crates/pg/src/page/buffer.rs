@@ -346,8 +346,10 @@ pub fn warm<const N: usize>(buffer: pg_sys::Buffer, ranges: [Range<usize>; N]) {
         let page = block_of(buffer).cast::<u8>();
         prefetch_line(pg_sys::BufferDescriptors.add(buffer as usize - 1).cast());
         prefetch_line(page);
-        for at in ranges.into_iter().flat_map(|range| range.step_by(LINE)) {
-            prefetch_line(page.wrapping_add(at));
+        for range in ranges {
+            for at in range.step_by(LINE) {
+                prefetch_line(page.wrapping_add(at));
+            }
         }
     }
 }
