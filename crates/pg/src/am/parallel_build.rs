@@ -7,7 +7,7 @@ use super::build::{Build, RowSink, scan_share};
 use crate::catalog::relation::Rel;
 use crate::parallel::condition_variable::ConditionVariable;
 use crate::parallel::operation::{Leader, Participant, run_worker};
-use crate::parallel::shared_memory::{SharedResources, SharedScan};
+use crate::parallel::shared_memory::SharedScan;
 use crate::process::compat;
 use pgrx::pg_sys;
 use std::ffi::CStr;
@@ -53,7 +53,7 @@ impl<'p, S: Sync> BuildParticipant<'p, S> {
                 self.index,
                 state.concurrent,
                 self.process.is_leader(),
-                self.process.scan(0),
+                self.process.scan(),
                 row,
             )
         };
@@ -132,12 +132,8 @@ impl<'r, S: Sync> BuildLeader<'r, S> {
         let any = &raw mut pg_sys::SnapshotAnyData;
         // SAFETY: of the two kinds that it takes.
         let scan = unsafe { SharedScan::new(table, snapshot.unwrap_or(any)) };
-        let shared = SharedResources {
-            scans: &[scan],
-            files: true,
-        };
         // SAFETY: this part of the state is plain data; for the other the caller vouches.
-        match unsafe { Leader::launch(function, workers, state, &shared) } {
+        match unsafe { Leader::launch(function, workers, state, scan) } {
             Some(operation) => Some(BuildLeader {
                 operation,
                 snapshot,

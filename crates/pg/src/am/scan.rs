@@ -18,7 +18,7 @@ pub fn tid_from(raw: pg_sys::ItemPointerData) -> Tid {
 
 /// Converts to the server's item pointer.
 #[inline]
-pub fn tid_to(tid: Tid) -> pg_sys::ItemPointerData {
+pub(crate) fn tid_to(tid: Tid) -> pg_sys::ItemPointerData {
     let mut raw = pg_sys::ItemPointerData::default();
     pgrx::itemptr::item_pointer_set_all(&mut raw, tid.block, tid.offset);
     raw

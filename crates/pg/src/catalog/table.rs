@@ -85,7 +85,7 @@ impl Column {
 
     /// Raises an ERROR when the value is not of the column's type, or the column's type is a domain
     /// and the value violates its constraints.
-    pub fn check(&self, value: Option<Value<'_>>) {
+    pub(crate) fn check(&self, value: Option<Value<'_>>) {
         if let Some(value) = value {
             value.require_type(self.base.type_id);
         }
@@ -173,7 +173,7 @@ pub fn schema(table: Oid) -> Oid {
 }
 
 /// The name of a function, without its schema.
-pub fn function_name(function: Oid) -> String {
+pub(crate) fn function_name(function: Oid) -> String {
     // SAFETY: a syscache look-up.
     unsafe { string(pg_sys::get_func_name(function)) }.unwrap_or_default()
 }

@@ -59,14 +59,14 @@ impl<'p> NodeRef<'p> {
     ///
     /// # Safety
     /// `node` is null or points to a node that outlives `'p`.
-    pub unsafe fn new<T>(node: *mut T) -> Option<Self> {
+    pub(crate) unsafe fn new<T>(node: *mut T) -> Option<Self> {
         NonNull::new(node.cast()).map(|node| Self {
             node,
             planning: PhantomData,
         })
     }
 
-    pub fn as_ptr<T>(self) -> *mut T {
+    pub(crate) fn as_ptr<T>(self) -> *mut T {
         self.node.as_ptr().cast()
     }
 
@@ -133,14 +133,14 @@ impl<'p> NodeRef<'p> {
     }
 
     /// The expression of a column that a plan or a query returns.
-    pub fn as_target(self) -> Option<NodeRef<'p>> {
+    pub(crate) fn as_target(self) -> Option<NodeRef<'p>> {
         let target = self.cast::<pg_sys::TargetEntry>(NodeTag::T_TargetEntry)?;
         // SAFETY: a part of the tree lives as long as the tree.
         unsafe { NodeRef::new(target.expr) }
     }
 
     /// Returns the argument of an `IS NOT NULL` test; None when this is another test.
-    pub fn as_not_null_test(self) -> Option<NodeRef<'p>> {
+    pub(crate) fn as_not_null_test(self) -> Option<NodeRef<'p>> {
         let test = self.cast::<pg_sys::NullTest>(NodeTag::T_NullTest)?;
         let is_this = test.nulltesttype == pg_sys::NullTestType::IS_NOT_NULL && !test.argisrow;
         // SAFETY: a part of the tree lives as long as the tree.
@@ -261,7 +261,7 @@ impl<'p> NodeRef<'p> {
 impl<'p> NodeList<'p> {
     /// # Safety
     /// `list` is NIL or a list of nodes that outlives `'p`.
-    pub unsafe fn new(list: *mut pg_sys::List) -> Self {
+    pub(crate) unsafe fn new(list: *mut pg_sys::List) -> Self {
         Self::from_raw(list)
     }
 
@@ -273,7 +273,7 @@ impl<'p> NodeList<'p> {
         }
     }
 
-    pub fn as_ptr(self) -> *mut pg_sys::List {
+    pub(crate) fn as_ptr(self) -> *mut pg_sys::List {
         self.list
     }
 
@@ -311,7 +311,7 @@ impl<'p> Planner<'p> {
     /// # Safety
     /// `root` is null or the planner state of a query whose planning lasts at least for `'p`, and
     /// the current memory context lives as long.
-    pub unsafe fn new(root: *mut pg_sys::PlannerInfo) -> Self {
+    pub(crate) unsafe fn new(root: *mut pg_sys::PlannerInfo) -> Self {
         Self {
             root,
             planning: PhantomData,

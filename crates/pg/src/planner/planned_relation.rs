@@ -57,7 +57,7 @@ impl<'p> PlannedRelation<'p> {
     ///
     /// # Safety
     /// `rel` is null or a relation of the query that `planner` plans.
-    pub unsafe fn new(planner: Planner<'p>, rel: *mut pg_sys::RelOptInfo) -> Option<Self> {
+    pub(crate) unsafe fn new(planner: Planner<'p>, rel: *mut pg_sys::RelOptInfo) -> Option<Self> {
         NonNull::new(rel).map(|rel| Self { rel, planner })
     }
 

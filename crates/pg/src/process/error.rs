@@ -81,7 +81,7 @@ impl Error {
     }
 
     /// Puts a sentence in front of the DETAIL.
-    pub fn about(mut self, sentence: String) -> Self {
+    pub(crate) fn about(mut self, sentence: String) -> Self {
         self.detail = Some(match self.detail {
             Some(detail) => format!("{sentence} {detail}"),
             None => sentence,

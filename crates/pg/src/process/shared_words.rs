@@ -13,7 +13,7 @@ use super::memory::MemoryContext;
 /// Bytes that may be allocated.
 const BOUND: usize = 96 << 20;
 /// Words of the header.
-pub const HEADER: usize = 8;
+pub(crate) const HEADER: usize = 8;
 
 /// What stands at a place that all sessions know.
 #[repr(C)]

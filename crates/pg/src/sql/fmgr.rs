@@ -84,7 +84,7 @@ impl Args {
 
     /// The raw call info, for the wrappers of this module.
     #[inline]
-    pub fn fcinfo(&self) -> pg_sys::FunctionCallInfo {
+    pub(crate) fn fcinfo(&self) -> pg_sys::FunctionCallInfo {
         self.fcinfo
     }
 
@@ -215,7 +215,7 @@ macro_rules! pg_function {
         #[allow(unsafe_code)]
         #[unsafe(no_mangle)]
         #[::pgrx::pg_guard]
-        pub unsafe extern "C-unwind" fn $name(
+        pub(crate) unsafe extern "C-unwind" fn $name(
             fcinfo: ::pgrx::pg_sys::FunctionCallInfo,
         ) -> ::pgrx::pg_sys::Datum {
             #[deny(unsafe_code)]

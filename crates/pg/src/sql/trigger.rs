@@ -196,7 +196,7 @@ impl<'a> TriggerCall<'a> {
     }
 
     /// The slot of the new row.
-    pub fn new_slot(&self) -> *mut pg_sys::TupleTableSlot {
+    pub(crate) fn new_slot(&self) -> *mut pg_sys::TupleTableSlot {
         match self.event() {
             Event::Update => row(self.data().tg_newslot),
             _ => row(self.data().tg_trigslot),

@@ -50,7 +50,7 @@ impl Storage {
 
     /// What a row descriptor says of a column.
     #[inline]
-    pub fn of_attribute(attribute: &pg_sys::FormData_pg_attribute) -> Self {
+    pub(crate) fn of_attribute(attribute: &pg_sys::FormData_pg_attribute) -> Self {
         Self {
             type_id: attribute.atttypid,
             len: attribute.attlen,
@@ -61,7 +61,7 @@ impl Storage {
 
     /// typbyval and typlen, for the server's copy functions.
     #[inline]
-    pub fn by_value_and_length(&self) -> (bool, i16) {
+    pub(crate) fn by_value_and_length(&self) -> (bool, i16) {
         (self.by_value, self.len)
     }
 
@@ -153,7 +153,7 @@ impl<'a> Value<'a> {
     /// # Safety
     /// `datum` must be a value of the type that `storage` describes, and live as long as `'a`.
     #[inline]
-    pub unsafe fn new(datum: pg_sys::Datum, storage: Storage) -> Self {
+    pub(crate) unsafe fn new(datum: pg_sys::Datum, storage: Storage) -> Self {
         Self {
             datum,
             storage,
@@ -203,7 +203,7 @@ impl<'a> Value<'a> {
     /// that type, of a domain over it, or of one that the server relabels without calling a function.
     /// The type char(n) is stored as text is, with its padding.
     #[inline]
-    pub fn require_type(&self, expected: pg_sys::Oid) {
+    pub(crate) fn require_type(&self, expected: pg_sys::Oid) {
         let type_id = self.type_id();
         // SAFETY: catalog look-ups.
         let fits = type_id == expected
