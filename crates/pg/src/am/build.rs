@@ -18,6 +18,7 @@ pub type RowSink<'f> = &'f mut dyn FnMut(IndexedRow, Tid);
 #[derive(Clone, Copy)]
 pub struct Build<'b> {
     pub(crate) table: Rel<'b>,
+    /// The index, still empty, under the lock of CREATE INDEX or REINDEX.
     pub index: Rel<'b>,
     info: *mut pg_sys::IndexInfo,
 }

@@ -29,12 +29,15 @@ pub struct BuildState<S> {
 
 /// One process of a build, with the relations as it has opened them.
 pub struct BuildParticipant<'p, S> {
+    /// Its number, and the files that it shares with the others.
     pub process: &'p Participant<BuildState<S>>,
+    /// The index, under the leader's locks.
     pub index: Rel<'p>,
     table: Rel<'p>,
 }
 
 impl<'p, S: Sync> BuildParticipant<'p, S> {
+    /// The access method's part of the shared state.
     pub fn state(&self) -> &'p S {
         &self.process.state().own
     }
@@ -89,6 +92,7 @@ impl<'p, S: Sync> BuildParticipant<'p, S> {
 
 /// A build's leader and its workers, from launch to end.
 pub struct BuildLeader<'r, S> {
+    /// The workers, to count them and to see that they have started.
     pub operation: Leader<BuildState<S>>,
     /// The registered snapshot of CREATE INDEX CONCURRENTLY.
     snapshot: Option<pg_sys::Snapshot>,
@@ -98,6 +102,7 @@ pub struct BuildLeader<'r, S> {
 
 /// Result of the scan of the table, all participants together.
 pub struct Scanned {
+    /// Live rows of the table, also those that a partial index leaves out.
     pub table_rows: f64,
     /// Whether older transactions must not use the index.
     pub broken_hot_chain: bool,
@@ -147,6 +152,7 @@ impl<'r, S: Sync> BuildLeader<'r, S> {
         }
     }
 
+    /// The leader, as one that scans and loads like its workers.
     pub fn participant(&self) -> BuildParticipant<'_, S> {
         BuildParticipant {
             process: self.operation.participant(),

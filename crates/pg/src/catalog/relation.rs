@@ -40,23 +40,22 @@ impl<'a> Rel<'a> {
         unsafe { &*self.data().rd_rel }
     }
 
+    /// pg_class.oid.
     pub fn oid(self) -> pg_sys::Oid {
         self.data().rd_id
     }
 
-    /// The type of its rows; INVALID of a relation without any, such as an index.
-    /// The owner.
+    /// pg_class.relowner.
     pub fn owner(self) -> pg_sys::Oid {
-        // SAFETY: open, with its row of pg_class.
-        unsafe { (*(*self.raw()).rd_rel).relowner }
+        self.class().relowner
     }
 
     /// Returns whether row security applies to the owner too.
     pub fn forces_row_security(self) -> bool {
-        // SAFETY: as above.
-        unsafe { (*(*self.raw()).rd_rel).relforcerowsecurity }
+        self.class().relforcerowsecurity
     }
 
+    /// The type of its rows; INVALID of a relation without any, such as an index.
     pub fn row_type(self) -> pg_sys::Oid {
         self.class().reltype
     }

@@ -20,11 +20,13 @@ use crate::sql::value::{Storage, Value};
 #[derive(Clone, Copy)]
 pub struct Column {
     number: i16,
+    /// Whether it is generated, stored or not: no command gives it a value.
     pub generated: bool,
     /// Whether it is generated whenever it is read. Then no row has a value of it.
     pub computed_on_read: bool,
     /// Whether it is an identity column that takes no value unless the command says OVERRIDING.
     pub always_identity: bool,
+    /// Its type, a domain as such, and how values of it are stored.
     pub storage: Storage,
     base: TypeWithModifier,
     collation: Oid,
@@ -246,6 +248,7 @@ pub fn is_table(relation: Oid) -> bool {
 pub struct OpenTable(pub(super) pg_sys::Relation);
 
 impl OpenTable {
+    /// Opens it under AccessShareLock, which it waits for. An ERROR when there is no such table.
     pub fn new(table: Oid) -> Self {
         // SAFETY: waits for DDL, and raises an ERROR when the table is gone.
         Self(unsafe { pg_sys::table_open(table, pg_sys::AccessShareLock as i32) })
@@ -257,6 +260,7 @@ impl OpenTable {
         unsafe { pg_sys::LockRelationOid(table, pg_sys::AccessShareLock as i32) }
     }
 
+    /// The open table.
     pub fn rel(&self) -> Rel<'_> {
         // SAFETY: open until `drop`.
         unsafe { Rel::from_raw(self.0) }

@@ -32,6 +32,7 @@ impl<S: Sync> Participant<S> {
         self.number
     }
 
+    /// Returns whether it is the process that runs the command.
     pub fn is_leader(&self) -> bool {
         self.number == 0
     }

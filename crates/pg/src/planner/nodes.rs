@@ -36,21 +36,29 @@ pub struct NodeList<'p> {
 
 /// A call of a function, written as such or as an operator.
 pub struct FunctionCall<'p> {
+    /// pg_proc.oid, of an operator too.
     pub function: Oid,
+    /// Type of the result.
     pub result_type: Oid,
+    /// One or two operands of an operator, or the arguments of the function.
     pub args: NodeList<'p>,
 }
 
 /// `left operator right`.
 pub struct BinaryOperator<'p> {
+    /// pg_operator.oid.
     pub operator: Oid,
+    /// The left operand.
     pub left: NodeRef<'p>,
+    /// The right operand.
     pub right: NodeRef<'p>,
 }
 
 /// AND or OR of several arms.
 pub enum Connective<'p> {
+    /// All arms must hold.
     And(NodeList<'p>),
+    /// One arm must hold.
     Or(NodeList<'p>),
 }
 
@@ -94,6 +102,7 @@ impl<'p> NodeRef<'p> {
         })
     }
 
+    /// The node as an operator with two operands.
     pub fn as_binary_operator(self) -> Option<BinaryOperator<'p>> {
         let op = self.cast::<pg_sys::OpExpr>(NodeTag::T_OpExpr)?;
         let [left, right] = NodeList::from_raw(op.args).as_array()?;
@@ -104,6 +113,7 @@ impl<'p> NodeRef<'p> {
         })
     }
 
+    /// The node as AND or OR; NOT is neither.
     pub fn as_connective(self) -> Option<Connective<'p>> {
         let bool_expr = self.cast::<pg_sys::BoolExpr>(NodeTag::T_BoolExpr)?;
         let args = NodeList::from_raw(bool_expr.args);
@@ -198,6 +208,7 @@ impl<'p> NodeRef<'p> {
         node
     }
 
+    /// Type of the expression's value.
     pub fn result_type(self) -> Oid {
         // SAFETY: the node is a live expression.
         unsafe { pg_sys::exprType(self.as_ptr()) }
@@ -209,11 +220,13 @@ impl<'p> NodeRef<'p> {
         unsafe { pg_sys::equal(self.as_ptr(), other.as_ptr()) }
     }
 
+    /// Returns whether it calls a volatile function.
     pub fn is_volatile(self) -> bool {
         // SAFETY: the node is a live expression.
         unsafe { pg_sys::contain_volatile_functions(self.as_ptr()) }
     }
 
+    /// Returns whether it contains a subquery, planned or not.
     pub fn contains_subplan(self) -> bool {
         // SAFETY: the node is a live expression.
         unsafe { pg_sys::contain_subplans(self.as_ptr()) }
@@ -277,6 +290,7 @@ impl<'p> NodeList<'p> {
         self.list
     }
 
+    /// Number of cells, null ones included.
     pub fn len(self) -> usize {
         if self.list.is_null() {
             return 0;
@@ -285,6 +299,7 @@ impl<'p> NodeList<'p> {
         unsafe { (*self.list).length as usize }
     }
 
+    /// The node in cell `i`; None beyond the end and for a null cell.
     pub fn get(self, i: usize) -> Option<NodeRef<'p>> {
         if i >= self.len() {
             return None;

@@ -54,6 +54,7 @@ impl SharedWords {
         Self(attached)
     }
 
+    /// The words that are there before anything was allocated: zeros at first.
     pub fn header(&mut self) -> &mut [u64; HEADER] {
         // SAFETY: the segment stays, and we have the lock.
         unsafe { &mut (*self.0.segment).header }

@@ -57,6 +57,7 @@ pub struct TempFile<'s> {
 }
 
 impl TempFile<'static> {
+    /// Creates a file of this process, in one of temp_tablespaces.
     #[inline]
     pub fn new() -> Self {
         // SAFETY: creates a file that belongs to the current resource owner.

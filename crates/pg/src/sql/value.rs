@@ -20,6 +20,7 @@ use crate::process::memory::owned;
 /// Storage of the values of a type.
 #[derive(Clone, Copy)]
 pub struct Storage {
+    /// The type, a domain as such.
     pub type_id: pg_sys::Oid,
     pub(super) len: i16,
     pub(super) by_value: bool,
@@ -184,6 +185,7 @@ impl<'a> Value<'a> {
         self.show_bytes(|bytes| owned(&to_utf8(bytes)))
     }
 
+    /// The datum, which lives as long as the value.
     #[inline]
     pub fn datum(&self) -> pg_sys::Datum {
         self.datum
@@ -194,6 +196,7 @@ impl<'a> Value<'a> {
         self.storage
     }
 
+    /// Its type, a domain as such.
     #[inline]
     pub fn type_id(&self) -> pg_sys::Oid {
         self.storage.type_id
@@ -222,6 +225,7 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// pg_type.typbyval: whether the datum is the value, and no pointer.
     #[inline]
     pub fn is_by_value(&self) -> bool {
         self.storage.by_value
