@@ -88,7 +88,7 @@ impl Check {
         let (values, types, of_texts) = match (takes, &texts) {
             (Takes::Texts, Some(texts)) => (texts.clone(), [pg_sys::TEXTOID; 2], true),
             _ => {
-                let rows = sources.iter().map(SourceTable::row);
+                let rows = sources.iter().map(|source| source.row.clone());
                 (rows.collect(), row_types, false)
             }
         };

@@ -82,7 +82,7 @@ impl<'m> ValueReader<'m> {
             let queries = &self.queries[side];
             let array_type = paired.order.array_type();
             let array_type = array_type.unwrap_or_else(|| no_arrays(source.key_type));
-            let listed = source.is_restricted().then_some(array_type);
+            let listed = source.is_restricted.then_some(array_type);
             let by_key = cost(&queries.by_key, &[array_type]);
             let in_order = cost(&queries.all, listed.as_slice());
             let is_cheaper = by_key

@@ -3,7 +3,7 @@
 
 use crate::pairs::search::{PairSearch, Pairs};
 use simhash_hamming::pairs::file::Gathered;
-use simhash_hamming::pairs::find::Row;
+use simhash_hamming::pairs::sink::Row;
 use simhash_hamming::pairs::union_find::UnionFind;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;

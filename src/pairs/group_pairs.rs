@@ -7,7 +7,8 @@ use super::search::{PairSearch, Pairs};
 use pgrx::PgSqlErrorCode::{
     ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED,
 };
-use simhash_hamming::pairs::find::{Branches, Finder, Row};
+use simhash_hamming::pairs::find::{Branches, Finder};
+use simhash_hamming::pairs::sink::Row;
 use simhash_hamming::pairs::split::Task;
 use simhash_hamming::routes::Route;
 use simhash_pg::process::activity::Activity;

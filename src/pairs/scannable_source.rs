@@ -5,7 +5,7 @@ use super::search::{PairSearch, Tags};
 use super::source::SourceTable;
 use pgrx::pg_sys;
 use simhash_hamming::pairs::file::Gathered;
-use simhash_hamming::pairs::find::Row;
+use simhash_hamming::pairs::sink::Row;
 use simhash_pg::catalog::{privilege, table};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::or_out_of_memory;

@@ -9,7 +9,7 @@ use super::source::{SourceTable, expected_rows};
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
 use simhash_hamming::pairs::file::Gathered;
-use simhash_hamming::pairs::find::Row;
+use simhash_hamming::pairs::sink::Row;
 use simhash_hamming::report::sample::GroupAndSet;
 use simhash_pg::catalog::table::quoted;
 use simhash_pg::process::encoding::name_to_utf8;

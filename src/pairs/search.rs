@@ -1,7 +1,7 @@
 //! A search for pairs within the server: temporary files, cancels, progress. What becomes of a pair
 //! is up to [`Pairs`].
 
-use simhash_hamming::pairs::find::PairSink;
+use simhash_hamming::pairs::sink::PairSink;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::temp_file::TempFile;

@@ -5,7 +5,7 @@
 
 use super::source::{RecordSettings, RecordTable};
 use crate::pairs::arguments::{in_range, required};
-use crate::pairs::source::check_key;
+use crate::pairs::named_columns::check_key;
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
 use simhash_pg::process::encoding::name_to_utf8;

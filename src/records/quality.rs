@@ -3,7 +3,7 @@
 //! many pairs its stratum has.
 
 use crate::pairs::arguments::required;
-use crate::pairs::source::{column, open_relation};
+use crate::pairs::named_columns::{column, open_relation};
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
 use simhash_pg::process::error::Error;

@@ -5,7 +5,7 @@
 use super::arguments::{Arguments, KeyTypes, TableArguments};
 use super::source::{Records, compare_candidates};
 use crate::pairs::arguments::{in_range, required};
-use crate::pairs::source::not_unique;
+use crate::pairs::named_columns::not_unique;
 use crate::pairs::value_store::ValueBuffer;
 use pgrx::pg_sys::Datum;
 use simhash_pg::process::activity::Activity;

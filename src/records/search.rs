@@ -4,7 +4,7 @@
 use super::source::columns_from;
 use super::stored::{Stored, StoredRecord};
 use crate::pairs::arguments::{in_range, required};
-use crate::pairs::source::{column, open_relation};
+use crate::pairs::named_columns::{column, open_relation};
 use pgrx::pg_sys;
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::fmgr::pg_function;

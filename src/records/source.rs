@@ -4,7 +4,7 @@
 
 use crate::errors::or_raise;
 use crate::pairs::arguments::in_range;
-use crate::pairs::source::{column, null_key, open_relation};
+use crate::pairs::named_columns::{column, null_key, open_relation};
 use crate::pairs::value_store::ValueStore;
 use crate::row::jaccard::NGRAMS;
 use pgrx::pg_sys;

@@ -5,7 +5,7 @@
 
 use super::source::{RecordSettings, for_each_column};
 use crate::pairs::arguments::in_range;
-use crate::pairs::source::open_relation;
+use crate::pairs::named_columns::open_relation;
 use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT;
 use pgrx::pg_sys::Oid;
 use simhash_fingerprint::hash::Hashed;

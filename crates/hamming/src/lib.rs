@@ -19,7 +19,7 @@
 //!
 //! ```
 //! use simhash_hamming::pairs::file::Gathered;
-//! use simhash_hamming::pairs::find::{PairSink, Row};
+//! use simhash_hamming::pairs::sink::{PairSink, Row};
 //!
 //! #[derive(Default)]
 //! struct Found(Vec<(u64, u64, u32)>);

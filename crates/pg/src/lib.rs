@@ -10,6 +10,7 @@
 //! do nothing: the server releases locks and pins when it aborts the transaction, and has already
 //! reset its interrupt counters, which a second release would unbalance.
 
+#![deny(missing_docs)]
 #![allow(unsafe_code)]
 #![allow(
     clippy::unnecessary_cast,

@@ -4,7 +4,7 @@
 //! search_path changes nothing.
 
 use super::kept_table::{KeptTable, named};
-use crate::pairs::source::column;
+use crate::pairs::named_columns::column;
 use crate::trigger::hash_column::HashColumn;
 use simhash_pg::catalog::indexes::Serving;
 use simhash_pg::catalog::table::{self, OpenTable, quoted};

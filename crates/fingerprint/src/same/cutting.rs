@@ -1,9 +1,7 @@
 //! How a folded text is cut into words: a number with its sign, a name with its symbols, an address
 //! without its scheme. [`super`] calls it for each text before anything is compared.
 
-use super::letters::{
-    behind_apostrophe, is_before_sign, is_character, is_letter, is_symbol, word_length,
-};
+use super::letters::{behind_apostrophe, is_before_sign, is_character, is_letter, word_length};
 use super::lists::lists;
 use super::numbers::{canonical, number_end};
 use super::tokens::{Token, TokenKind, Tokens};
@@ -52,23 +50,23 @@ impl Tokens {
     }
 }
 
-struct Reader<'t> {
-    text: &'t str,
-    at: usize,
-    in_front: char,
+pub(super) struct Reader<'t> {
+    pub(super) text: &'t str,
+    pub(super) at: usize,
+    pub(super) in_front: char,
     /// Where the word that is read begins, and where the address and its query end that it may stand in.
     begin: usize,
     address_end: usize,
-    query_end: usize,
+    pub(super) query_end: usize,
     /// Whether the number of an item of a list may stand here.
-    may_begin_item: bool,
+    pub(super) may_begin_item: bool,
     /// Whether a hyphen stands between the word in front and the next one.
-    joins: bool,
-    pub tokens: Tokens,
+    pub(super) joins: bool,
+    pub(super) tokens: Tokens,
 }
 
 impl<'t> Reader<'t> {
-    pub fn new(text: &'t str, tokens: Tokens) -> Self {
+    fn new(text: &'t str, tokens: Tokens) -> Self {
         Self {
             text,
             at: 0,
@@ -82,12 +80,12 @@ impl<'t> Reader<'t> {
         }
     }
 
-    pub fn next(&self) -> Option<char> {
+    fn next(&self) -> Option<char> {
         self.text[self.at..].chars().next()
     }
 
     /// Reads a word, or a character that is in none.
-    pub fn step(&mut self, c: char) {
+    fn step(&mut self, c: char) {
         let begin = self.at;
         self.begin = begin;
         if c == ' ' {
@@ -135,7 +133,7 @@ impl<'t> Reader<'t> {
         };
     }
 
-    fn push(&mut self, word: Range<usize>, kind: TokenKind) {
+    pub(super) fn push(&mut self, word: Range<usize>, kind: TokenKind) {
         let text = self.text;
         self.push_text(&text[word], kind);
     }
@@ -298,126 +296,5 @@ impl<'t> Reader<'t> {
             last.end += symbols.len() as u32;
             self.at += symbols.len();
         }
-    }
-
-    /// Reads a character that is in no word.
-    fn mark(&mut self, c: char, behind: char) {
-        let place = self.at..self.at + c.len_utf8();
-        let rest = &self.text[place.end..];
-        let before_number = || {
-            rest.trim_start_matches(' ')
-                .starts_with(|c: char| c.is_ascii_digit())
-        };
-        match c {
-            '.' if behind.is_whitespace() => self.end_sentence(),
-            '!' | '?'
-                if behind != '=' && (self.in_front == '中' || !behind.is_ascii_alphanumeric()) =>
-            {
-                self.end_sentence()
-            }
-            '。' | '؟' | '।' | '!' => self.end_sentence(),
-            ';' => {
-                self.tokens.marks.semicolons += 1;
-                self.may_begin_item = true;
-                self.end_clause();
-                if !behind.is_whitespace() {
-                    self.end_sentence();
-                }
-            }
-            ':' if behind == ':' || self.in_front == ':' => {
-                self.joins |= self.in_front.is_ascii_alphanumeric()
-            }
-            ':' => {
-                self.tokens.marks.colons += 1;
-                self.end_clause();
-                self.may_begin_item = true;
-            }
-            ',' | '、' | '،' => {
-                self.tokens.marks.commas += 1;
-                self.end_clause();
-            }
-            '-' | '_' | '/' => self.joins = self.in_front.is_ascii_alphanumeric(),
-            '\n' => {
-                if behind == '\n' {
-                    self.end_sentence();
-                }
-                self.may_begin_item = true;
-            }
-            '<' | '>' | '≤' | '≥' | '±' if before_number() => {
-                self.push(place.clone(), TokenKind::Symbol)
-            }
-            '^' if behind.is_ascii_digit() => self.push(place.clone(), TokenKind::Symbol),
-            _ if is_symbol(c) => self.push(place.clone(), TokenKind::Symbol),
-            _ => (),
-        }
-        if matches!(c, '?' | '&' | '#') && self.in_front.is_ascii_graphic() {
-            self.parameter(place.end);
-        }
-    }
-
-    fn end_sentence(&mut self) {
-        self.may_begin_item = true;
-        if let Some(last) = self.tokens.tokens.last_mut()
-            && !last.ends_sentence
-        {
-            (last.ends_sentence, last.ends_clause) = (true, true);
-            self.tokens.marks.sentences += 1;
-        }
-    }
-
-    fn end_clause(&mut self) {
-        if let Some(last) = self.tokens.tokens.last_mut() {
-            last.ends_clause = true;
-        }
-    }
-
-    /// Reads the name of a parameter of an address, and leaves the parameter out if it follows a visitor.
-    fn parameter(&mut self, begin: usize) {
-        let rest = &self.text[begin..];
-        let name = rest
-            .bytes()
-            .take_while(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(byte))
-            .count();
-        if name == 0 || !rest[name..].starts_with('=') {
-            return;
-        }
-        let value = rest
-            .bytes()
-            .take_while(|byte| byte.is_ascii_graphic() && *byte != b'&')
-            .count();
-        match lists().is_tracking(&rest[..name]) {
-            // The caller steps over the mark in front itself.
-            true => self.at = begin + value - 1,
-            false => self.query_end = begin + value,
-        }
-    }
-
-    /// Skips the number of an item of a list at the begin of a sentence: `1、`, `2)`, `(3)`, `一、`.
-    fn skips_item_number(&mut self) -> bool {
-        let rest = &self.text[self.at..];
-        let inner = rest.strip_prefix('(').unwrap_or(rest);
-        let is_numeral = |c: &char| c.is_ascii_digit() || is_han(*c) && lists().is_numeral_han(*c);
-        let length = inner
-            .chars()
-            .take_while(is_numeral)
-            .take(4)
-            .map(char::len_utf8)
-            .sum();
-        let numeral = &inner[..length];
-        let mut behind = inner[numeral.len()..].chars();
-        let mark = behind.next();
-        let ends = match mark {
-            Some(')') => true,
-            Some('、') => inner.len() == rest.len(),
-            Some('.' | ',') => inner.len() == rest.len() && behind.next().is_some_and(is_character),
-            _ => false,
-        };
-        let is_item =
-            ends && !numeral.starts_with('0') && (1..=2).contains(&numeral.chars().count());
-        if is_item {
-            self.at += rest.len() - inner.len() + numeral.len() + mark.map_or(0, char::len_utf8);
-            self.may_begin_item = false;
-        }
-        is_item
     }
 }

@@ -24,6 +24,7 @@ mod judge;
 mod layout;
 mod letters;
 mod lists;
+mod marks;
 mod nature;
 mod numbers;
 mod order;

@@ -2,8 +2,8 @@
 //! of two, of fingerprints and of longer hashes.
 
 use super::file::Gathered;
-use super::find::{Row, set};
 use super::parts::find_pairs;
+use super::sink::{Row, set};
 use super::tests::{TestSink, mixed, near_copies};
 use super::union_find::UnionFind;
 use crate::parts::{Hashes, distance};

@@ -6,10 +6,11 @@
 #![forbid(unsafe_code)]
 
 use super::compare::TILE;
-use super::find::{Finder, PairSink, Row, is_alone, set, sides};
+use super::find::{Finder, is_alone, sides};
 use super::radix::{WINDOW, window};
 use super::row_file::{CHUNK, ROW, RowFile, counts, rows, varying};
 use super::sets::{BESIDE, is_crowded};
+use super::sink::{PairSink, Row, set};
 use super::split::{Size, Task, choose};
 use simhash_base::store::Store;
 use std::collections::TryReserveError;

@@ -2,7 +2,8 @@
 //! simhash_clusters call it with rows whose fingerprint is the number of a hash. A pair belongs to
 //! the first part in which it is near enough: so no pair is remembered.
 
-use super::find::{Finder, PairSink, Row, Sides, set, sides};
+use super::find::{Finder, Sides, sides};
+use super::sink::{PairSink, Row, set};
 use super::split::Task;
 use crate::error::Error;
 use crate::parts::{Hashes, distance, part_radius};

@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::find::Row;
+use super::sink::Row;
 use simhash_base::bytes::get_u64;
 use simhash_base::store::Store;
 

@@ -7,7 +7,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::find::{Finder, PairSink, Row, set};
+use super::find::Finder;
+use super::sink::{PairSink, Row, set};
 use super::split::Task;
 use super::union_find::UnionFind;
 use std::collections::TryReserveError;

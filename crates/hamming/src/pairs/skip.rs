@@ -8,7 +8,8 @@
 #![forbid(unsafe_code)]
 
 use super::compare::TILE;
-use super::find::{Finder, PairSink, Row, Sides, set};
+use super::find::{Finder, Sides};
+use super::sink::{PairSink, Row, set};
 use super::split::{Size, Task};
 
 /// Groups of fewer pairs are compared as they are: looking for redundant pairs would take longer.

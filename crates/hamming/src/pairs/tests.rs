@@ -1,7 +1,8 @@
 //! All pairs against brute force: in memory and through files, on random, skewed and absurd rows.
 
 use super::file::Gathered;
-use super::find::{Finder, PairSink, Row};
+use super::find::Finder;
+use super::sink::{PairSink, Row};
 use super::split::Task;
 use proptest::prelude::*;
 

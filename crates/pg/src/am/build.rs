@@ -17,7 +17,8 @@ pub type RowSink<'f> = &'f mut dyn FnMut(IndexedRow, Tid);
 /// The build of an index, as the server asks for it.
 #[derive(Clone, Copy)]
 pub struct Build<'b> {
-    pub table: Rel<'b>,
+    pub(crate) table: Rel<'b>,
+    /// The index, still empty, under the lock of CREATE INDEX or REINDEX.
     pub index: Rel<'b>,
     info: *mut pg_sys::IndexInfo,
 }
@@ -38,7 +39,7 @@ impl Build<'_> {
 
     /// Returns whether it is CREATE INDEX CONCURRENTLY, during which the table can be written to.
     #[inline]
-    pub fn is_concurrent(self) -> bool {
+    pub(crate) fn is_concurrent(self) -> bool {
         // SAFETY: contract of `from_raw`.
         unsafe { (*self.info).ii_Concurrent }
     }
@@ -105,7 +106,7 @@ impl Build<'_> {
 /// The relations must be open; `description` must be the scan's, in shared memory; `concurrent`
 /// must be true exactly if its snapshot is an MVCC one.
 #[inline]
-pub unsafe fn scan_share(
+pub(crate) unsafe fn scan_share(
     table: Rel,
     index: Rel,
     concurrent: bool,
@@ -138,7 +139,7 @@ pub unsafe fn scan_share(
 /// # Safety
 /// The relations must be open, the table locked, the snapshot registered.
 #[inline]
-pub unsafe fn scan_visible(
+pub(crate) unsafe fn scan_visible(
     table: pg_sys::Relation,
     index: pg_sys::Relation,
     snapshot: pg_sys::Snapshot,
@@ -209,7 +210,7 @@ pub fn set_rows_total(rows: u64) {
 
 /// Tells pg_stat_progress_create_index how many blocks have been read, and how many there are.
 #[inline]
-pub fn set_blocks(done: u32, total: u32) {
+pub(crate) fn set_blocks(done: u32, total: u32) {
     let set = |parameter: u32, blocks: u32| {
         // SAFETY: writes to this backend's status entry.
         unsafe { pg_sys::pgstat_progress_update_param(parameter as i32, i64::from(blocks)) };

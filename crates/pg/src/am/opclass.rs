@@ -7,6 +7,7 @@ use std::ffi::CStr;
 /// Purpose of an operator of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperatorPurpose {
+    /// It stands in conditions.
     Search,
     /// ORDER BY, by this btree family.
     Order(pg_sys::Oid),
@@ -15,30 +16,44 @@ pub enum OperatorPurpose {
 /// One operator of a family.
 #[derive(Clone, Copy, Debug)]
 pub struct FamilyOperator {
+    /// pg_amop.amopstrategy.
     pub strategy: i16,
+    /// Type of its left operand.
     pub left: pg_sys::Oid,
+    /// Type of its right operand.
     pub right: pg_sys::Oid,
+    /// Whether it searches or orders.
     pub purpose: OperatorPurpose,
+    /// Type of its result.
     pub result: pg_sys::Oid,
 }
 
 /// An operator class with its family.
 pub struct OperatorClass {
+    /// Name of the operator family, without its schema.
     pub family: String,
+    /// pg_opclass.opcintype: the type of the columns for which the class was made.
     pub input: pg_sys::Oid,
+    /// All operators of the family, whatever their types.
     pub operators: Vec<FamilyOperator>,
+    /// All support functions of the family, whatever their types.
     pub functions: Vec<FamilyFunction>,
 }
 
 /// One support function of a family.
 #[derive(Clone, Copy, Debug)]
 pub struct FamilyFunction {
+    /// pg_amproc.amprocnum.
     pub number: i16,
+    /// pg_amproc.amproclefttype.
     pub left: pg_sys::Oid,
+    /// pg_amproc.amprocrighttype.
     pub right: pg_sys::Oid,
+    /// How many arguments it declares.
     pub arguments: usize,
     /// Whether the function can be given a value of the type `left` as it is.
     pub takes_type: bool,
+    /// Type of its result.
     pub result: pg_sys::Oid,
 }
 

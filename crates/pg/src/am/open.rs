@@ -50,12 +50,14 @@ impl OpenIndex {
         }
     }
 
+    /// The index, under AccessShareLock.
     #[inline]
     pub fn index(&self) -> Rel<'_> {
         // SAFETY: open until `drop`.
         unsafe { Rel::from_raw(self.index) }
     }
 
+    /// The index's table, under the same lock.
     #[inline]
     pub fn table(&self) -> Rel<'_> {
         // SAFETY: open until `drop`.
@@ -110,6 +112,7 @@ impl Drop for OpenIndex {
 pub struct LatestSnapshot(pg_sys::Snapshot);
 
 impl LatestSnapshot {
+    /// Registers one, which holds back VACUUM until it is dropped.
     #[inline]
     pub fn take() -> LatestSnapshot {
         // SAFETY: unregistered by `drop` or, after an ERROR, by the server.

@@ -7,7 +7,7 @@ use super::build::{Build, RowSink, scan_share};
 use crate::catalog::relation::Rel;
 use crate::parallel::condition_variable::ConditionVariable;
 use crate::parallel::operation::{Leader, Participant, run_worker};
-use crate::parallel::shared_memory::{SharedResources, SharedScan};
+use crate::parallel::shared_memory::SharedScan;
 use crate::process::compat;
 use pgrx::pg_sys;
 use std::ffi::CStr;
@@ -29,12 +29,15 @@ pub struct BuildState<S> {
 
 /// One process of a build, with the relations as it has opened them.
 pub struct BuildParticipant<'p, S> {
+    /// Its number, and the files that it shares with the others.
     pub process: &'p Participant<BuildState<S>>,
+    /// The index, under the leader's locks.
     pub index: Rel<'p>,
     table: Rel<'p>,
 }
 
 impl<'p, S: Sync> BuildParticipant<'p, S> {
+    /// The access method's part of the shared state.
     pub fn state(&self) -> &'p S {
         &self.process.state().own
     }
@@ -53,7 +56,7 @@ impl<'p, S: Sync> BuildParticipant<'p, S> {
                 self.index,
                 state.concurrent,
                 self.process.is_leader(),
-                self.process.scan(0),
+                self.process.scan(),
                 row,
             )
         };
@@ -89,6 +92,7 @@ impl<'p, S: Sync> BuildParticipant<'p, S> {
 
 /// A build's leader and its workers, from launch to end.
 pub struct BuildLeader<'r, S> {
+    /// The workers, to count them and to see that they have started.
     pub operation: Leader<BuildState<S>>,
     /// The registered snapshot of CREATE INDEX CONCURRENTLY.
     snapshot: Option<pg_sys::Snapshot>,
@@ -98,6 +102,7 @@ pub struct BuildLeader<'r, S> {
 
 /// Result of the scan of the table, all participants together.
 pub struct Scanned {
+    /// Live rows of the table, also those that a partial index leaves out.
     pub table_rows: f64,
     /// Whether older transactions must not use the index.
     pub broken_hot_chain: bool,
@@ -132,12 +137,8 @@ impl<'r, S: Sync> BuildLeader<'r, S> {
         let any = &raw mut pg_sys::SnapshotAnyData;
         // SAFETY: of the two kinds that it takes.
         let scan = unsafe { SharedScan::new(table, snapshot.unwrap_or(any)) };
-        let shared = SharedResources {
-            scans: &[scan],
-            files: true,
-        };
         // SAFETY: this part of the state is plain data; for the other the caller vouches.
-        match unsafe { Leader::launch(function, workers, state, &shared) } {
+        match unsafe { Leader::launch(function, workers, state, scan) } {
             Some(operation) => Some(BuildLeader {
                 operation,
                 snapshot,
@@ -151,6 +152,7 @@ impl<'r, S: Sync> BuildLeader<'r, S> {
         }
     }
 
+    /// The leader, as one that scans and loads like its workers.
     pub fn participant(&self) -> BuildParticipant<'_, S> {
         BuildParticipant {
             process: self.operation.participant(),

@@ -7,7 +7,7 @@ use simhash_base::tid::Tid;
 
 /// MaxHeapTuplesPerPage: the most rows on a page of a heap, and the highest offset that a bitmap
 /// accepts.
-pub const MAX_HEAP_OFFSET: u16 = {
+pub(crate) const MAX_HEAP_OFFSET: u16 = {
     let header =
         (size_of::<pg_sys::HeapTupleHeaderData>() as u32).next_multiple_of(pg_sys::MAXIMUM_ALIGNOF);
     let row = header + size_of::<pg_sys::ItemIdData>() as u32;
@@ -92,7 +92,7 @@ impl RowAddresses {
 }
 
 /// Raises index_corrupted for a row address.
-pub fn damaged_address(index: Rel, tid: Tid) -> ! {
+pub(crate) fn damaged_address(index: Rel, tid: Tid) -> ! {
     Error::index_corrupted(format!(
         "index \"{}\" is damaged: no row can be at {tid}",
         index.name()

@@ -35,6 +35,7 @@ pub struct RowReader<'o> {
 }
 
 impl<'o> RowReader<'o> {
+    /// Prepares the evaluation of the index's expressions and predicate, once for many rows.
     #[inline]
     pub fn new(open: &'o OpenIndex, snapshot: &'o LatestSnapshot) -> RowReader<'o> {
         let (table, index) = (open.table().raw(), open.index().raw());

@@ -18,7 +18,7 @@ pub fn tid_from(raw: pg_sys::ItemPointerData) -> Tid {
 
 /// Converts to the server's item pointer.
 #[inline]
-pub fn tid_to(tid: Tid) -> pg_sys::ItemPointerData {
+pub(crate) fn tid_to(tid: Tid) -> pg_sys::ItemPointerData {
     let mut raw = pg_sys::ItemPointerData::default();
     pgrx::itemptr::item_pointer_set_all(&mut raw, tid.block, tid.offset);
     raw
@@ -29,12 +29,16 @@ pub fn tid_to(tid: Tid) -> pg_sys::ItemPointerData {
 pub struct ScanKey {
     /// The first column is 0.
     pub column: usize,
+    /// What the column must meet.
     pub test: KeyTest,
 }
 
+/// The test of a condition.
 #[derive(Clone, Copy)]
 pub enum KeyTest {
+    /// IS NULL.
     IsNull,
+    /// IS NOT NULL.
     IsNotNull,
     /// An operator of the class with a NULL argument.
     WithNull,
@@ -46,7 +50,9 @@ pub enum KeyTest {
 /// that of the column's operator class.
 #[derive(Clone, Copy)]
 pub struct KeyArgument {
+    /// Not NULL; alive until the next amrescan.
     pub datum: pg_sys::Datum,
+    /// pg_operator.oprright, or INVALID.
     pub value_type: pg_sys::Oid,
 }
 
@@ -76,7 +82,9 @@ impl ScanKey {
 /// One ordering of a scan: by the distance of a key column to a centre, None when it is NULL.
 #[derive(Clone, Copy)]
 pub struct OrderByKey {
+    /// The first column is 0.
     pub column: usize,
+    /// The right operand of the ordering operator.
     pub centre: Option<pg_sys::Datum>,
 }
 
@@ -151,6 +159,7 @@ impl<'s> Scan<'s> {
         self.raw.opaque = std::ptr::null_mut();
     }
 
+    /// The scanned index.
     #[inline]
     pub fn index(&self) -> Rel<'s> {
         // SAFETY: the server keeps the index open during the scan.
@@ -188,6 +197,7 @@ impl<'s> Scan<'s> {
         }
     }
 
+    /// The conditions that amrescan set last; a row must meet all.
     #[inline]
     pub fn conditions(&self) -> impl Iterator<Item = ScanKey> {
         let n = self.raw.numberOfKeys as usize;

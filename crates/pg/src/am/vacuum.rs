@@ -23,6 +23,7 @@ impl<'v> Vacuum<'v> {
         Vacuum { info }
     }
 
+    /// The index that is vacuumed.
     #[inline]
     pub fn index(&self) -> Rel<'v> {
         // SAFETY: the server keeps the index open during VACUUM.

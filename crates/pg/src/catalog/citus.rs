@@ -40,8 +40,11 @@ pub struct PartitionRow {
 
 /// A table that has a shard.
 pub struct ShardedTable {
+    /// Its OID, on this node.
     pub table: Oid,
+    /// Its name, without its schema.
     pub name: String,
+    /// OID of its schema.
     pub schema: Oid,
 }
 

@@ -211,6 +211,7 @@ pub fn primary_key(table: Oid) -> Vec<String> {
 
 /// The query that an index is to serve.
 pub struct Serving<'a> {
+    /// Its name, as in CREATE INDEX ... USING.
     pub access_method: &'a str,
     /// Its last column.
     pub column: &'a str,
@@ -223,7 +224,9 @@ pub struct Serving<'a> {
 
 /// An index that serves a query, or would if it were valid.
 pub struct ServingIndex {
+    /// Its OID.
     pub index: Oid,
+    /// pg_index.indisvalid: whether plans may use it.
     pub valid: bool,
 }
 

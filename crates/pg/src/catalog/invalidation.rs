@@ -12,6 +12,7 @@ use pgrx::prelude::*;
 pub struct Validity(Rc<Cell<bool>>);
 
 impl Validity {
+    /// Once false it stays so: what depends on it must be made again.
     pub fn is_valid(&self) -> bool {
         self.0.get()
     }

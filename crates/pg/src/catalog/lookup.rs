@@ -79,7 +79,7 @@ pub fn function_schema(function: Oid) -> Oid {
 }
 
 /// The function of that name and those argument types in a schema.
-pub fn function_in(schema: Oid, name: &CStr, arg_types: &[Oid]) -> Option<Oid> {
+pub(crate) fn function_in(schema: Oid, name: &CStr, arg_types: &[Oid]) -> Option<Oid> {
     // SAFETY: the keys of that cache; the oidvector is a copy of `arg_types`.
     unsafe {
         let types = pg_sys::buildoidvector(arg_types.as_ptr(), arg_types.len() as i32);
@@ -191,7 +191,7 @@ pub fn is_extension_access_method(access_method: Oid) -> bool {
 }
 
 /// Returns whether the access method has this name.
-pub fn is_access_method(access_method: Oid, name: &CStr) -> bool {
+pub(crate) fn is_access_method(access_method: Oid, name: &CStr) -> bool {
     // SAFETY: a syscache look-up; the result is null or a zero-terminated copy.
     unsafe {
         let found = pg_sys::get_am_name(access_method);
@@ -200,7 +200,7 @@ pub fn is_access_method(access_method: Oid, name: &CStr) -> bool {
 }
 
 /// The access method of an index; None when the index is gone.
-pub fn index_access_method(index: Oid) -> Option<Oid> {
+pub(crate) fn index_access_method(index: Oid) -> Option<Oid> {
     // SAFETY: syscache look-up; the row is read before it is released.
     unsafe {
         let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
@@ -223,7 +223,7 @@ pub fn integer_comparison(operator: Oid) -> i32 {
 }
 
 /// The type below a domain; other types are returned unchanged.
-pub fn base_type(type_oid: Oid) -> Oid {
+pub(crate) fn base_type(type_oid: Oid) -> Oid {
     // SAFETY: syscache look-up.
     unsafe { pg_sys::getBaseType(type_oid) }
 }

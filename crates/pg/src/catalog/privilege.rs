@@ -3,9 +3,13 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::{AclMode, AclResult, Oid};
 
+/// To read rows.
 pub const SELECT: AclMode = pg_sys::ACL_SELECT as AclMode;
+/// To add rows.
 pub const INSERT: AclMode = pg_sys::ACL_INSERT as AclMode;
+/// To change rows.
 pub const UPDATE: AclMode = pg_sys::ACL_UPDATE as AclMode;
+/// To remove rows.
 pub const DELETE: AclMode = pg_sys::ACL_DELETE as AclMode;
 
 /// The user whose rights count now.

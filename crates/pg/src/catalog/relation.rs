@@ -26,7 +26,7 @@ impl<'a> Rel<'a> {
         }
     }
 
-    pub fn raw(self) -> pg_sys::Relation {
+    pub(crate) fn raw(self) -> pg_sys::Relation {
         self.raw
     }
 
@@ -40,23 +40,22 @@ impl<'a> Rel<'a> {
         unsafe { &*self.data().rd_rel }
     }
 
+    /// pg_class.oid.
     pub fn oid(self) -> pg_sys::Oid {
         self.data().rd_id
     }
 
-    /// The type of its rows; INVALID of a relation without any, such as an index.
-    /// The owner.
+    /// pg_class.relowner.
     pub fn owner(self) -> pg_sys::Oid {
-        // SAFETY: open, with its row of pg_class.
-        unsafe { (*(*self.raw()).rd_rel).relowner }
+        self.class().relowner
     }
 
     /// Returns whether row security applies to the owner too.
     pub fn forces_row_security(self) -> bool {
-        // SAFETY: as above.
-        unsafe { (*(*self.raw()).rd_rel).relforcerowsecurity }
+        self.class().relforcerowsecurity
     }
 
+    /// The type of its rows; INVALID of a relation without any, such as an index.
     pub fn row_type(self) -> pg_sys::Oid {
         self.class().reltype
     }
@@ -73,7 +72,7 @@ impl<'a> Rel<'a> {
 
     /// As [`Rel::name`], without reading a catalog: in a database that is not in UTF-8, bytes
     /// beyond ASCII become \x...
-    pub fn name_without_catalogs(self) -> String {
+    pub(crate) fn name_without_catalogs(self) -> String {
         match std::str::from_utf8(self.raw_name()) {
             Ok(name) => name.to_owned(),
             Err(_) => self.raw_name().escape_ascii().to_string(),
@@ -81,7 +80,7 @@ impl<'a> Rel<'a> {
     }
 
     /// Returns whether queries may use the index (pg_index.indisvalid).
-    pub fn is_valid(self) -> bool {
+    pub(crate) fn is_valid(self) -> bool {
         // SAFETY: rd_index of an open index is its row of pg_index; of another relation it is null.
         unsafe { self.data().rd_index.as_ref() }.is_some_and(|row| row.indisvalid)
     }
@@ -104,7 +103,7 @@ impl<'a> Rel<'a> {
     }
 
     /// The collation of a key column of an index.
-    pub fn collation(self, column: usize) -> pg_sys::Oid {
+    pub(crate) fn collation(self, column: usize) -> pg_sys::Oid {
         assert!(column < self.key_columns());
         // SAFETY: an open index has an entry for each key column.
         unsafe { *self.data().rd_indcollation.add(column) }
@@ -118,40 +117,40 @@ impl<'a> Rel<'a> {
     }
 
     /// The operator family of a key column.
-    pub fn operator_family(self, column: usize) -> pg_sys::Oid {
+    pub(crate) fn operator_family(self, column: usize) -> pg_sys::Oid {
         assert!(column < self.key_columns());
         // SAFETY: as above.
         unsafe { *self.data().rd_opfamily.add(column) }
     }
 
     /// The table of an index.
-    pub fn table_oid(self) -> pg_sys::Oid {
+    pub(crate) fn table_oid(self) -> pg_sys::Oid {
         // SAFETY: rd_index of an open index is its row of pg_index; of another relation it is null.
         unsafe { self.data().rd_index.as_ref() }.map_or(pg_sys::Oid::INVALID, |row| row.indrelid)
     }
 
     /// Returns whether the relation is a temporary one of this session.
-    pub fn is_own_temporary(self) -> bool {
+    pub(crate) fn is_own_temporary(self) -> bool {
         self.is_temporary() && self.data().rd_islocaltemp
     }
 
     /// Returns whether the relation is a temporary one.
-    pub fn is_temporary(self) -> bool {
+    pub(crate) fn is_temporary(self) -> bool {
         self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP
     }
 
     /// Returns whether the relation is neither temporary nor unlogged.
-    pub fn is_permanent(self) -> bool {
+    pub(crate) fn is_permanent(self) -> bool {
         self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT
     }
 
     /// Returns whether its access method is the heap.
-    pub fn is_heap(self) -> bool {
+    pub(crate) fn is_heap(self) -> bool {
         self.class().relam == pg_sys::HEAP_TABLE_AM_OID
     }
 
     /// Returns whether changes must be logged (the macro RelationNeedsWAL).
-    pub fn needs_wal(self) -> bool {
+    pub(crate) fn needs_wal(self) -> bool {
         // SAFETY: wal_level is a plain int that only the postmaster changes.
         let skips_new_files =
             unsafe { pg_sys::wal_level } < pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32;
@@ -169,7 +168,7 @@ impl<'a> Rel<'a> {
     /// A lower bound of the blocks in the main fork: the last length that this process measured, 0
     /// if none. A process that truncates a file invalidates this, and the others process that
     /// message before they lock the relation again.
-    pub fn least_block_count(self) -> u32 {
+    pub(crate) fn least_block_count(self) -> u32 {
         const MAIN: usize = pg_sys::ForkNumber::MAIN_FORKNUM as usize;
         // SAFETY: the relation is open; the server opens its storage handle if it has none.
         let known = unsafe { (*pg_sys::RelationGetSmgr(self.raw)).smgr_cached_nblocks[MAIN] };
@@ -230,7 +229,7 @@ impl<'a> Rel<'a> {
     ///
     /// # Safety
     /// `T` must be that struct.
-    pub unsafe fn options<T>(self) -> Option<&'a T> {
+    pub(crate) unsafe fn options<T>(self) -> Option<&'a T> {
         // SAFETY: rd_options lives as long as the relation is open; the caller vouches for its
         // type.
         unsafe { self.data().rd_options.cast::<T>().as_ref() }

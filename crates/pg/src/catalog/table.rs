@@ -20,11 +20,13 @@ use crate::sql::value::{Storage, Value};
 #[derive(Clone, Copy)]
 pub struct Column {
     number: i16,
+    /// Whether it is generated, stored or not: no command gives it a value.
     pub generated: bool,
     /// Whether it is generated whenever it is read. Then no row has a value of it.
     pub computed_on_read: bool,
     /// Whether it is an identity column that takes no value unless the command says OVERRIDING.
     pub always_identity: bool,
+    /// Its type, a domain as such, and how values of it are stored.
     pub storage: Storage,
     base: TypeWithModifier,
     collation: Oid,
@@ -85,7 +87,7 @@ impl Column {
 
     /// Raises an ERROR when the value is not of the column's type, or the column's type is a domain
     /// and the value violates its constraints.
-    pub fn check(&self, value: Option<Value<'_>>) {
+    pub(crate) fn check(&self, value: Option<Value<'_>>) {
         if let Some(value) = value {
             value.require_type(self.base.type_id);
         }
@@ -173,7 +175,7 @@ pub fn schema(table: Oid) -> Oid {
 }
 
 /// The name of a function, without its schema.
-pub fn function_name(function: Oid) -> String {
+pub(crate) fn function_name(function: Oid) -> String {
     // SAFETY: a syscache look-up.
     unsafe { string(pg_sys::get_func_name(function)) }.unwrap_or_default()
 }
@@ -246,6 +248,7 @@ pub fn is_table(relation: Oid) -> bool {
 pub struct OpenTable(pub(super) pg_sys::Relation);
 
 impl OpenTable {
+    /// Opens it under AccessShareLock, which it waits for. An ERROR when there is no such table.
     pub fn new(table: Oid) -> Self {
         // SAFETY: waits for DDL, and raises an ERROR when the table is gone.
         Self(unsafe { pg_sys::table_open(table, pg_sys::AccessShareLock as i32) })
@@ -257,6 +260,7 @@ impl OpenTable {
         unsafe { pg_sys::LockRelationOid(table, pg_sys::AccessShareLock as i32) }
     }
 
+    /// The open table.
     pub fn rel(&self) -> Rel<'_> {
         // SAFETY: open until `drop`.
         unsafe { Rel::from_raw(self.0) }

@@ -153,6 +153,7 @@ impl<'r> Pinned<'r> {
         Pinned { buffer, block, rel }
     }
 
+    /// The number of its block in the main fork.
     #[inline]
     pub fn block(&self) -> u32 {
         self.block
@@ -173,11 +174,15 @@ impl<'r> Pinned<'r> {
         self
     }
 
+    /// Waits for the content lock that lets others read too. An ERROR when this process holds a
+    /// lock of the page.
     #[inline]
     pub fn share(self) -> Shared<'r> {
         Shared(self.lock(pg_sys::BUFFER_LOCK_SHARE))
     }
 
+    /// Waits for the content lock that lets nobody else read or write. An ERROR when this process
+    /// holds a lock of the page.
     #[inline]
     pub fn exclusive(self) -> Exclusive<'r> {
         Exclusive(self.lock(pg_sys::BUFFER_LOCK_EXCLUSIVE))
@@ -226,6 +231,7 @@ impl Drop for Pinned<'_> {
 }
 
 impl<'r> Shared<'r> {
+    /// The number of its block in the main fork.
     #[inline]
     pub fn block(&self) -> u32 {
         self.0.block()
@@ -265,11 +271,13 @@ impl Drop for Shared<'_> {
 }
 
 impl<'r> Exclusive<'r> {
+    /// The number of its block in the main fork.
     #[inline]
     pub fn block(&self) -> u32 {
         self.0.block()
     }
 
+    /// The relation to which it belongs.
     #[inline]
     pub fn rel(&self) -> Rel<'r> {
         self.0.rel

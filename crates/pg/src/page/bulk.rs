@@ -19,6 +19,7 @@ const BATCH: usize = 32;
 /// The fork that is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Fork {
+    /// The index itself; logged unless the relation is unlogged or temporary.
     Main,
     /// The template from which an unlogged index is restored after a crash; always logged.
     Init,

@@ -12,7 +12,7 @@ pub struct ConditionVariable(UnsafeCell<pg_sys::ConditionVariable>);
 unsafe impl Sync for ConditionVariable {}
 
 impl ConditionVariable {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // SAFETY: a struct of numbers, for which zeros are valid, and which may be moved as long as
         // no process waits.
         unsafe {
@@ -23,14 +23,14 @@ impl ConditionVariable {
     }
 
     /// Wakes all processes that wait.
-    pub fn broadcast(&self) {
+    pub(crate) fn broadcast(&self) {
         // SAFETY: initialised by `new`.
         unsafe { pg_sys::ConditionVariableBroadcast(self.0.get()) };
     }
 
     /// Waits until `done` returns true, and shows `event` as what this process waits for. `done` is
     /// called after every broadcast, and several times a second. Checks for interrupts.
-    pub fn wait_until(&self, event: u32, mut done: impl FnMut() -> bool) {
+    pub(crate) fn wait_until(&self, event: u32, mut done: impl FnMut() -> bool) {
         const TICK_MILLISECONDS: c_long = 200;
         while !done() {
             // SAFETY: initialised by `new`; sleeping checks for interrupts.

@@ -1,12 +1,12 @@
 //! A parallel operation from launch to end, in the leader, which runs the command, and in its
-//! background workers. They share a state of atomics in dynamic shared memory, and what
-//! [`SharedResources`] names.
+//! background workers. They share a state of atomics in dynamic shared memory, the scan of a table,
+//! and temporary files.
 //!
 //! The leader raises a worker's ERROR again at its next check for interrupts. When the leader's
 //! transaction or subtransaction ends before the operation does, the server stops the workers and
 //! frees the shared memory; shared files are removed with it.
 
-use super::shared_memory::{SharedResources, chunk_of_leader, key};
+use super::shared_memory::{SharedScan, chunk_of_leader, create, key};
 use crate::process::temp_file::{SharedFiles, TempFile};
 use pgrx::pg_sys;
 use std::ffi::{CStr, c_char, c_void};
@@ -32,23 +32,23 @@ impl<S: Sync> Participant<S> {
         self.number
     }
 
+    /// Returns whether it is the process that runs the command.
     pub fn is_leader(&self) -> bool {
         self.number == 0
     }
 
     /// The state that all participants share.
-    pub fn state(&self) -> &S {
+    pub(crate) fn state(&self) -> &S {
         // SAFETY: written by the leader before it launched workers; alive as long as this.
         unsafe { &*self.state }
     }
 
-    /// The description of the scan that [`SharedResources`] has at this place.
-    pub fn scan(&self, i: usize) -> pg_sys::ParallelTableScanDesc {
-        self.chunk(key::FIRST_SCAN + i as u64).cast()
+    /// The description of the common scan.
+    pub(crate) fn scan(&self) -> pg_sys::ParallelTableScanDesc {
+        self.chunk(key::SCAN).cast()
     }
 
-    /// Creates a file that the others can open after [`TempFile::publish`], of an operation with
-    /// files.
+    /// Creates a file that the others can open after [`TempFile::publish`].
     pub fn create_file(&self, name: &CStr) -> TempFile<'_> {
         TempFile::create_shared(self.files(), name)
     }
@@ -75,8 +75,7 @@ impl<S: Sync> Participant<S> {
     }
 
     fn chunk(&self, key: u64) -> *mut c_void {
-        // SAFETY: the shared memory lives as long as this. For a chunk that does not exist the
-        // server raises an ERROR.
+        // SAFETY: the shared memory lives as long as this, and has a chunk of each key.
         unsafe { pg_sys::shm_toc_lookup(self.toc, key, false) }
     }
 }
@@ -94,11 +93,11 @@ impl<S: Sync> Leader<S> {
     /// # Safety
     /// `S` must be plain data that means the same in each process: no pointers. The library must
     /// export `function`, which calls [`run_worker`] for this `S`.
-    pub unsafe fn launch(
+    pub(crate) unsafe fn launch(
         function: &CStr,
         workers: usize,
         state: S,
-        shared: &SharedResources,
+        scan: SharedScan<'_>,
     ) -> Option<Self> {
         // SAFETY: the server's protocol for parallel operations, in its order: enter, create,
         // estimate, initialise, fill, launch. The shared memory lives until the context is
@@ -107,7 +106,7 @@ impl<S: Sync> Leader<S> {
             pg_sys::EnterParallelMode();
             let library = c"simhash_dedup".as_ptr();
             let context = pg_sys::CreateParallelContext(library, function.as_ptr(), workers as i32);
-            if !shared.create(&mut *context, state) {
+            if !create(&mut *context, state, scan) {
                 end(context);
                 return None;
             }
@@ -124,7 +123,7 @@ impl<S: Sync> Leader<S> {
         }
     }
 
-    pub fn participant(&self) -> &Participant<S> {
+    pub(crate) fn participant(&self) -> &Participant<S> {
         &self.participant
     }
 
@@ -141,9 +140,9 @@ impl<S: Sync> Leader<S> {
         unsafe { pg_sys::WaitForParallelWorkersToAttach(self.context) };
     }
 
-    /// Waits for the workers to end, and counts what they
-    /// have read and logged as this process's own. Returns what `result` makes of the state.
-    pub fn finish<R>(self, result: impl FnOnce(&S) -> R) -> R {
+    /// Waits for the workers to end, and counts what they have read and logged as this process's
+    /// own. Returns what `result` makes of the state.
+    pub(crate) fn finish<R>(self, result: impl FnOnce(&S) -> R) -> R {
         // SAFETY: the context is live, and not used after `end`; each launched worker has filled
         // its place of the two arrays by the time it has finished.
         unsafe {
@@ -173,7 +172,7 @@ unsafe fn end(context: *mut pg_sys::ParallelContext) {
 ///
 /// # Safety
 /// Must be called by the function given to [`Leader::launch`], with its arguments and for its `S`.
-pub unsafe fn run_worker<S: Sync>(
+pub(crate) unsafe fn run_worker<S: Sync>(
     segment: *mut pg_sys::dsm_segment,
     toc: *mut pg_sys::shm_toc,
     work: impl FnOnce(&mut Participant<S>),
@@ -184,10 +183,8 @@ pub unsafe fn run_worker<S: Sync>(
         let query = chunk_of_leader(toc, key::QUERY).cast::<c_char>();
         pg_sys::debug_query_string = query;
         pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_RUNNING, query);
-        let files = pg_sys::shm_toc_lookup(toc, key::FILES, true);
-        if !files.is_null() {
-            pg_sys::SharedFileSetAttach(files.cast(), segment);
-        }
+        let files = pg_sys::shm_toc_lookup(toc, key::FILES, false);
+        pg_sys::SharedFileSetAttach(files.cast(), segment);
         let worker = pg_sys::ParallelWorkerNumber as usize;
         let mut participant = Participant::new(toc, worker + 1);
         pg_sys::InstrStartParallelQuery();

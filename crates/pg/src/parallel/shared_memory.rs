@@ -20,7 +20,7 @@ pub(super) mod key {
     pub const WAL_USAGE: u64 = BEFORE_FIRST + 3;
     pub const QUERY: u64 = BEFORE_FIRST + 4;
     pub const FILES: u64 = BEFORE_FIRST + 5;
-    pub const FIRST_SCAN: u64 = BEFORE_FIRST + 6;
+    pub const SCAN: u64 = BEFORE_FIRST + 6;
 }
 
 /// A hash of the version (FNV-1a, 32 bits), with room for 65,536 keys behind it.
@@ -53,9 +53,9 @@ pub(super) unsafe fn chunk_of_leader(toc: *mut pg_sys::shm_toc, key: u64) -> *mu
     chunk
 }
 
-/// A scan of a table in which several processes take part.
+/// The scan of a table in which all participants take part.
 #[derive(Clone, Copy)]
-pub struct SharedScan<'s> {
+pub(crate) struct SharedScan<'s> {
     table: Rel<'s>,
     snapshot: pg_sys::Snapshot,
 }
@@ -63,85 +63,64 @@ pub struct SharedScan<'s> {
 impl<'s> SharedScan<'s> {
     /// # Safety
     /// For 's, the snapshot must be SnapshotAny, or one that is registered or active.
-    pub unsafe fn new(table: Rel<'s>, snapshot: pg_sys::Snapshot) -> Self {
+    pub(crate) unsafe fn new(table: Rel<'s>, snapshot: pg_sys::Snapshot) -> Self {
         Self { table, snapshot }
     }
 }
 
-/// What participants share besides their state.
-#[derive(Default)]
-pub struct SharedResources<'s> {
-    pub scans: &'s [SharedScan<'s>],
-    /// Whether they have a set of temporary files.
-    pub files: bool,
-}
-
-impl SharedResources<'_> {
-    /// Returns the key of each chunk, and its bytes.
-    ///
-    /// # Safety
-    /// Table and snapshot of each scan must be valid.
-    unsafe fn chunks(&self, state: usize, workers: usize) -> Vec<(u64, usize)> {
-        let mut chunks = vec![
-            (key::STATE, state),
+/// Creates the shared memory of an operation with this state and scan; false when there is none.
+///
+/// # Safety
+/// The context must be one for which no memory was created yet.
+pub(super) unsafe fn create<S>(
+    context: &mut pg_sys::ParallelContext,
+    state: S,
+    scan: SharedScan<'_>,
+) -> bool {
+    // shm_toc_allocate gives addresses of this alignment.
+    const ALIGNMENT: usize = pg_sys::ALIGNOF_BUFFER as usize;
+    const { assert!(align_of::<S>() <= ALIGNMENT) };
+    let workers = context.nworkers as usize;
+    let table = scan.table.raw();
+    let query = query_text().to_bytes_with_nul();
+    // SAFETY: guaranteed by the caller, and by that of `SharedScan::new`; each chunk has room for
+    // what is written to it.
+    unsafe {
+        let chunks = [
+            (key::STATE, size_of::<S>()),
             (
                 key::BUFFER_USAGE,
                 workers * size_of::<pg_sys::BufferUsage>(),
             ),
             (key::WAL_USAGE, workers * size_of::<pg_sys::WalUsage>()),
-            (key::QUERY, query_text().count_bytes() + 1),
+            (key::QUERY, query.len()),
+            (key::FILES, size_of::<pg_sys::SharedFileSet>()),
+            (
+                key::SCAN,
+                pg_sys::table_parallelscan_estimate(table, scan.snapshot),
+            ),
         ];
-        if self.files {
-            chunks.push((key::FILES, size_of::<pg_sys::SharedFileSet>()));
+        for (_, bytes) in chunks {
+            // As the macros shm_toc_estimate_chunk and shm_toc_estimate_keys.
+            context.estimator.space_for_chunks += bytes.next_multiple_of(ALIGNMENT);
+            context.estimator.number_of_keys += 1;
         }
-        for (key, scan) in (key::FIRST_SCAN..).zip(self.scans) {
-            // SAFETY: guaranteed by the caller.
-            let bytes =
-                unsafe { pg_sys::table_parallelscan_estimate(scan.table.raw(), scan.snapshot) };
-            chunks.push((key, bytes));
+        pg_sys::InitializeParallelDSM(context);
+        if context.seg.is_null() {
+            return false;
         }
-        chunks
-    }
-
-    /// Creates the shared memory of an operation with this state; false when there is none.
-    ///
-    /// # Safety
-    /// The context must be one for which no memory was created yet, and as for [`Self::chunks`].
-    pub(super) unsafe fn create<S>(&self, context: &mut pg_sys::ParallelContext, state: S) -> bool {
-        // shm_toc_allocate gives addresses of this alignment.
-        const ALIGNMENT: usize = pg_sys::ALIGNOF_BUFFER as usize;
-        const { assert!(align_of::<S>() <= ALIGNMENT) };
-        // SAFETY: guaranteed by the caller; each chunk has room for what is written to it.
-        unsafe {
-            let chunks = self.chunks(size_of::<S>(), context.nworkers as usize);
-            for (_, bytes) in &chunks {
-                // As the macros shm_toc_estimate_chunk and shm_toc_estimate_keys.
-                context.estimator.space_for_chunks += bytes.next_multiple_of(ALIGNMENT);
-                context.estimator.number_of_keys += 1;
-            }
-            pg_sys::InitializeParallelDSM(context);
-            if context.seg.is_null() {
-                return false;
-            }
-            for (key, bytes) in chunks {
-                let chunk = pg_sys::shm_toc_allocate(context.toc, bytes);
-                pg_sys::shm_toc_insert(context.toc, key, chunk);
-            }
-            let chunk = |key| pg_sys::shm_toc_lookup(context.toc, key, false);
-            chunk(key::STATE).cast::<S>().write(state);
-            let query = query_text().to_bytes_with_nul();
-            chunk(key::QUERY)
-                .cast::<u8>()
-                .copy_from_nonoverlapping(query.as_ptr(), query.len());
-            if self.files {
-                pg_sys::SharedFileSetInit(chunk(key::FILES).cast(), context.seg);
-            }
-            for (key, scan) in (key::FIRST_SCAN..).zip(self.scans) {
-                let description = chunk(key).cast();
-                pg_sys::table_parallelscan_initialize(scan.table.raw(), description, scan.snapshot);
-            }
-            true
+        for (key, bytes) in chunks {
+            let chunk = pg_sys::shm_toc_allocate(context.toc, bytes);
+            pg_sys::shm_toc_insert(context.toc, key, chunk);
         }
+        let chunk = |key| pg_sys::shm_toc_lookup(context.toc, key, false);
+        chunk(key::STATE).cast::<S>().write(state);
+        chunk(key::QUERY)
+            .cast::<u8>()
+            .copy_from_nonoverlapping(query.as_ptr(), query.len());
+        pg_sys::SharedFileSetInit(chunk(key::FILES).cast(), context.seg);
+        pg_sys::table_parallelscan_initialize(table, chunk(key::SCAN).cast(), scan.snapshot);
+        true
     }
 }
 

@@ -11,6 +11,7 @@ const INT4_AT_MOST_OPERATOR: Oid = Oid::from_u32(523);
 const INT4_DIVIDED_OPERATOR: Oid = Oid::from_u32(528);
 
 impl<'p> Planner<'p> {
+    /// A new list of these nodes; the nodes themselves are shared.
     pub fn list(self, nodes: &[NodeRef<'p>]) -> NodeList<'p> {
         let list = nodes.iter().fold(std::ptr::null_mut(), |list, node| {
             // SAFETY: NIL or the list built so far, in the planner's memory context.
@@ -37,10 +38,12 @@ impl<'p> Planner<'p> {
         self.built(unsafe { pg_sys::make_orclause(self.list(clauses).as_ptr()) })
     }
 
+    /// A constant of type integer.
     pub fn int4(self, value: i32) -> NodeRef<'p> {
         self.integer(pg_sys::INT4OID, 4, i64::from(value))
     }
 
+    /// A constant of type bigint.
     pub fn int8(self, value: i64) -> NodeRef<'p> {
         self.integer(pg_sys::INT8OID, 8, value)
     }

@@ -27,13 +27,17 @@ pub struct ColumnSample {
 
 /// `column operator other`, whichever side the column is on.
 pub struct ColumnAndOther<'p> {
+    /// Values of the column.
     pub sample: ColumnSample,
+    /// The other operand, which need not be a constant.
     pub other: NodeRef<'p>,
 }
 
 /// Both sides of a join clause, each a column or an expression over one.
 pub struct JoinedColumns {
+    /// Values of the outer side.
     pub outer: ColumnSample,
+    /// Values of the inner side.
     pub inner: ColumnSample,
 }
 

@@ -48,9 +48,13 @@ unsafe fn call(
 
 /// The planner's request to a support function.
 pub enum SupportRequest<'p> {
+    /// Asks for another expression.
     Simplify(SimplifyRequest<'p>),
+    /// Asks for an index condition.
     IndexCondition(IndexConditionRequest<'p>),
+    /// Asks for a share of rows.
     Selectivity(SelectivityRequest<'p>),
+    /// Another one, to which [`no_answer`] is the answer.
     Other,
 }
 
@@ -74,7 +78,9 @@ pub struct SelectivityRequest<'p> {
 /// targets, of what the planner passed together.
 #[derive(Clone, Copy)]
 pub enum EstimateTarget<'p> {
+    /// Rows of one relation.
     Scan(ScanTarget<'p>),
+    /// Pairs of rows.
     Join(JoinTarget<'p>),
 }
 
@@ -129,6 +135,7 @@ pub fn request<'p>(args: &'p Args) -> SupportRequest<'p> {
 }
 
 impl<'p> SimplifyRequest<'p> {
+    /// The planning of the query.
     pub fn planner(&self) -> Planner<'p> {
         // SAFETY: the request's planner state; null outside of a query.
         unsafe { Planner::new(self.request.root) }
@@ -141,12 +148,14 @@ impl<'p> SimplifyRequest<'p> {
         unsafe { NodeList::new((*self.request.fcall).args) }
     }
 
+    /// Answers with an expression of the same value and type.
     pub fn answer(self, expression: NodeRef<'p>) -> pg_sys::Datum {
         pg_sys::Datum::from(expression.as_ptr::<pg_sys::Node>())
     }
 }
 
 impl<'p> IndexConditionRequest<'p> {
+    /// The planning of the query.
     pub fn planner(&self) -> Planner<'p> {
         // SAFETY: the request's planner state.
         unsafe { Planner::new(self.request.root) }
@@ -160,6 +169,7 @@ impl<'p> IndexConditionRequest<'p> {
             .map(|call| call.args)
     }
 
+    /// The function that was called, or that implements the operator.
     pub fn function(&self) -> Oid {
         self.request.funcid
     }
@@ -169,6 +179,7 @@ impl<'p> IndexConditionRequest<'p> {
         self.request.indexarg as usize
     }
 
+    /// Operator family of the index's column, to which operators of the answer must belong.
     pub fn operator_family(&self) -> Oid {
         self.request.opfamily
     }
@@ -193,16 +204,19 @@ impl<'p> IndexConditionRequest<'p> {
 }
 
 impl<'p> SelectivityRequest<'p> {
+    /// The planning of the query.
     pub fn planner(&self) -> Planner<'p> {
         // SAFETY: the request's planner state.
         unsafe { Planner::new(self.request.root) }
     }
 
+    /// Arguments of the call.
     pub fn args(&self) -> NodeList<'p> {
         // SAFETY: the request's list lives as long as the request.
         unsafe { NodeList::new(self.request.args) }
     }
 
+    /// The rows of which the share is asked.
     pub fn target(&self) -> EstimateTarget<'p> {
         let planner = self.planner();
         if self.request.is_join {
@@ -219,6 +233,7 @@ impl<'p> SelectivityRequest<'p> {
         }
     }
 
+    /// Answers with a share from 0 to 1.
     pub fn answer(self, selectivity: f64) -> pg_sys::Datum {
         self.request.selectivity = selectivity;
         pg_sys::Datum::from(std::ptr::from_mut(self.request))

@@ -36,21 +36,29 @@ pub struct NodeList<'p> {
 
 /// A call of a function, written as such or as an operator.
 pub struct FunctionCall<'p> {
+    /// pg_proc.oid, of an operator too.
     pub function: Oid,
+    /// Type of the result.
     pub result_type: Oid,
+    /// One or two operands of an operator, or the arguments of the function.
     pub args: NodeList<'p>,
 }
 
 /// `left operator right`.
 pub struct BinaryOperator<'p> {
+    /// pg_operator.oid.
     pub operator: Oid,
+    /// The left operand.
     pub left: NodeRef<'p>,
+    /// The right operand.
     pub right: NodeRef<'p>,
 }
 
 /// AND or OR of several arms.
 pub enum Connective<'p> {
+    /// All arms must hold.
     And(NodeList<'p>),
+    /// One arm must hold.
     Or(NodeList<'p>),
 }
 
@@ -59,14 +67,14 @@ impl<'p> NodeRef<'p> {
     ///
     /// # Safety
     /// `node` is null or points to a node that outlives `'p`.
-    pub unsafe fn new<T>(node: *mut T) -> Option<Self> {
+    pub(crate) unsafe fn new<T>(node: *mut T) -> Option<Self> {
         NonNull::new(node.cast()).map(|node| Self {
             node,
             planning: PhantomData,
         })
     }
 
-    pub fn as_ptr<T>(self) -> *mut T {
+    pub(crate) fn as_ptr<T>(self) -> *mut T {
         self.node.as_ptr().cast()
     }
 
@@ -94,6 +102,7 @@ impl<'p> NodeRef<'p> {
         })
     }
 
+    /// The node as an operator with two operands.
     pub fn as_binary_operator(self) -> Option<BinaryOperator<'p>> {
         let op = self.cast::<pg_sys::OpExpr>(NodeTag::T_OpExpr)?;
         let [left, right] = NodeList::from_raw(op.args).as_array()?;
@@ -104,6 +113,7 @@ impl<'p> NodeRef<'p> {
         })
     }
 
+    /// The node as AND or OR; NOT is neither.
     pub fn as_connective(self) -> Option<Connective<'p>> {
         let bool_expr = self.cast::<pg_sys::BoolExpr>(NodeTag::T_BoolExpr)?;
         let args = NodeList::from_raw(bool_expr.args);
@@ -133,14 +143,14 @@ impl<'p> NodeRef<'p> {
     }
 
     /// The expression of a column that a plan or a query returns.
-    pub fn as_target(self) -> Option<NodeRef<'p>> {
+    pub(crate) fn as_target(self) -> Option<NodeRef<'p>> {
         let target = self.cast::<pg_sys::TargetEntry>(NodeTag::T_TargetEntry)?;
         // SAFETY: a part of the tree lives as long as the tree.
         unsafe { NodeRef::new(target.expr) }
     }
 
     /// Returns the argument of an `IS NOT NULL` test; None when this is another test.
-    pub fn as_not_null_test(self) -> Option<NodeRef<'p>> {
+    pub(crate) fn as_not_null_test(self) -> Option<NodeRef<'p>> {
         let test = self.cast::<pg_sys::NullTest>(NodeTag::T_NullTest)?;
         let is_this = test.nulltesttype == pg_sys::NullTestType::IS_NOT_NULL && !test.argisrow;
         // SAFETY: a part of the tree lives as long as the tree.
@@ -198,6 +208,7 @@ impl<'p> NodeRef<'p> {
         node
     }
 
+    /// Type of the expression's value.
     pub fn result_type(self) -> Oid {
         // SAFETY: the node is a live expression.
         unsafe { pg_sys::exprType(self.as_ptr()) }
@@ -209,11 +220,13 @@ impl<'p> NodeRef<'p> {
         unsafe { pg_sys::equal(self.as_ptr(), other.as_ptr()) }
     }
 
+    /// Returns whether it calls a volatile function.
     pub fn is_volatile(self) -> bool {
         // SAFETY: the node is a live expression.
         unsafe { pg_sys::contain_volatile_functions(self.as_ptr()) }
     }
 
+    /// Returns whether it contains a subquery, planned or not.
     pub fn contains_subplan(self) -> bool {
         // SAFETY: the node is a live expression.
         unsafe { pg_sys::contain_subplans(self.as_ptr()) }
@@ -261,7 +274,7 @@ impl<'p> NodeRef<'p> {
 impl<'p> NodeList<'p> {
     /// # Safety
     /// `list` is NIL or a list of nodes that outlives `'p`.
-    pub unsafe fn new(list: *mut pg_sys::List) -> Self {
+    pub(crate) unsafe fn new(list: *mut pg_sys::List) -> Self {
         Self::from_raw(list)
     }
 
@@ -273,10 +286,11 @@ impl<'p> NodeList<'p> {
         }
     }
 
-    pub fn as_ptr(self) -> *mut pg_sys::List {
+    pub(crate) fn as_ptr(self) -> *mut pg_sys::List {
         self.list
     }
 
+    /// Number of cells, null ones included.
     pub fn len(self) -> usize {
         if self.list.is_null() {
             return 0;
@@ -285,6 +299,7 @@ impl<'p> NodeList<'p> {
         unsafe { (*self.list).length as usize }
     }
 
+    /// The node in cell `i`; None beyond the end and for a null cell.
     pub fn get(self, i: usize) -> Option<NodeRef<'p>> {
         if i >= self.len() {
             return None;
@@ -311,7 +326,7 @@ impl<'p> Planner<'p> {
     /// # Safety
     /// `root` is null or the planner state of a query whose planning lasts at least for `'p`, and
     /// the current memory context lives as long.
-    pub unsafe fn new(root: *mut pg_sys::PlannerInfo) -> Self {
+    pub(crate) unsafe fn new(root: *mut pg_sys::PlannerInfo) -> Self {
         Self {
             root,
             planning: PhantomData,

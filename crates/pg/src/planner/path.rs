@@ -16,15 +16,21 @@ pub struct IndexPath<'p> {
 
 /// The planner's cost settings for the index's tablespace.
 pub struct PageCosts {
+    /// random_page_cost.
     pub random: f64,
+    /// seq_page_cost.
     pub sequential: f64,
 }
 
 /// The output arguments of amcostestimate.
 pub struct CostEstimate {
+    /// Cost before the first row.
     pub startup: f64,
+    /// Cost of all rows of one scan.
     pub total: f64,
+    /// Share of the table's rows that the scan returns.
     pub selectivity: f64,
+    /// Pages of the index that one scan reads.
     pub pages: f64,
     /// Whether any other path must be preferred, even one that a setting disables.
     pub never: bool,
@@ -32,6 +38,7 @@ pub struct CostEstimate {
 
 /// The part of a relation's rows that a query takes.
 pub enum RowsTaken {
+    /// All rows, or a share that is not known.
     All,
     /// The first ones: this share of them.
     First(f64),
@@ -53,22 +60,30 @@ impl RowsTaken {
 pub struct IndexCondition<'p> {
     /// Number of the index's column, from 0.
     pub column: usize,
+    /// What the column must meet.
     pub test: ConditionTest<'p>,
 }
 
 /// The test of a condition on its column. Operators are named by their number in the column's
 /// operator family.
 pub enum ConditionTest<'p> {
+    /// `column operator argument`.
     Operator {
+        /// pg_amop.amopstrategy.
         number: u16,
+        /// The right operand.
         argument: NodeRef<'p>,
     },
     /// `column operator ANY (array)`, with the number of elements that the planner expects.
     Any {
+        /// pg_amop.amopstrategy.
         number: u16,
+        /// How many, at least 1.
         elements: f64,
     },
+    /// `column IS NULL`.
     IsNull,
+    /// `column IS NOT NULL`.
     IsNotNull,
 }
 
@@ -76,6 +91,7 @@ pub enum ConditionTest<'p> {
 pub struct PathOrderBy<'p> {
     /// Number of the index's column, from 0.
     pub column: usize,
+    /// Its right operand.
     pub argument: NodeRef<'p>,
 }
 
@@ -102,6 +118,7 @@ impl<'p> IndexPath<'p> {
         self.info().tuples
     }
 
+    /// Pages of the index, as they are now.
     pub fn index_pages(&self) -> f64 {
         f64::from(self.info().pages)
     }
@@ -117,6 +134,7 @@ impl<'p> IndexPath<'p> {
         self.path.path.pathtype == NodeTag::T_IndexOnlyScan
     }
 
+    /// The cost settings, of the tablespace where it has its own.
     pub fn page_costs(&self) -> PageCosts {
         let mut costs = PageCosts {
             random: 0.0,

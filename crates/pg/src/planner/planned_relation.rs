@@ -22,8 +22,11 @@ pub struct PlannedRelation<'p> {
 
 /// The last key column of an index, which is the fingerprint, and all of the index's expressions.
 pub struct IndexKey<'p> {
+    /// pg_am.oid.
     pub access_method: Oid,
+    /// pg_opfamily.oid of the key's operator class.
     pub operator_family: Oid,
+    /// What the fingerprint is.
     pub key: Indexed<'p>,
     /// Expressions and predicate of the index, in terms of the relation.
     pub expressions: Vec<NodeRef<'p>>,
@@ -32,7 +35,9 @@ pub struct IndexKey<'p> {
 /// The indexed column or expression.
 #[derive(Clone, Copy)]
 pub enum Indexed<'p> {
+    /// pg_attribute.attnum.
     Column(i16),
+    /// In terms of the relation.
     Expression(NodeRef<'p>),
 }
 
@@ -46,6 +51,7 @@ pub struct Restriction<'p> {
 /// A child of an inheritance tree or of UNION ALL, as seen from the child.
 #[derive(Clone, Copy)]
 pub struct AppendMember<'p> {
+    /// The relation of which it is a child, at the next level.
     pub parent: PlannedRelation<'p>,
     /// For each column of the parent, the child's expression.
     pub translated: NodeList<'p>,
@@ -57,7 +63,7 @@ impl<'p> PlannedRelation<'p> {
     ///
     /// # Safety
     /// `rel` is null or a relation of the query that `planner` plans.
-    pub unsafe fn new(planner: Planner<'p>, rel: *mut pg_sys::RelOptInfo) -> Option<Self> {
+    pub(crate) unsafe fn new(planner: Planner<'p>, rel: *mut pg_sys::RelOptInfo) -> Option<Self> {
         NonNull::new(rel).map(|rel| Self { rel, planner })
     }
 
@@ -66,6 +72,7 @@ impl<'p> PlannedRelation<'p> {
         unsafe { self.rel.as_ref() }
     }
 
+    /// The planning of the query.
     pub fn planner(&self) -> Planner<'p> {
         self.planner
     }
@@ -75,6 +82,7 @@ impl<'p> PlannedRelation<'p> {
         self.info().relid
     }
 
+    /// Returns whether the query names it, as opposed to a child of what it names.
     pub fn is_base(&self) -> bool {
         self.info().reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
     }
@@ -201,6 +209,7 @@ impl<'p> AppendMember<'p> {
 }
 
 impl<'p> Restriction<'p> {
+    /// The clause that the planner evaluates.
     pub fn clause(&self) -> Option<NodeRef<'p>> {
         // SAFETY: live during planning.
         unsafe { NodeRef::new((*self.info.as_ptr()).clause) }

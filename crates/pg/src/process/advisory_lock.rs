@@ -56,7 +56,7 @@ pub fn keeps_its_snapshot() -> bool {
 }
 
 /// Returns whether the isolation level is SERIALIZABLE.
-pub fn is_serializable() -> bool {
+pub(crate) fn is_serializable() -> bool {
     // SAFETY: reads a variable of the backend.
     unsafe { pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 }
 }

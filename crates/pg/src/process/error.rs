@@ -26,15 +26,20 @@ pub fn keep_backtraces_in_the_log() {
 #[derive(Debug)]
 #[must_use = "an error does nothing before it is raised"]
 pub struct Error {
+    /// The SQLSTATE.
     pub code: PgSqlErrorCode,
+    /// The primary message.
     pub message: String,
+    /// The DETAIL, in whole sentences.
     pub detail: Option<String>,
+    /// The HINT, in whole sentences.
     pub hint: Option<String>,
     /// Schema, table and constraint, as programs read them.
     pub constraint: Option<[String; 3]>,
 }
 
 impl Error {
+    /// An error without DETAIL and HINT.
     pub fn new(code: PgSqlErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -64,11 +69,13 @@ impl Error {
         .hint("The transaction might succeed if retried.")
     }
 
+    /// Sets the DETAIL.
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
     }
 
+    /// Sets the HINT.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -81,7 +88,7 @@ impl Error {
     }
 
     /// Puts a sentence in front of the DETAIL.
-    pub fn about(mut self, sentence: String) -> Self {
+    pub(crate) fn about(mut self, sentence: String) -> Self {
         self.detail = Some(match self.detail {
             Some(detail) => format!("{sentence} {detail}"),
             None => sentence,

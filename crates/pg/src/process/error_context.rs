@@ -71,7 +71,7 @@ fn outside<'r>(running: &Running) -> Option<&'r mut Running> {
 }
 
 /// Runs `f`, with a line in the CONTEXT of reports that are made meanwhile.
-pub fn with_line<R>(line: &str, f: impl FnOnce() -> R) -> R {
+pub(crate) fn with_line<R>(line: &str, f: impl FnOnce() -> R) -> R {
     let line = CString::new(reportable(line.to_owned())).unwrap_or_default();
     // SAFETY: the callback and the line live until `f` has returned. After an ERROR the server has
     // set the list of those that run back itself.

@@ -92,7 +92,7 @@ impl MemoryContext {
     /// In a row trigger, the memory of the executor that processes the row: it holds the row's own
     /// ([`MemoryContext::current`]), and ends when the statement has its rows.
     #[inline]
-    pub fn around_row() -> Self {
+    pub(crate) fn around_row() -> Self {
         // SAFETY: the current context is a live one; only the topmost has no parent.
         Self(unsafe { pg_sys::MemoryContextGetParent(pg_sys::CurrentMemoryContext) })
     }

@@ -13,7 +13,7 @@ use super::memory::MemoryContext;
 /// Bytes that may be allocated.
 const BOUND: usize = 96 << 20;
 /// Words of the header.
-pub const HEADER: usize = 8;
+pub(crate) const HEADER: usize = 8;
 
 /// What stands at a place that all sessions know.
 #[repr(C)]
@@ -54,6 +54,7 @@ impl SharedWords {
         Self(attached)
     }
 
+    /// The words that are there before anything was allocated: zeros at first.
     pub fn header(&mut self) -> &mut [u64; HEADER] {
         // SAFETY: the segment stays, and we have the lock.
         unsafe { &mut (*self.0.segment).header }

@@ -22,6 +22,7 @@ pub fn current() -> pg_sys::SubTransactionId {
 pub enum Ends {
     /// The subtransaction is rolled back, and with it all that began later.
     RolledBack(pg_sys::SubTransactionId),
+    /// The transaction is rolled back.
     Aborted,
     /// It is about to commit: an ERROR still aborts it.
     Commits,
@@ -29,6 +30,7 @@ pub enum Ends {
     Committed,
     /// It is about to be prepared: an ERROR still aborts it.
     Prepares,
+    /// It is prepared, and no longer this session's.
     Prepared,
 }
 

@@ -57,6 +57,7 @@ pub struct TempFile<'s> {
 }
 
 impl TempFile<'static> {
+    /// Creates a file of this process, in one of temp_tablespaces.
     #[inline]
     pub fn new() -> Self {
         // SAFETY: creates a file that belongs to the current resource owner.
@@ -77,7 +78,7 @@ impl<'s> TempFile<'s> {
     /// Creates a file that other processes of the parallel operation can open, once it was
     /// published.
     #[inline]
-    pub fn create_shared(files: SharedFiles<'s>, name: &CStr) -> Self {
+    pub(crate) fn create_shared(files: SharedFiles<'s>, name: &CStr) -> Self {
         // SAFETY: this process is attached to the set.
         unsafe {
             let set = &raw mut (*files.raw).fs;
@@ -87,7 +88,7 @@ impl<'s> TempFile<'s> {
 
     /// Opens a published file for reading.
     #[inline]
-    pub fn open_shared(files: SharedFiles<'s>, name: &CStr) -> Self {
+    pub(crate) fn open_shared(files: SharedFiles<'s>, name: &CStr) -> Self {
         /// O_RDONLY of the C library.
         const READ_ONLY: i32 = 0;
         // SAFETY: as above.

@@ -11,11 +11,6 @@ pub struct AsUser {
 }
 
 impl AsUser {
-    pub fn current() -> pg_sys::Oid {
-        // SAFETY: reads a variable of the backend.
-        unsafe { pg_sys::GetUserId() }
-    }
-
     /// Switches to `user`, as the server does for the triggers of rows that it has changed as
     /// another user.
     pub fn switch(user: pg_sys::Oid) -> Self {

@@ -105,6 +105,7 @@ impl Returned for Vec<i64> {
 }
 
 impl Bigints<'_> {
+    /// Number of elements, NULLs included.
     #[inline]
     pub fn len(&self) -> usize {
         self.count

@@ -16,6 +16,7 @@ use crate::process::encoding::{name_from_utf8, name_to_utf8};
 /// A Rust type that an argument is read as, and the type that SQL must declare for it: one that is
 /// passed by value.
 pub trait ByValue: FromDatum {
+    /// pg_type.oid of that type.
     const TYPE: pg_sys::Oid;
     /// pg_type.typalign of that type.
     const ALIGN: u8;
@@ -34,6 +35,7 @@ by_value!(f64: FLOAT8OID, b'd'; pg_sys::Oid: REGCLASSOID, b'i');
 
 /// A Rust type that a result is made from, and the type that SQL must declare for it.
 pub trait Returned {
+    /// pg_type.oid of that type.
     const TYPE: pg_sys::Oid;
     /// The datum, in the current memory context.
     fn into_result(self) -> Option<pg_sys::Datum>;
@@ -84,7 +86,7 @@ impl Args {
 
     /// The raw call info, for the wrappers of this module.
     #[inline]
-    pub fn fcinfo(&self) -> pg_sys::FunctionCallInfo {
+    pub(crate) fn fcinfo(&self) -> pg_sys::FunctionCallInfo {
         self.fcinfo
     }
 
@@ -215,7 +217,7 @@ macro_rules! pg_function {
         #[allow(unsafe_code)]
         #[unsafe(no_mangle)]
         #[::pgrx::pg_guard]
-        pub unsafe extern "C-unwind" fn $name(
+        pub(crate) unsafe extern "C-unwind" fn $name(
             fcinfo: ::pgrx::pg_sys::FunctionCallInfo,
         ) -> ::pgrx::pg_sys::Datum {
             #[deny(unsafe_code)]

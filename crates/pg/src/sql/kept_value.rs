@@ -22,6 +22,7 @@ pub struct KeptValue {
 }
 
 impl KeptValue {
+    /// The value, which borrows the copy.
     #[inline]
     pub fn value(&self) -> Value<'_> {
         self.storage.value(self.kept, &self.behind)

@@ -19,6 +19,7 @@ const INTEGERS: [pg_sys::Oid; 3] = [pg_sys::INT2OID, pg_sys::INT4OID, pg_sys::IN
 pub struct KeyType {
     entry: *mut pg_sys::TypeCacheEntry,
     collation: pg_sys::Oid,
+    /// How values of the type are stored.
     pub storage: Storage,
 }
 

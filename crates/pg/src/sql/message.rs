@@ -49,15 +49,18 @@ impl<'a> MessageReader<'a> {
 pub struct Message(Vec<u8>);
 
 impl Message {
+    /// An empty message.
     pub fn new() -> Self {
         Message(Vec::with_capacity(16))
     }
 
+    /// Appends eight bytes in network order.
     pub fn i64(mut self, value: i64) -> Self {
         self.0.extend(value.to_be_bytes());
         self
     }
 
+    /// Appends four bytes in network order.
     pub fn i32(mut self, value: i32) -> Self {
         self.0.extend(value.to_be_bytes());
         self

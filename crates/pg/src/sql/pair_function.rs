@@ -18,8 +18,11 @@ pub struct FunctionDeclaration {
     pub signature: String,
     /// pg_proc.prokind.
     pub kind: u8,
+    /// pg_proc.proretset.
     pub returns_set: bool,
+    /// Type of its result, as declared: it may be a pseudo-type.
     pub result: Oid,
+    /// Types of its arguments, as declared.
     pub arguments: Vec<Oid>,
 }
 

@@ -23,8 +23,11 @@ pub struct Record<'a> {
 
 /// A column that is not dropped.
 pub struct RecordColumn {
+    /// Its name, in UTF-8.
     pub name: String,
+    /// Whether it is generated, stored or not.
     pub generated: bool,
+    /// Its type, a domain as such.
     pub type_id: pg_sys::Oid,
     /// Position among all attributes, dropped ones included.
     attribute: usize,
@@ -60,6 +63,7 @@ impl Identity {
 pub struct Shape {
     identity: Cell<Identity>,
     desc: pg_sys::TupleDesc,
+    /// In their order, without the dropped ones.
     pub columns: Vec<RecordColumn>,
 }
 

@@ -14,6 +14,7 @@ use crate::process::memory::MemoryContext;
 /// A column of a row, not NULL.
 #[derive(Clone, Copy)]
 pub enum ResultValue<'a> {
+    /// Of the type that the value bears.
     Value(Value<'a>),
     /// Of type text.
     Text(&'a str),

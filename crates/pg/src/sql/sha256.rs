@@ -2,7 +2,7 @@
 
 use pgrx::{IntoDatum, direct_function_call, pg_sys};
 
-pub const SIZE: usize = 32;
+pub(crate) const SIZE: usize = 32;
 
 /// The SHA-256 of these bytes, fewer than 1 GB.
 pub fn sha256(bytes: &[u8]) -> [u8; SIZE] {

@@ -18,9 +18,13 @@ use crate::process::error::Error;
 /// The command that fired the trigger.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Event {
+    /// INSERT, COPY too.
     Insert,
+    /// UPDATE, also that of ON CONFLICT and MERGE.
     Update,
+    /// DELETE.
     Delete,
+    /// TRUNCATE, for which there are only statement triggers.
     Truncate,
 }
 
@@ -111,6 +115,7 @@ impl<'a> TriggerCall<'a> {
         unsafe { &*self.data().tg_trigger }
     }
 
+    /// The command that fired it.
     pub fn event(&self) -> Event {
         match self.data().tg_event & pg_sys::TRIGGER_EVENT_OPMASK {
             pg_sys::TRIGGER_EVENT_INSERT => Event::Insert,
@@ -166,14 +171,17 @@ impl<'a> TriggerCall<'a> {
         unsafe { Rel::from_raw(self.data().tg_relation) }
     }
 
+    /// pg_trigger.oid; on a partition that of the partition's copy.
     pub fn trigger_oid(&self) -> pg_sys::Oid {
         self.trigger().tgoid
     }
 
+    /// The running function.
     pub fn function_oid(&self) -> pg_sys::Oid {
         self.trigger().tgfoid
     }
 
+    /// pg_trigger.tgname, in the database's encoding.
     pub fn trigger_name(&self) -> &'a CStr {
         // SAFETY: a zero-terminated string that lives as long as the trigger.
         unsafe { CStr::from_ptr(self.trigger().tgname) }
@@ -196,7 +204,7 @@ impl<'a> TriggerCall<'a> {
     }
 
     /// The slot of the new row.
-    pub fn new_slot(&self) -> *mut pg_sys::TupleTableSlot {
+    pub(crate) fn new_slot(&self) -> *mut pg_sys::TupleTableSlot {
         match self.event() {
             Event::Update => row(self.data().tg_newslot),
             _ => row(self.data().tg_trigslot),

@@ -14,7 +14,9 @@ use crate::catalog::table::OpenTable;
 /// The trigger that CREATE TRIGGER made on the topmost table. Partitions have copies of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
+    /// pg_trigger.oid.
     pub trigger: Oid,
+    /// The topmost table.
     pub table: Oid,
     /// Levels from the table with the copy up to this one; 0 when the trigger is not a copy.
     pub levels: u32,
@@ -22,7 +24,9 @@ pub struct Origin {
 
 /// A trigger with the same function.
 pub struct RelatedTrigger {
+    /// The arguments that CREATE TRIGGER gave.
     pub arguments: Vec<String>,
+    /// The trigger of which it is a copy, or itself.
     pub origin: Origin,
     /// Whether it is enabled.
     pub enabled: bool,
@@ -33,6 +37,7 @@ pub struct RelatedTrigger {
 }
 
 impl RelatedTrigger {
+    /// Returns whether it fires on this command, whatever the columns.
     pub fn fires_on(&self, event: Event) -> bool {
         let bit = match event {
             Event::Insert => pg_sys::TRIGGER_TYPE_INSERT,

@@ -11,11 +11,20 @@ use crate::process::memory::MemoryContext;
 /// The kind of a type; for a domain, the kind of its base type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Structure {
-    Base { category: u8 },
+    /// A base type, or a pseudo-type.
+    Base {
+        /// pg_type.typcategory.
+        category: u8,
+    },
+    /// CREATE TYPE ... AS ENUM.
     Enum,
+    /// An array, of whatever dimensions.
     Array,
+    /// A composite type, or an anonymous row.
     Record,
+    /// A range type.
     Range,
+    /// A multirange type.
     Multirange,
 }
 
@@ -60,6 +69,7 @@ pub struct Output {
 }
 
 impl Output {
+    /// Looks the function up. `memory` must live as long as the result.
     pub fn for_type(type_id: pg_sys::Oid, memory: MemoryContext) -> Self {
         let mut function = pg_sys::InvalidOid;
         let mut varlena = false;
@@ -106,6 +116,7 @@ const PINNED: [(&CStr, &CStr); 5] = [
 ];
 
 impl PinnedSettings {
+    /// Sets them for this process, below whatever the session has set.
     pub fn new() -> Self {
         // SAFETY: a nest level of settings, undone in `drop` or by the end of the transaction; SAVE
         // is allowed in parallel workers too.

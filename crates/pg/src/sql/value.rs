@@ -20,6 +20,7 @@ use crate::process::memory::owned;
 /// Storage of the values of a type.
 #[derive(Clone, Copy)]
 pub struct Storage {
+    /// The type, a domain as such.
     pub type_id: pg_sys::Oid,
     pub(super) len: i16,
     pub(super) by_value: bool,
@@ -50,7 +51,7 @@ impl Storage {
 
     /// What a row descriptor says of a column.
     #[inline]
-    pub fn of_attribute(attribute: &pg_sys::FormData_pg_attribute) -> Self {
+    pub(crate) fn of_attribute(attribute: &pg_sys::FormData_pg_attribute) -> Self {
         Self {
             type_id: attribute.atttypid,
             len: attribute.attlen,
@@ -61,7 +62,7 @@ impl Storage {
 
     /// typbyval and typlen, for the server's copy functions.
     #[inline]
-    pub fn by_value_and_length(&self) -> (bool, i16) {
+    pub(crate) fn by_value_and_length(&self) -> (bool, i16) {
         (self.by_value, self.len)
     }
 
@@ -153,7 +154,7 @@ impl<'a> Value<'a> {
     /// # Safety
     /// `datum` must be a value of the type that `storage` describes, and live as long as `'a`.
     #[inline]
-    pub unsafe fn new(datum: pg_sys::Datum, storage: Storage) -> Self {
+    pub(crate) unsafe fn new(datum: pg_sys::Datum, storage: Storage) -> Self {
         Self {
             datum,
             storage,
@@ -184,6 +185,7 @@ impl<'a> Value<'a> {
         self.show_bytes(|bytes| owned(&to_utf8(bytes)))
     }
 
+    /// The datum, which lives as long as the value.
     #[inline]
     pub fn datum(&self) -> pg_sys::Datum {
         self.datum
@@ -194,6 +196,7 @@ impl<'a> Value<'a> {
         self.storage
     }
 
+    /// Its type, a domain as such.
     #[inline]
     pub fn type_id(&self) -> pg_sys::Oid {
         self.storage.type_id
@@ -203,7 +206,7 @@ impl<'a> Value<'a> {
     /// that type, of a domain over it, or of one that the server relabels without calling a function.
     /// The type char(n) is stored as text is, with its padding.
     #[inline]
-    pub fn require_type(&self, expected: pg_sys::Oid) {
+    pub(crate) fn require_type(&self, expected: pg_sys::Oid) {
         let type_id = self.type_id();
         // SAFETY: catalog look-ups.
         let fits = type_id == expected
@@ -222,6 +225,7 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// pg_type.typbyval: whether the datum is the value, and no pointer.
     #[inline]
     pub fn is_by_value(&self) -> bool {
         self.storage.by_value

@@ -9,17 +9,23 @@ use crate::process::memory::reserve;
 
 /// A deconstructed array.
 pub struct Array<'a> {
+    /// Type of the elements.
     pub element: pg_sys::Oid,
     /// Size and lower bound of each dimension.
     pub dims: Vec<(i32, i32)>,
+    /// The elements in storage order, None where they are NULL.
     pub items: Vec<Option<Value<'a>>>,
 }
 
 /// The bounds of a range that is not empty; None is an infinite bound.
 pub struct Range<'a> {
+    /// The lower bound.
     pub lower: Option<Value<'a>>,
+    /// The upper bound.
     pub upper: Option<Value<'a>>,
+    /// Whether the range contains its lower bound.
     pub lower_inclusive: bool,
+    /// Whether the range contains its upper bound.
     pub upper_inclusive: bool,
 }
 

@@ -45,8 +45,9 @@ pub(super) mod header {
 
 /// Places in a slot, which has the rows of one transaction.
 pub(super) mod slot {
+    use super::super::MOST_RUNS;
+    use super::super::key::KEY;
     use super::super::rows::ROW;
-    use super::super::{KEY, MOST_RUNS};
 
     /// How many rows.
     pub const COUNT: usize = 0;

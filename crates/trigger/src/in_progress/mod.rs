@@ -37,18 +37,20 @@
 //! its bound, a transaction enters the *tables* that it writes instead of rows: from then on every
 //! other row in one of them waits for it.
 
+mod key;
 pub mod memory;
 mod near;
+mod prepared;
 mod rows;
 #[cfg(test)]
 mod tests;
 
+use key::KEY;
+pub use key::Key;
 use memory::{Memory, header, slot};
 use rows::Row;
 use simhash_hamming::parts::Hash;
 
-/// Words of a key.
-const KEY: usize = 5;
 /// Rows of the run that follows the first rows; later ones are filed.
 const SECOND: usize = if cfg!(test) { 8 } else { 1024 };
 /// Runs of a transaction beside the first rows: half of what the extension gives all of them.
@@ -76,32 +78,6 @@ pub struct Writer {
     pub transaction: u32,
     /// The running subtransaction, or the transaction itself.
     pub subtransaction: u32,
-}
-
-/// The key of a row as text, cut to 39 bytes; empty where it is not known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Key([u64; KEY]);
-
-impl Key {
-    /// The first byte has the length.
-    const ROOM: usize = KEY * 8 - 1;
-
-    /// Takes the key from its text, which may be longer.
-    pub fn new(text: &str) -> Self {
-        let text = &text[..text.floor_char_boundary(Self::ROOM)];
-        let mut bytes = [0; KEY * 8];
-        bytes[0] = text.len() as u8;
-        bytes[1..][..text.len()].copy_from_slice(text.as_bytes());
-        let word = |i: usize| std::array::from_fn(|byte| bytes[i * 8 + byte]);
-        Self(std::array::from_fn(|i| u64::from_le_bytes(word(i))))
-    }
-
-    /// Returns the text that is left of the key.
-    pub fn text(&self) -> String {
-        let bytes: Vec<u8> = self.0.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let length = usize::from(bytes[0]).min(Self::ROOM);
-        String::from_utf8_lossy(&bytes[1..][..length]).into_owned()
-    }
 }
 
 /// A transaction to wait for.
@@ -263,78 +239,6 @@ impl<M: Memory> InProgress<M> {
         if let Some(i) = used.iter().position(|&slot| slot == of as u64) {
             used[i] = used[count - 1];
             self.0.header()[header::USED_COUNT] = count as u64 - 1;
-        }
-    }
-
-    /// Moves what a session has entered to the slot of a prepared transaction, and returns that one.
-    /// None when all are in use, which the server's own limit rules out.
-    pub fn prepare(&mut self, from: usize, is_running: impl Fn(u32) -> bool) -> Option<usize> {
-        self.forget_prepared(is_running);
-        let slots = self.slots().len() / slot::WORDS;
-        let to = (self.header(header::SESSIONS)..slots)
-            .find(|&i| self.get(i, slot::TRANSACTION) == 0)?;
-        let words = self.slots();
-        words.copy_within(
-            from * slot::WORDS..(from + 1) * slot::WORDS,
-            to * slot::WORDS,
-        );
-        self.slot(from)[..slot::ROWS].fill(0);
-        for used in self.used() {
-            if *used == from as u64 {
-                *used = to as u64;
-            }
-        }
-        Some(to)
-    }
-
-    /// Whether it is known which transactions were prepared before there was this memory.
-    pub fn knows_earlier(&mut self) -> bool {
-        self.header(header::EARLIER_COUNT) > 0
-    }
-
-    /// Says which transactions were prepared before there was this memory, if nobody has.
-    pub fn set_earlier(&mut self, transactions: &[u32]) {
-        if self.knows_earlier() {
-            return;
-        }
-        let run = self.0.header()[header::EARLIER];
-        let words = self.0.words(run);
-        let count = transactions.len().min(words.len());
-        for (word, &transaction) in words.iter_mut().zip(transactions) {
-            *word = transaction.into();
-        }
-        self.0.header()[header::EARLIER_COUNT] = count as u64 + 1;
-    }
-
-    /// The transactions that were prepared before there was this memory and have not ended.
-    pub fn earlier(&mut self, is_running: impl Fn(u32) -> bool) -> Vec<u32> {
-        let count = self.header(header::EARLIER_COUNT).saturating_sub(1);
-        if count == 0 {
-            return Vec::new();
-        }
-        let run = self.0.header()[header::EARLIER];
-        let words = self.0.words(run);
-        let left: Vec<u32> = (words[..count].iter().map(|&word| word as u32))
-            .filter(|&transaction| is_running(transaction))
-            .collect();
-        for (word, &transaction) in words.iter_mut().zip(&left) {
-            *word = transaction.into();
-        }
-        self.0.header()[header::EARLIER_COUNT] = left.len() as u64 + 1;
-        left
-    }
-
-    /// Gives the slots of prepared transactions that have ended back.
-    fn forget_prepared(&mut self, is_running: impl Fn(u32) -> bool) {
-        let sessions = self.header(header::SESSIONS) as u64;
-        let mut i = 0;
-        while i < self.header(header::USED_COUNT) {
-            let of = self.used()[i];
-            if of >= sessions && !is_running(self.get(of as usize, slot::TRANSACTION) as u32) {
-                self.end(of as usize);
-            } else {
-                i += 1;
-            }
         }
     }
 

@@ -2,9 +2,10 @@
 //! claimed or left out, and says there why this suffices. A row counts here if its whole hash is
 //! within the radius, never for one part alone.
 
+use super::key::{KEY, Key};
 use super::memory::{Memory, header, slot};
 use super::rows::{self, Row, Sought};
-use super::{Compared, InProgress, KEY, Key, Wait, runs, table_bit};
+use super::{Compared, InProgress, Wait, runs, table_bit};
 use simhash_hamming::parts::{Hash, distance};
 
 /// A row that another transaction has entered.
