@@ -12,7 +12,7 @@
 use super::directory::ROWS_PER_LEAF;
 use super::key_counts::Counts;
 use super::leaf_walk::LeafWalk;
-use super::passes::{band_end, first_horizon, horizons, jump_end, most_for_a_ring};
+use super::passes::{FORESEEN, band_end, first_horizon, horizons, jump_end, most_for_a_ring};
 use super::probe::{Even, KeyCounts, Radii, WHOLE_KEY_SPACE, shell_cost, visits_cost};
 use super::reader::IndexReader;
 use super::scopes::Scopes;
@@ -45,10 +45,16 @@ pub struct NearestSearch {
     visited: usize,
 }
 
+/// Rows by ring.
+type RingCounts = [usize; FARTHEST as usize + 1];
+const NOTHING_MET: RingCounts = [0; FARTHEST as usize + 1];
+
 /// Rows that wait for their ring.
 struct RingBins {
     rings: Vec<Vec<Tid>>,
     waiting: usize,
+    /// Rows that were met, whether they wait or not.
+    met: RingCounts,
     /// Rows that may wait.
     limit: usize,
     /// The last ring that is collected; None when not even the first one fitted.
@@ -61,15 +67,18 @@ impl RingBins {
         RingBins {
             rings,
             waiting: 0,
+            met: NOTHING_MET,
             limit,
             horizon: Some(horizon),
         }
     }
 
-    fn start_over(&mut self, horizon: u32) {
+    /// Returns how many rows of each ring were met since the last start.
+    fn start_over(&mut self, horizon: u32) -> RingCounts {
         self.rings.iter_mut().for_each(Vec::clear);
         self.waiting = 0;
         self.horizon = Some(horizon);
+        std::mem::replace(&mut self.met, NOTHING_MET)
     }
 
     fn collects(&self, ring: u32) -> bool {
@@ -79,6 +88,7 @@ impl RingBins {
     /// Adds a row, unless its ring lies before `start` or beyond the horizon. When too many rows
     /// wait, drops the farthest rings, at last even `due`, the next to be returned.
     fn add<S: PageStore>(&mut self, ring: u32, tid: Tid, start: u32, due: u32) {
+        self.met[ring as usize] += 1;
         if ring < start || !self.collects(ring) {
             return;
         }
@@ -184,9 +194,9 @@ impl NearestSearch {
             match scope.and_then(farther) {
                 Some((horizon, rows)) => {
                     self.start = self.ring;
-                    self.bins.start_over(horizon);
+                    let met = self.bins.start_over(horizon);
                     self.radii = NOTHING_READ;
-                    self.jump(rows, reader, keep);
+                    self.jump((rows, &met), reader, keep);
                 }
                 None => return self.read_band(reader, keep),
             }
@@ -199,16 +209,16 @@ impl NearestSearch {
         }
     }
 
-    /// At the start of a second or third pass: reads the rings that are almost empty at once, since
-    /// `rows` rows are searched. Ring by ring a leaf is visited again for each distance that its keys
-    /// have.
+    /// At the start of a second or third pass: reads the rings that are almost empty at once, by the
+    /// number of rows that are searched and those that the pass before has met. Ring by ring a leaf is
+    /// visited again for each distance that its keys have.
     fn jump<S: PageStore>(
         &mut self,
-        rows: f64,
+        (rows, met): (f64, &RingCounts),
         reader: &IndexReader<'_, S>,
         keep: &impl Fn(u64) -> bool,
     ) {
-        let Some(end) = jump_end(rows, self.ring, self.farthest) else {
+        let Some(end) = jump_end((rows, met), self.ring, self.farthest) else {
             return;
         };
         let radii = reader.chosen_radii(&self.scopes, self.query, end);
@@ -269,7 +279,9 @@ impl NearestSearch {
         };
         let (query, radii, start, due) = (self.query, self.radii, self.start, self.ring);
         let space = Space::of_quarter(b);
-        let filter = filter((&self.scopes, query), b, horizon, radii[b], radius);
+        let counted = if start == 0 { FORESEEN } else { 0 };
+        let farthest = (horizon + counted).min(self.farthest);
+        let filter = filter((&self.scopes, query), b, farthest, radii[b], radius);
         let mut walk = LeafWalk::new(self.scopes, filter);
         let bins = &mut self.bins;
         let mut collect = |key: Key, distance: u32| {
