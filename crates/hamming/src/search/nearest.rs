@@ -45,16 +45,12 @@ pub struct NearestSearch {
     visited: usize,
 }
 
-/// Rows by ring.
-type RingCounts = [usize; FARTHEST as usize + 1];
-const NOTHING_MET: RingCounts = [0; FARTHEST as usize + 1];
-
 /// Rows that wait for their ring.
 struct RingBins {
     rings: Vec<Vec<Tid>>,
     waiting: usize,
-    /// Rows that were met, whether they wait or not.
-    met: RingCounts,
+    /// How many rows of each ring were met, whether they wait or not.
+    met: Vec<usize>,
     /// Rows that may wait.
     limit: usize,
     /// The last ring that is collected; None when not even the first one fitted.
@@ -63,22 +59,22 @@ struct RingBins {
 
 impl RingBins {
     fn new(limit: usize, horizon: u32) -> RingBins {
-        let rings = (0..=FARTHEST).map(|_| Vec::new()).collect();
+        let rings: Vec<_> = (0..=FARTHEST).map(|_| Vec::new()).collect();
         RingBins {
+            met: vec![0; rings.len()],
             rings,
             waiting: 0,
-            met: NOTHING_MET,
             limit,
             horizon: Some(horizon),
         }
     }
 
     /// Returns how many rows of each ring were met since the last start.
-    fn start_over(&mut self, horizon: u32) -> RingCounts {
+    fn start_over(&mut self, horizon: u32) -> Vec<usize> {
         self.rings.iter_mut().for_each(Vec::clear);
         self.waiting = 0;
         self.horizon = Some(horizon);
-        std::mem::replace(&mut self.met, NOTHING_MET)
+        std::mem::replace(&mut self.met, vec![0; self.rings.len()])
     }
 
     fn collects(&self, ring: u32) -> bool {
@@ -214,7 +210,7 @@ impl NearestSearch {
     /// visited again for each distance that its keys have.
     fn jump<S: PageStore>(
         &mut self,
-        (rows, met): (f64, &RingCounts),
+        (rows, met): (f64, &[usize]),
         reader: &IndexReader<'_, S>,
         keep: &impl Fn(u64) -> bool,
     ) {

@@ -44,13 +44,13 @@ fn the_nearest_of_many_are_exact() {
     compare_nearest(&rows, || random.next());
 }
 
-/// So does one through fewer rows that are nearer to each other: by those that the first pass has met.
+/// Where rows are nearer to each other, it goes by those that the first pass has met.
 #[test]
 fn the_nearest_of_crowded_rows_are_exact() {
     let mut random = Random(8);
     let in_part = |fingerprint: u64| fingerprint & 0x03FF_03FF_03FF_03FF;
     let mut rows = uniform_rows(&mut random, 100_000);
-    for (_, row) in &mut rows {
+    for row in rows.values_mut() {
         row.fingerprint = row.fingerprint.map(in_part);
     }
     compare_nearest(&rows, || in_part(random.next()));
