@@ -12,7 +12,7 @@
 use super::directory::ROWS_PER_LEAF;
 use super::key_counts::Counts;
 use super::leaf_walk::LeafWalk;
-use super::passes::{band_end, first_horizon, horizons, jump_end, most_for_a_ring};
+use super::passes::{FORESEEN, band_end, first_horizon, horizons, jump_end, most_for_a_ring};
 use super::probe::{Even, KeyCounts, Radii, WHOLE_KEY_SPACE, shell_cost, visits_cost};
 use super::reader::IndexReader;
 use super::scopes::Scopes;
@@ -49,6 +49,8 @@ pub struct NearestSearch {
 struct RingBins {
     rings: Vec<Vec<Tid>>,
     waiting: usize,
+    /// How many rows of each ring were met, whether they wait or not.
+    met: Vec<usize>,
     /// Rows that may wait.
     limit: usize,
     /// The last ring that is collected; None when not even the first one fitted.
@@ -57,8 +59,9 @@ struct RingBins {
 
 impl RingBins {
     fn new(limit: usize, horizon: u32) -> RingBins {
-        let rings = (0..=FARTHEST).map(|_| Vec::new()).collect();
+        let rings: Vec<_> = (0..=FARTHEST).map(|_| Vec::new()).collect();
         RingBins {
+            met: vec![0; rings.len()],
             rings,
             waiting: 0,
             limit,
@@ -66,10 +69,12 @@ impl RingBins {
         }
     }
 
-    fn start_over(&mut self, horizon: u32) {
+    /// Returns how many rows of each ring were met since the last start.
+    fn start_over(&mut self, horizon: u32) -> Vec<usize> {
         self.rings.iter_mut().for_each(Vec::clear);
         self.waiting = 0;
         self.horizon = Some(horizon);
+        std::mem::replace(&mut self.met, vec![0; self.rings.len()])
     }
 
     fn collects(&self, ring: u32) -> bool {
@@ -79,6 +84,7 @@ impl RingBins {
     /// Adds a row, unless its ring lies before `start` or beyond the horizon. When too many rows
     /// wait, drops the farthest rings, at last even `due`, the next to be returned.
     fn add<S: PageStore>(&mut self, ring: u32, tid: Tid, start: u32, due: u32) {
+        self.met[ring as usize] += 1;
         if ring < start || !self.collects(ring) {
             return;
         }
@@ -184,9 +190,9 @@ impl NearestSearch {
             match scope.and_then(farther) {
                 Some((horizon, rows)) => {
                     self.start = self.ring;
-                    self.bins.start_over(horizon);
+                    let met = self.bins.start_over(horizon);
                     self.radii = NOTHING_READ;
-                    self.jump(rows, reader, keep);
+                    self.jump((rows, &met), reader, keep);
                 }
                 None => return self.read_band(reader, keep),
             }
@@ -199,16 +205,16 @@ impl NearestSearch {
         }
     }
 
-    /// At the start of a second or third pass: reads the rings that are almost empty at once, since
-    /// `rows` rows are searched. Ring by ring a leaf is visited again for each distance that its keys
-    /// have.
+    /// At the start of a second or third pass: reads the rings that are almost empty at once, by the
+    /// number of rows that are searched and those that the pass before has met. Ring by ring a leaf is
+    /// visited again for each distance that its keys have.
     fn jump<S: PageStore>(
         &mut self,
-        rows: f64,
+        (rows, met): (f64, &[usize]),
         reader: &IndexReader<'_, S>,
         keep: &impl Fn(u64) -> bool,
     ) {
-        let Some(end) = jump_end(rows, self.ring, self.farthest) else {
+        let Some(end) = jump_end((rows, met), self.ring, self.farthest) else {
             return;
         };
         let radii = reader.chosen_radii(&self.scopes, self.query, end);
@@ -269,7 +275,9 @@ impl NearestSearch {
         };
         let (query, radii, start, due) = (self.query, self.radii, self.start, self.ring);
         let space = Space::of_quarter(b);
-        let filter = filter((&self.scopes, query), b, horizon, radii[b], radius);
+        let counted = if start == 0 { FORESEEN } else { 0 };
+        let farthest = (horizon + counted).min(self.farthest);
+        let filter = filter((&self.scopes, query), b, farthest, radii[b], radius);
         let mut walk = LeafWalk::new(self.scopes, filter);
         let bins = &mut self.bins;
         let mut collect = |key: Key, distance: u32| {
