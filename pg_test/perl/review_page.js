@@ -53,6 +53,7 @@ Object.defineProperty(Element.prototype, 'value', {
 const optionValue = option => option.attributes.value ?? option.textContent;
 
 const characters = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&#92;': '\\', '&#xFFFD;': '\uFFFD' };
+const ids = new Map();
 const parse = page => {
   const root = new Element('fragment'), open = [root];
   for (const [, close, tag, given, text] of page.matchAll(/<(\/?)(\w+)((?: [\w:-]+="[^"]*")*)\/?>|([^<]+)/g)) {
@@ -60,15 +61,18 @@ const parse = page => {
     if (text) last.append(text.replace(/&[^;]+;/g, entity => characters[entity]));
     else if (close) open.pop();
     else {
-      last.append(new Element(tag, Object.fromEntries([...given.matchAll(/ ([\w:-]+)="([^"]*)"/g)].map(a => a.slice(1)))));
-      if (!['meta', 'line', 'rect', 'input', 'img'].includes(tag)) open.push(last.children.at(-1));
+      const element = new Element(tag, Object.fromEntries([...given.matchAll(/ ([\w:-]+)="([^"]*)"/g)].map(a => a.slice(1))));
+      last.append(element);
+      ids.set(element.attributes.id, element);
+      if (!['meta', 'line', 'rect', 'input', 'img'].includes(tag)) open.push(element);
     }
   }
   return root;
 };
 
 const [, page, script] = /^<!DOCTYPE html>\n(.*)<script>(.*)<\/script>/s.exec(require('fs').readFileSync(process.argv[2], 'utf8'));
-const document = parse(page), byId = id => document.querySelector('#' + id), all = (what, where = document) => where.querySelectorAll(what);
+const document = parse(page), all = (what, where = document) => where.querySelectorAll(what);
+const byId = id => ids.get(id) ?? null;
 document.getElementById = byId;
 document.execCommand = what => { document.copied = what === 'copy' ? document.selected.value : null; };
 const Option = function (text) { const option = new Element('option'); option.append(text); return option; };
