@@ -27,7 +27,7 @@ DO $$ BEGIN
 	RAISE EXCEPTION 'a variable is missing: relation, key, fp and text have to be given' USING ERRCODE = 'invalid_parameter_value',
 		HINT = 'Usage: psql -X -q -f simhash_review.sql -v relation=TABLE -v key=COLUMN -v fp=COLUMN -v text=COLUMN '
 			'[-v radius=3] [-v jaccard=0.8] [-v checked_by=FUNCTION] [-v within=COLUMNS] [-v across=COLUMNS] '
-			'[-v columns=COLUMNS] [-v image=COLUMN] [-v keep=COLUMN] [-v method=leader] [-v seed=1] [-v max_pairs=1000000] '
+			'[-v columns=COLUMNS] [-v image=COLUMN] [-v keep=COLUMN] [-v marks=COLUMN] [-v method=leader] [-v seed=1] [-v max_pairs=1000000] '
 			'[-v compared=20000] [-v examples=8] [-v clusters=25] [-v steps=on] [-v decisions=decision] > review.html';
 END $$;
 \endif
@@ -44,6 +44,7 @@ END $$;
 \if :{?across} \else \set across '' \endif
 \if :{?columns} \else \set columns '' \endif
 \if :{?image} \else \set image '' \endif
+\if :{?marks} \else \set marks '' \endif
 -- A table of decisions is read only if the caller names it: reading a view runs its functions with the caller's rights.
 \if :{?decisions} \set decisions_named on \else \set decisions decision \set decisions_named off \endif
 
@@ -111,7 +112,7 @@ WITH number (name, value, low, high) AS (
 		('compared', :'compared', 0, 1000000), ('examples', :'examples', 0, 10000), ('clusters', :'clusters', 0, 10000)
 ), named AS (
 	SELECT * FROM (VALUES ('key', ARRAY[:'key']), ('fp', ARRAY[:'fp']), ('text', ARRAY[:'text']), ('keep', ARRAY[:'keep']), ('within', :within_is),
-		('across', :across_is), ('columns', :columns_is), ('image', array_remove(ARRAY[:'image'], ''))) AS v (name, columns), unnest(columns) AS c
+		('across', :across_is), ('columns', :columns_is), ('image', array_remove(ARRAY[:'image'], '')), ('marks', array_remove(ARRAY[:'marks'], ''))) AS v (name, columns), unnest(columns) AS c
 	LEFT JOIN pg_attribute ON attrelid = :relation_oid AND attname = c AND attnum > 0 AND NOT attisdropped
 )
 SELECT (SELECT regexp_replace(fault, concat(:'turning', '|', :'invisible'), '?', 'g') FROM (
@@ -134,7 +135,9 @@ END $$;
 :stage counting rows
 SELECT count(*) AS rows, count(:"fp") AS fingerprints FROM :rel \gset
 SELECT coalesce(string_agg(format('t.%I', c), ', ') FILTER (WHERE c = ANY (:within_is)), 'CAST(NULL AS text)') AS within_of,
-	coalesce(string_agg(format('t.%I', c), ', ') FILTER (WHERE c = ANY (:across_is)), 'CAST(NULL AS text)') AS across_of
+	coalesce(string_agg(format('t.%I', c), ', ') FILTER (WHERE c = ANY (:across_is)), 'CAST(NULL AS text)') AS across_of,
+	-- In which order rows of a cluster stay: those that a trigger has marked come last.
+	concat('t.' || quote_ident(NULLIF(:'marks', '')) || ' IS NOT NULL, ', format('t.%I, t.%I', :'keep', :'key')) AS best_first
 FROM unnest(:within_is || :across_is) AS c \gset
 \set record 'CAST(NULL AS jsonb)'
 SELECT :columns_is <> '{}' AS with_columns, :'image' <> '' AS with_image \gset
@@ -274,7 +277,7 @@ WITH member AS MATERIALIZED (
 	SELECT m.*, row_number() OVER w AS place, count(*) OVER (PARTITION BY cluster) AS size, first_value(m.key) OVER w AS kept,
 		row_number() OVER (PARTITION BY cluster ORDER BY t.:"key") AS in_order
 	FROM member m JOIN :rel t ON (t.:"key")::text = m.key
-	WINDOW w AS (PARTITION BY cluster ORDER BY t.:"keep", t.:"key")
+	WINDOW w AS (PARTITION BY cluster ORDER BY :best_first)
 ), largest AS (
 	SELECT cluster, row_number() OVER (ORDER BY size DESC, cluster) AS grp, in_order AS kept_is FROM ranked WHERE place = 1
 	ORDER BY size DESC, cluster LIMIT :'clusters'
@@ -351,15 +354,16 @@ FROM short \gset
 -- ---------------------------------------------------------------- safe for HTML
 
 SELECT jsonb_build_object('relation', :'rel', 'key', :'key', 'fp', :'fp', 'text', :'text', 'keep', :'keep',
+	'stays', concat(:'keep', ' of those without ' || NULLIF(:'marks', '')),
 	'radius', :'radius'::int, 'counts', CASE WHEN :least IS NULL THEN format('%s returns true', :'check_name')
 		ELSE format('their texts have a similarity of %s or more', :least) END, 'shown', :'shown'::jsonb, 'keys', :'keys'::jsonb,
 	'insert', format('INSERT INTO %s (a, b, same) VALUES', :'decisions'), 'select', format('SELECT * FROM %s WHERE %I IN', :'rel', :'key'),
 	'delete', format(E'BEGIN;\nLOCK TABLE %1$s IN SHARE ROW EXCLUSIVE MODE;\nDELETE FROM %1$s WHERE %2$I IN (\n    '
 		'SELECT key FROM (\n        '
-		'SELECT c.key, row_number() OVER (PARTITION BY c.cluster_id ORDER BY t.%3$I, t.%2$I) AS place\n        '
+		'SELECT c.key, row_number() OVER (PARTITION BY c.cluster_id ORDER BY %3$s) AS place\n        '
 		'FROM %4$I.simhash_clusters_keyed(NULL::%5$s, %6$L, %2$L, %7$L, %8$s, %9$L, %10$L, %11$s) c\n        '
 		'JOIN %1$s t ON t.%2$I = c.key) ranked\n    WHERE place > 1);\n-- COMMIT; or ROLLBACK;',
-		:'rel', :'key', :'keep', :'ext', :'key_type', :'rel', :'fp', :'radius'::int, :'method', :'text',
+		:'rel', :'key', :'best_first', :'ext', :'key_type', :'rel', :'fp', :'radius'::int, :'method', :'text',
 		concat_ws(', ', :least, 'checked_by => ' || quote_literal(NULLIF(:'check_name', '')) || '::regprocedure',
 			'within => ' || quote_literal(NULLIF(:within_is, '{}')), 'across => ' || quote_literal(NULLIF(:across_is, '{}')))))::text AS page \gset
 
@@ -646,7 +650,7 @@ WITH page AS (SELECT :'page'::jsonb AS p), member AS (
 	WHERE kind = 'member' AND k.grp = s.grp
 )
 SELECT format('<h2>The largest clusters</h2><p class="quiet">Of each cluster the row with the smallest <bdi>%s</bdi> would stay; '
-	'it comes first. In the others, the words that differ from it are marked.</p>', (SELECT p->>'keep' FROM page))
+	'it comes first. In the others, the words that differ from it are marked.</p>', (SELECT p->>'stays' FROM page))
 	|| coalesce(string_agg(format('<div class="unit"><h3>%s rows</h3><pre>%s (%s)</pre>%s%s</div>', to_char(size, 'FM999,999,999,990'),
 			(SELECT p->>'select' FROM page), keys, CASE WHEN size > 20 THEN '<p class="quiet">The first 20 keys.</p>' END, members),
 		E'\n' ORDER BY grp), '<p>There are none.</p>')
@@ -667,7 +671,7 @@ SELECT format('<div class="script" hidden=""><h2>What you have decided</h2><p cl
 	'<bdi>%s</bdi> of each cluster.</p><pre>%s</pre>
 <script>%s</script>
 </body>
-</html>', p->>'insert', p->>'keep', p->>'delete', :'script')
+</html>', p->>'insert', p->>'stays', p->>'delete', :'script')
 FROM (SELECT :'page'::jsonb) AS page (p);
 :stage done
 ROLLBACK;

@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use SimhashTest;
+use SimhashReview;
 use Digest::SHA;
 use Encode qw(encode decode);
 use IPC::Run;
@@ -13,22 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_node('review', init => [ allows_streaming => 1 ]);
-my $script = $node->config_data('--sharedir') . '/extension/simhash_review.sql';
-ok(-e $script, 'it is installed');
-
-# Runs the script and returns its status, page and messages, those of its progress apart.
-my @stages;
-sub review
-{
-	my ($server, $database, @variables) = @_;
-	my ($page, $errors) = ('', '');
-	IPC::Run::run([ 'psql', '-X', '-q', '-h', $server->host, '-p', $server->port, '-d', $database, '-f', $script,
-		map { ('-v', $_) } @variables ],
-		'>', \$page, '2>', \$errors);
-	@stages = ();
-	push @stages, $1 while $errors =~ s/^simhash_review: \d+\.\d s: (.*)\n//m;
-	return ($? >> 8, $page, $errors);
-}
+ok(-e review_script($node), 'it is installed');
 
 # The first fault of a page, or nothing: tags are known and nested, no character stands outside of one that begins a tag or an
 # entity, none is invisible or turns what follows around.
@@ -63,8 +49,6 @@ sub fault
 	return "open: @open" if @open;
 	return '';
 }
-sub counts { my ($page) = @_; return { map { tr/,//dr } $page =~ /<dd id="(\w+)">([\d,]+)</g } }
-sub text_of { my ($page) = @_; return $page =~ s/<[^>]*>//gr =~ s/&lt;/</gr =~ s/&gt;/>/gr =~ s/&#92;/\\/gr =~ s/&amp;/&/gr }
 
 # ---- texts of four scripts, each with small changes; names and texts that would be tags, quotes and marks
 my ($table, $key, $fp, $text) = (q(pet<b>"'ition), q(k<script>ey), q(f:'p"), q(te<xt>{));
@@ -370,6 +354,19 @@ for my $column (qw(id n))
 	($status, my $few, $errors) = review($node, 'postgres', 'relation=other', "key=$column", 'fp=fp', 'text=body', 'radius=64', 'jaccard=1');
 	is("$status$errors" . fault($few) . counts($few)->{going}, '01', "other keys: $column");
 }
+# Of rows that a trigger has marked those without a mark stay, whatever their keys.
+$node->safe_psql('postgres', q{CREATE TABLE marked (id int, fp bigint, body text, "dup""of" int);
+	INSERT INTO marked SELECT i, i / 4, 'one and the same text ' || i / 4, CASE i WHEN 1 THEN 2 WHEN 3 THEN 2 WHEN 5 THEN 4 END FROM generate_series(1, 6) AS i});
+for my $case ([ '1,4' ], [ '2,4', 'marks=dup"of' ], [ '2,6', 'marks=dup"of', 'keep=dup"of' ])
+{
+	my ($stay, @marks) = @$case;
+	$node->safe_psql('postgres', 'UPDATE marked SET "dup""of" = 6 WHERE id = 4') if @marks == 2;
+	($status, my $marked, $errors) = review($node, 'postgres', 'relation=marked', 'key=id', 'fp=fp', 'text=body', 'radius=0', @marks);
+	is("$status$errors" . fault($marked), '0', "a page with @marks");
+	my ($delete) = $marked =~ /<pre>(BEGIN;.*?)-- COMMIT/s;
+	is($node->safe_psql('postgres', text_of($delete) . 'SELECT string_agg(id::text, $$,$$ ORDER BY id) FROM marked; ROLLBACK;'), $stay, "... keeps $stay");
+	is(join(',', sort map { text_of($_) } $marked =~ /<div class="row kept"[^>]*><p class="quiet"><bdi>(<code>.*?<\/code>)/g), $stay, '... and shows them first');
+}
 # Keys and texts as large and hostile as may be.
 $node->safe_psql('postgres', q(CREATE TABLE large (id text, fp bigint, body text);
 	INSERT INTO large SELECT repeat('<', 300) || c * 100 + i, c, repeat(E'\u202E&', 3000) || ' text ' || repeat('<x> ', i % 3) FROM generate_series(1, 21) i, generate_series(1, 12) c));
@@ -429,7 +426,7 @@ for my $case ([ 'postgres', qr/a variable is missing.*Usage: psql -X/s, 'relatio
 		"'65' is not a number from 0 to 64", 65 ],
 		(map { [ $_, "'-1' is not a number from 0 to", -1 ] } qw(radius jaccard max_pairs compared examples clusters)),
 		[ 'jaccard', "'1.01' is", 1.01 ], [ 'seed', "'x' is not a number", 'x' ],
-		(map { [ $_, 'public.plain has no column "none"', 'none' ] } qw(keep within across columns image)),
+		(map { [ $_, 'public.plain has no column "none"', 'none' ] } qw(keep within across columns image marks)),
 		[ 'columns', 'public.plain has no column "a,b"', '"a,b"' ]))
 {
 	my ($database, $message, @variables) = @$case;
