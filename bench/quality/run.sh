@@ -13,7 +13,7 @@ out=${OUT:-$ROOT/target/quality}
 mkdir -p "$out"
 # All pairs are found by counting bits: with the processor's own instruction.
 compiled() {
-	RUSTFLAGS='-C target-cpu=native' cargo_artifact "$1" --release --quiet --bin "$1" --package quality \
+	RUSTFLAGS=$(bit_counting) cargo_artifact "$1" --release --quiet --bin "$1" --package quality \
 		--target-dir "$ROOT/target/bench_build"
 }
 

@@ -27,7 +27,7 @@ mkdir -p "$OUT"
 work=$(work_directory)
 say 'building the benchmark'
 # The truth about answers is found by counting bits: with the processor's own instruction.
-program=$(RUSTFLAGS='-C target-cpu=native' cargo_artifact speed --release --quiet --package speed \
+program=$(RUSTFLAGS=$(bit_counting) cargo_artifact speed --release --quiet --package speed \
 	--target-dir "$ROOT/target/bench_build")
 # Room for the table, its primary key and the index, 130 bytes a row, and for what is compared at smaller sizes.
 most_rows=$(tr , '\n' <<<"$ROWS" | sort -n | tail -n 1)

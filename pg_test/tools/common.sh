@@ -327,6 +327,10 @@ start_cluster() {
 	export PGHOST=$dir PGUSER=postgres PGDATABASE=postgres PGOPTIONS=''
 }
 
+# Flags of rustc for programs that count bits to check answers: by the processor's own instruction. With those for all of its
+# instructions (target-cpu=native) the crates' choice at run time does not compile.
+bit_counting() { [ "$(uname -m)" != x86_64 ] || echo '-C target-feature=+popcnt'; }
+
 # begin_benchmark SETTING...: what the benchmarks in the database begin with: the extension as it is released, in a server
 # whose folder is `work` and that goes with the script, and a folder OUT for what they measure.
 begin_benchmark() {
