@@ -190,7 +190,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
             return self.counts[0] * ROW + beside <= self.limit * ROW
                 && finder.components(group[0], Task::ALL).is_ok();
         }
-        finder.slice(group, Task::ALL);
+        finder.pairs_in(group, Task::ALL);
         true
     }
 
@@ -224,7 +224,7 @@ struct Files<'s, S: PairSink> {
 }
 
 impl<S: PairSink> Files<'_, S> {
-    /// As [`Finder::slice`], for a file.
+    /// As [`Finder::pairs_in`], for a file.
     fn part<const N: usize>(&mut self, parts: &mut [RowFile<S::File>; N], task: Task) {
         let (counts, varying) = (counts(parts), varying(parts));
         if is_alone(counts) || self.finder.is_elsewhere(varying) {
@@ -239,7 +239,7 @@ impl<S: PairSink> Files<'_, S> {
                 return;
             }
             let group = sides(&mut self.rows, counts.map(|count| count as usize));
-            return self.finder.slice(group, task);
+            return self.finder.pairs_in(group, task);
         }
         if self.finder.is_one::<N>(varying) {
             return self.chain(&mut parts[0]);

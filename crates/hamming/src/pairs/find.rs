@@ -109,7 +109,7 @@ impl<'s, S: PairSink> Finder<'s, S> {
     /// Gives every pair of rows in memory to the sink, in no particular order; `rows` are left in
     /// another order. What was not compared because it is not needed counts as done.
     #[inline]
-    pub fn slice<const N: usize>(&mut self, group: Sides<N>, task: Task) {
+    pub fn pairs_in<const N: usize>(&mut self, group: Sides<N>, task: Task) {
         let end = self.done + self.share;
         self.search(group, task);
         if self.share > 0.0 {
@@ -151,12 +151,12 @@ impl<'s, S: PairSink> Finder<'s, S> {
         }
     }
 
-    /// Gives the pairs of branch `i` to the sink, as [`Finder::slice`] does.
+    /// Gives the pairs of branch `i` to the sink, as [`Finder::pairs_in`] does.
     #[inline]
     pub fn branch<const N: usize>(&mut self, group: Sides<N>, branches: &Branches, i: usize) {
         let Branches { task, split } = branches;
         let outer = self.enter(split, i);
-        self.slice(group, split.branch(*task, i));
+        self.pairs_in(group, split.branch(*task, i));
         self.leave(outer);
     }
 
@@ -299,7 +299,7 @@ impl<'s, S: PairSink> Finder<'s, S> {
             });
             if !is_alone(counts.map(|count| count as u64)) {
                 let outer = self.begin_part();
-                self.slice(part, task);
+                self.pairs_in(part, task);
                 self.end_part(outer, counts.iter().sum::<usize>() as f64 / all as f64);
             }
         }

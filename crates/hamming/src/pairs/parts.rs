@@ -158,7 +158,7 @@ impl<S: PairSink> PartSink<'_, S> {
         }
         let counts = std::array::from_fn::<_, N, _>(|side| self.sides[side].count());
         let radius = self.radii[self.part] as u32;
-        Finder::new(self, radius).slice(sides(rows, counts), Task::ALL);
+        Finder::new(self, radius).pairs_in(sides(rows, counts), Task::ALL);
         Ok(())
     }
 }

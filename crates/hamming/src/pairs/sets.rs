@@ -78,7 +78,7 @@ impl<S: PairSink> Finder<'_, S> {
         self.connect(if is_first_apart { first } else { other }, row);
     }
 
-    /// As [`Finder::slice`], for a sink that asks only for connections, and for rows that differ
+    /// As [`Finder::pairs_in`], for a sink that asks only for connections, and for rows that differ
     /// from each other: gives it one pair less than each set has rows. Fails before it has begun
     /// when the system has no more memory.
     #[inline]
@@ -104,7 +104,7 @@ impl<S: PairSink> Finder<'_, S> {
         let mut finder = Finder::new(&mut sink, self.radius);
         finder.differ = std::mem::take(&mut self.differ);
         (finder.done, finder.share) = (self.done, self.share);
-        finder.slice([&mut *rows], task);
+        finder.pairs_in([&mut *rows], task);
         (self.differ, self.done) = (finder.differ, finder.done);
         let tags = sink.tags;
         for some in rows.chunks_mut(STEPS) {

@@ -142,13 +142,13 @@ impl<S: PairSink> Finder<'_, S> {
         match (sides.next(), sides.next()) {
             (Some(left), Some(right)) => {
                 let (left, others) = left.split_at_mut(fronts[0]);
-                self.slice([left, &mut right[fronts[N - 1]..]], task);
-                self.slice([others, right], task);
+                self.pairs_in([left, &mut right[fronts[N - 1]..]], task);
+                self.pairs_in([others, right], task);
             }
             (Some(side), None) => {
                 let (front, others) = side.split_at_mut(fronts[0]);
-                self.slice([front, &mut *others], task);
-                self.slice([others], task);
+                self.pairs_in([front, &mut *others], task);
+                self.pairs_in([others], task);
             }
             _ => (),
         }
@@ -183,7 +183,7 @@ impl<S: PairSink> Finder<'_, S> {
             self.tiles(&few, some, false, 0);
         }
         group[0] = &mut std::mem::take(&mut group[0])[count..];
-        self.slice(group, task);
+        self.pairs_in(group, task);
     }
 }
 

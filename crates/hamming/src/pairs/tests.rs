@@ -70,7 +70,7 @@ pub(super) fn rows(fingerprints: &[u64]) -> Vec<Row> {
 }
 
 fn find_pairs(collector: &mut TestSink, radius: u32, rows: &mut [Row]) {
-    Finder::new(collector, radius).slice([rows], Task::ALL);
+    Finder::new(collector, radius).pairs_in([rows], Task::ALL);
 }
 
 pub(super) fn in_memory(fingerprints: &[u64], radius: u32) -> Vec<(u64, u64, u32)> {

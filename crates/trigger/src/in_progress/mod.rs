@@ -194,7 +194,7 @@ impl<M: Memory> InProgress<M> {
         for i in 0..self.header(header::USED_COUNT) {
             let other = self.used()[i] as usize;
             for row in rows.iter().filter(|_| other != of) {
-                sought |= self.is_whole(other, row.table).is_some();
+                sought |= self.whole_since(other, row.table).is_some();
                 let near = self.near_rows(other, row);
                 sought |= near.iter().any(|near| near.ticket > entered.ticket);
             }
@@ -249,7 +249,7 @@ impl<M: Memory> InProgress<M> {
         let before = self.get(by.slot, slot::COUNT) as usize;
         let mut became_whole = false;
         for row in rows {
-            if self.is_whole(by.slot, row.table).is_none() && !self.add_row(by, row, key) {
+            if self.whole_since(by.slot, row.table).is_none() && !self.add_row(by, row, key) {
                 self.make_whole(by.slot, row.table);
                 became_whole = true;
             }
@@ -327,7 +327,7 @@ impl<M: Memory> InProgress<M> {
     }
 
     /// Returns the ticket since when a transaction stores rows of this table that are not entered.
-    fn is_whole(&mut self, of: usize, table: u32) -> Option<u64> {
+    fn whole_since(&mut self, of: usize, table: u32) -> Option<u64> {
         let words = self.slot(of);
         let tables = &words[slot::WHOLE..][..slot::MOST_WHOLE];
         let is_of = |&whole: &u64| whole == u64::from(table) || whole == ALL_TABLES;

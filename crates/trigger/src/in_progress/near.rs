@@ -41,14 +41,14 @@ impl<M: Memory> InProgress<M> {
 
     /// Adds those of the transaction in `other` for which a row of the one in `own` has to wait.
     fn add_waits(&mut self, own: usize, other: usize, row: &Compared, waits: &mut Vec<Wait>) {
-        let own_whole = self.is_whole(own, row.table);
+        let own_whole = self.whole_since(own, row.table);
         // If this transaction has entered the whole table, what others have entered since waits for
         // it: it must not wait for them.
         let waits_for_own = |ticket: u64| own_whole.is_some_and(|since| since < ticket);
         let is_known = |waits: &[Wait], transaction| {
             (waits.iter()).any(|wait| wait.transaction == transaction)
         };
-        if let Some(since) = self.is_whole(other, row.table)
+        if let Some(since) = self.whole_since(other, row.table)
             && !waits_for_own(since)
         {
             let transaction = self.get(other, slot::TRANSACTION) as u32;

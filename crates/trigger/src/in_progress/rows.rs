@@ -1,10 +1,12 @@
 //! A run of rows in progress, and the search of it for rows near one. [`super`] keeps the runs of a
 //! transaction, and says what a row is: of a hash of several parts, each part is a row here. A long
-//! run is filed under the four 16-bit parts of its fingerprints, as the index is, so that a search
+//! run is filed under the four quarters of its fingerprints, as the index is, so that a search
 //! of it does not read all of its rows.
 
 use super::Compared;
+use simhash_hamming::key::{KEY_BITS, QUARTERS};
 use simhash_hamming::parts::part_radius;
+use simhash_hamming::search::probe::{MAX_PROBED_RADIUS, even_radii, for_each_key, neighbours};
 
 /// A part of a row that a transaction has stored and not yet committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,11 +57,7 @@ pub(super) const FILED: usize = 65_535;
 /// word of four places where a list of rows begins.
 pub(super) const FILED_WORDS: usize = FILED * (ROW + 1) + KEYS;
 
-const PARTS: usize = 4;
-const PART_BITS: usize = 16;
-const KEYS: usize = 1 << PART_BITS;
-/// Up to this radius few enough keys are near one.
-const LARGEST_FILED_RADIUS: u32 = 15;
+const KEYS: usize = 1 << KEY_BITS;
 
 impl Row {
     fn from_words(words: &[u64]) -> Self {
@@ -105,10 +103,10 @@ pub(super) fn file(run: &mut [u64], i: usize, row: &Row) {
     put(run, i, row);
     let (rows, heads) = run.split_at_mut(FILED * (ROW + 1));
     let links = &mut rows[FILED * ROW + i];
-    for part in 0..PARTS {
-        let head = &mut heads[key(row.fingerprint, row.place, part)];
-        *links = with(*links, part, get(*head, part));
-        *head = with(*head, part, i as u16 + 1);
+    for b in 0..QUARTERS {
+        let head = &mut heads[usize::from(key(row.fingerprint, row.place, b))];
+        *links = with(*links, b, get(*head, b));
+        *head = with(*head, b, i as u16 + 1);
     }
 }
 
@@ -117,9 +115,9 @@ pub(super) fn unfile(run: &mut [u64], i: usize) {
     let row = get_row(run, i);
     let (rows, heads) = run.split_at_mut(FILED * (ROW + 1));
     let links = rows[FILED * ROW + i];
-    for part in 0..PARTS {
-        let head = &mut heads[key(row.fingerprint, row.place, part)];
-        *head = with(*head, part, get(links, part));
+    for b in 0..QUARTERS {
+        let head = &mut heads[usize::from(key(row.fingerprint, row.place, b))];
+        *head = with(*head, b, get(links, b));
     }
 }
 
@@ -130,70 +128,41 @@ pub(super) fn near_filed(
     sought: Sought,
     found: &mut impl FnMut(usize, Row),
 ) {
-    let within = within(sought.radius);
-    let keys: usize = within.iter().map(|&bits| keys_within(bits)).sum();
+    let radii = even_radii(sought.radius);
+    let keys: u64 = radii.iter().map(|&radius| neighbours(radius)).sum();
     // A list is read in no order, so its rows cost more than neighbours.
-    if sought.radius > LARGEST_FILED_RADIUS || count < 4 * keys {
+    if sought.radius > MAX_PROBED_RADIUS || (count as u64) < 4 * keys {
         return near(run, count, sought, found);
     }
     let (rows, heads) = run.split_at(FILED * (ROW + 1));
-    for (part, &bits) in within.iter().enumerate() {
-        let own = key(sought.fingerprint, sought.place, part);
-        for_each_mask(bits, |mask| {
-            let mut next = get(heads[own ^ mask], part);
+    for (b, &radius) in radii.iter().enumerate() {
+        let own = key(sought.fingerprint, sought.place, b);
+        for_each_key(own, radius, |key| {
+            let mut next = get(heads[usize::from(key)], b);
             while next != 0 {
                 let i = usize::from(next) - 1;
                 let row = get_row(rows, i);
                 if row.is_near(sought) {
                     found(i, row);
                 }
-                next = get(rows[FILED * ROW + i], part);
+                next = get(rows[FILED * ROW + i], b);
             }
         });
     }
 }
 
-/// The key under which a part of a fingerprint is filed. The same bits are flipped for all rows of a
-/// place, so keys are as far from each other as the parts.
-fn key(fingerprint: u64, place: u32, part: usize) -> usize {
-    usize::from((fingerprint >> (part * PART_BITS)) as u16 ^ place as u16)
-}
-
-/// Bits in which each part may differ; -1 where the part is not looked up. If every part differed in
-/// more, the fingerprints would differ in more than `radius` bits.
-fn within(radius: u32) -> [i32; PARTS] {
-    let (each, more) = (radius as usize / PARTS, radius as usize % PARTS);
-    std::array::from_fn(|part| each as i32 - i32::from(part > more))
-}
-
-/// How many keys are within that many bits of one.
-fn keys_within(bits: i32) -> usize {
-    let mut count = 0;
-    for_each_mask(bits, |_| count += 1);
-    count
-}
-
-/// Calls `f` with each number of 16 bits of which at most `bits` are set.
-fn for_each_mask(bits: i32, mut f: impl FnMut(usize)) {
-    fn add(mask: usize, from: usize, bits: i32, f: &mut impl FnMut(usize)) {
-        f(mask);
-        if bits > 0 {
-            for bit in from..PART_BITS {
-                add(mask | 1 << bit, bit + 1, bits - 1, f);
-            }
-        }
-    }
-    if bits >= 0 {
-        add(0, 0, bits, &mut f);
-    }
+/// The key under which quarter `b` of a fingerprint is filed. The same bits are flipped for all rows of
+/// a place, so keys are as far from each other as the quarters.
+fn key(fingerprint: u64, place: u32, b: usize) -> u16 {
+    get(fingerprint, b) ^ place as u16
 }
 
 /// A number of 16 bits of a word.
-fn get(word: u64, part: usize) -> u16 {
-    (word >> (part * PART_BITS)) as u16
+fn get(word: u64, b: usize) -> u16 {
+    (word >> (b as u32 * KEY_BITS)) as u16
 }
 
-fn with(word: u64, part: usize, value: u16) -> u64 {
-    let shift = part * PART_BITS;
+fn with(word: u64, b: usize, value: u16) -> u64 {
+    let shift = b as u32 * KEY_BITS;
     word & !(0xFFFF << shift) | u64::from(value) << shift
 }
