@@ -1,8 +1,9 @@
-//! The inner loop of every search: which postings of a leaf can pass a filter. [`super::leaf_scan`] calls
-//! it, and reads the rest of these postings, which is being fetched into the processor's cache by then.
+//! The inner loop of every search: which postings of a leaf can pass a filter. [`super::leaf_scan`]
+//! calls it, and reads the rest of these postings, which is being fetched into the processor's
+//! cache by then.
 //!
-//! One body, compiled for four instruction sets, chosen at run time: counting bits in software costs
-//! a search 14 to 16 %. Where there are vectors, 32 words at a time are tested with them
+//! One body, compiled for four instruction sets, chosen at run time: counting bits in software
+//! costs a search 14 to 16 %. Where there are vectors, 32 words at a time are tested with them
 //! ([`super::near_words`]), otherwise one by one.
 
 #![forbid(unsafe_code)]

@@ -1,6 +1,7 @@
-//! Which of a few words are near another, with vectors: the test that a search makes of every posting
-//! that it comes to. [`super::kernel`] calls the one for which the machine has instructions; each gives
-//! what counting the bits of one word after the other gives. They read the words alone.
+//! Which of a few words are near another, with vectors: the test that a search makes of every
+//! posting that it comes to. [`super::kernel`] calls the one for which the machine has
+//! instructions; each gives what counting the bits of one word after the other gives. They read the
+//! words alone.
 
 #![forbid(unsafe_code)]
 

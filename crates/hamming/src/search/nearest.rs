@@ -12,6 +12,7 @@
 use super::directory::ROWS_PER_LEAF;
 use super::key_counts::Counts;
 use super::leaf_walk::LeafWalk;
+use super::next_key::WIDEST;
 use super::passes::{FORESEEN, band_end, first_horizon, horizons, jump_end, most_for_a_ring};
 use super::probe::{Even, KeyCounts, Radii, WHOLE_KEY_SPACE, shell_cost, visits_cost};
 use super::reader::IndexReader;
@@ -22,8 +23,6 @@ use crate::tree::store::PageStore;
 use simhash_base::tid::Tid;
 
 const NOTHING_READ: Radii = [-1; QUARTERS];
-/// The widest radius of one quarter: 697 keys.
-const WIDEST: i32 = 3;
 
 /// A search for the nearest.
 pub struct NearestSearch {
@@ -259,7 +258,7 @@ impl NearestSearch {
 
     /// Returns the quarters that can be widened.
     fn widenable(&self) -> impl Iterator<Item = usize> {
-        (0..QUARTERS).filter(|b| self.radii[*b] < WIDEST)
+        (0..QUARTERS).filter(|b| self.radii[*b] < WIDEST as i32)
     }
 
     /// Widens quarter `b` to `radius`. Each bit more completes one more ring.

@@ -1,5 +1,5 @@
-//! Which positions of a key space a search must visit: radii of the four quarters, and the next
-//! position that can hold a match. Pure arithmetic.
+//! Which keys of a key space a search must visit: radii of the four quarters, by what they cost. Pure
+//! arithmetic; [`super::next_key`] steps through the positions that have such keys.
 //!
 //! Why it is exact (general pigeonhole): give quarter `i` a radius `t_i >= -1` so that the sum of
 //! `t_i + 1` is `k + 1`. If a fingerprint differed from the query by more than `t_i` bits in every
@@ -7,7 +7,7 @@
 //! within `k` lies within `t_i` of the query in some quarter `i`, and is found in that key space.
 //! (Norouzi, Punjani and Fleet, multi-index hashing; Qin et al., general pigeonhole.)
 
-use super::next_key;
+use super::next_key::WIDEST;
 use crate::key::{KEY_BITS, QUARTERS, Space};
 use crate::page::leaf::LIKELY_COUNT;
 
@@ -33,8 +33,8 @@ pub fn even_radii(k: u32) -> Radii {
     })
 }
 
-/// The farthest that a chosen radius goes: 697 keys.
-const MAX_CHOSEN: usize = 3;
+/// The farthest that a chosen radius goes.
+const MAX_CHOSEN: usize = WIDEST as usize;
 /// The costs of visiting one more leaf and of testing one more posting, in tenths of a nanosecond,
 /// measured in memory. The optimum is flat: half or twice these changes little.
 const VISIT: u64 = 3000;
@@ -248,88 +248,6 @@ pub fn neighbours(t: i32) -> u64 {
     SHELLS.iter().take((t + 1).max(0) as usize).sum()
 }
 
-/// The lowest `y >= x` that differs from `query` in at most `within` of the 16 key bits and in at
-/// most `radius` of all 64; None when there is none. Lets a search skip every page between two
-/// places that can hold a match.
-#[inline]
-pub fn next_in_ball(x: u64, query: u64, within: i32, radius: u32) -> Option<u64> {
-    if within < 0 {
-        return None;
-    }
-    if within == 0 && (x ^ query) & KEY_MASK != 0 {
-        // So most searches within 3 bits ask: the ball has one key, all of which x is below or above.
-        let lowest = query & KEY_MASK | without_highest(query & !KEY_MASK, radius);
-        return (x < query).then_some(lowest);
-    }
-    let (within, differing) = (within as u32, x ^ query);
-    let mut above = differing.count_ones();
-    let mut above_in_key = (differing >> KEY_SHIFT).count_ones();
-    if above <= radius && above_in_key <= within {
-        return Some(x);
-    }
-    // The next key of the ball is found at once, and the lowest of its positions follows from it. Bit
-    // by bit only what lies below x's own key is searched.
-    if (1..=next_key::WIDEST).contains(&within) && within <= radius {
-        let (key, of_query) = ((x >> KEY_SHIFT) as u16, (query >> KEY_SHIFT) as u16);
-        let next = next_key::next_key(key, of_query, within)?;
-        if next != key {
-            let left = radius - (next ^ of_query).count_ones();
-            let low = without_highest(query & !KEY_MASK, left);
-            return Some(u64::from(next) << KEY_SHIFT | low);
-        }
-    }
-    // Above some bit y agrees with x, and at that bit x has 0 and y has 1. The lowest such bit
-    // gives the lowest y. A bit is too low if more bits above it differ from the query than may.
-    let lowest = too_many(differing, radius).max(too_many(differing & KEY_MASK, within));
-    let below = !(u64::MAX << lowest);
-    above -= (differing & below).count_ones();
-    above_in_key -= (differing & below & KEY_MASK).count_ones();
-    for bit in lowest..64 {
-        let in_key = u32::from(bit >= KEY_SHIFT);
-        let mine = (differing >> bit & 1) as u32;
-        above -= mine;
-        above_in_key -= in_key * mine;
-        let differs = (!query >> bit & 1) as u32;
-        let left = radius.checked_sub(above + differs);
-        let left_in_key = within.checked_sub(above_in_key + in_key * differs);
-        if let (0, Some(left), Some(left_in_key)) = (x >> bit & 1, left, left_in_key) {
-            let prefix = (x >> bit | 1) << bit;
-            return Some(prefix | lowest_tail(query, bit, left, left_in_key));
-        }
-    }
-    None
-}
-
-/// Bits below the 16-bit key, and the key's own.
-const KEY_SHIFT: u32 = 64 - KEY_BITS;
-const KEY_MASK: u64 = u64::MAX << KEY_SHIFT;
-
-/// The position of the highest set bit that has `allowed` set bits above it; 0 when there is none.
-fn too_many(differing: u64, allowed: u32) -> u32 {
-    let rest = without_highest(differing, allowed);
-    63u32.saturating_sub(rest.leading_zeros())
-}
-
-/// Clears the `n` highest set bits.
-fn without_highest(mut bits: u64, n: u32) -> u64 {
-    for _ in 0..n.min(64) {
-        if bits == 0 {
-            break;
-        }
-        bits ^= 1 << (63 - bits.leading_zeros());
-    }
-    bits
-}
-
-/// The lowest value of the `bits` low bits that keeps within what is left of the two budgets: the
-/// query's own, with zeros for as many of its highest ones as the budgets last.
-fn lowest_tail(query: u64, bits: u32, left: u32, left_in_key: u32) -> u64 {
-    let tail = query & !(u64::MAX << bits);
-    let in_key = without_highest(tail & KEY_MASK, left.min(left_in_key));
-    let spent = (tail & KEY_MASK).count_ones() - in_key.count_ones();
-    in_key | without_highest(tail & !KEY_MASK, left - spent)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -417,28 +335,6 @@ mod tests {
         assert_eq!(neighbours(16), 65536);
     }
 
-    /// The oracle works on the 16 key bits, by trying every key.
-    #[test]
-    fn next_key_equals_brute_force() {
-        for query in [0u16, 0xFFFF, 0x8001, 0x5A5A, 0x1234] {
-            for within in 0..4 {
-                let mut expected = None;
-                for x in (0..=u16::MAX).rev() {
-                    if (x ^ query).count_ones() as i32 <= within {
-                        expected = Some(x);
-                    }
-                    let q = u64::from(query) << 48;
-                    let got = next_in_ball(u64::from(x) << 48, q, within, 64);
-                    assert_eq!(
-                        got.map(|y| (y >> 48) as u16),
-                        expected,
-                        "{x:#x} {query:#x} {within}"
-                    );
-                }
-            }
-        }
-    }
-
     proptest! {
         /// Whatever the counts say, the radii satisfy the pigeonhole: counts are never a matter of
         /// correctness.
@@ -469,39 +365,6 @@ mod tests {
             for (chosen, least) in [check(query, k, &Even { leaves }), check(query, k, &Hot(hot))] {
                 prop_assert_eq!(chosen, least);
             }
-        }
-
-        /// The oracle: y is in the ball, and no value in between is (checked on the low bits).
-        #[test]
-        fn next_is_in_the_ball_and_nothing_is_skipped(
-            query: u64, x: u64, flips: u64, mask: u64, within in 0i32..5, radius in 0u32..12,
-        ) {
-            let inside = |v: u64| (v ^ query).count_ones() <= radius
-                && ((v ^ query) >> 48).count_ones() as i32 <= within;
-            for x in [x, query ^ (flips & mask & mask.rotate_left(9))] {
-                match next_in_ball(x, query, within, radius) {
-                    None => prop_assert!(!inside(query) || query < x),
-                    Some(y) => {
-                        prop_assert!(y >= x && inside(y));
-                        prop_assert!(query < x || y <= query);
-                        for v in (x..y).take(2000).chain((x..y).rev().take(2000)) {
-                            prop_assert!(!inside(v), "{v:#x} lies in between");
-                        }
-                    }
-                }
-            }
-        }
-
-        #[test]
-        fn every_member_is_reached(
-            query: u64, flips in prop::collection::vec(0u32..64, 0..6), x: u64,
-        ) {
-            let member = flips.iter().fold(query, |m, f| m ^ (1 << f));
-            let differing = member ^ query;
-            let within = (differing >> 48).count_ones() as i32;
-            let start = x.min(member);
-            let next = next_in_ball(start, query, within, differing.count_ones());
-            prop_assert!(next.is_some_and(|y| y <= member));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::probe::next_in_ball;
+use super::next_key::next_in_ball;
 use crate::key::Key;
 use crate::page::filter::Filter;
 use simhash_base::indexed_row::scope_of_hashes;
