@@ -101,7 +101,7 @@ pg_function! {
         };
         let mut finder = Finder::new(search, radius);
         match branch {
-            None => finder.slice([&mut rows], Task::ALL),
+            None => finder.pairs_in([&mut rows], Task::ALL),
             Some((branches, piece)) => finder.branch([&mut rows], &branches, piece),
         }
         args.null()
