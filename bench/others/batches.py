@@ -6,23 +6,28 @@ import resource
 import sys
 import time
 
-BITS, HASHES = 64, 4
+BITS = 64
 
 
 def flat(faiss):
     return faiss.IndexBinaryFlat(BITS)
 
 
-def multi_hash(flips):
+def multi_hash(hashes, flips):
+    """Finds all within `hashes * (flips + 1) - 1`: the bits that differ cannot be more than `flips` in each hash."""
+
     def make(faiss):
-        index = faiss.IndexBinaryMultiHash(BITS, HASHES, BITS // HASHES)
+        index = faiss.IndexBinaryMultiHash(BITS, hashes, BITS // hashes)
         index.nflip = flips
         return index
 
     return make
 
 
-WAYS = {"IndexBinaryFlat": flat, "IndexBinaryMultiHash, nflip 0": multi_hash(0), "IndexBinaryMultiHash, nflip 1": multi_hash(1)}
+WAYS = {"IndexBinaryFlat": flat} | {
+    f"IndexBinaryMultiHash, {hashes} hashes, nflip {flips}": multi_hash(hashes, flips)
+    for hashes, flips in ((4, 0), (4, 1), (3, 0), (3, 1), (3, 2), (2, 1))
+}
 
 
 def memory():
