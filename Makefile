@@ -25,13 +25,13 @@
 #   ROUND       the one round that `make attack` repeats
 #   PEERS       PEERS=none measures the extension alone
 #   PARTS       what `make bench-triggers` measures: some of copies, splits, loads and writers ("loads writers"), instead of all;
-#               same: of `make bench-text` what `simhash_same` takes, without a server
+#               texts or batches: of `make bench-others`; same: of `make bench-text` what `simhash_same` takes, without a server
 #   OUT         folder for the result of `make bench`, `quality` and `bench-text` (target/bench, ...)
 #   SECONDS_EACH  how long `make soak` repeats each test (600), `make attack` and `make fuzz` run (60), and a load of `make bench-triggers` (10)
 #   DATA        folder of the labelled sets of `make quality`, and of real rows for `bench-text`
-#   PYTHON      an interpreter: with the packages simhash and jieba for `make bench-text`, with datasketch for `make bench-others`, with
-#               splink, recordlinkage, dedupe, rapidfuzz and datasketch for `make quality`, with psycopg, sqlalchemy, alembic and
-#               django for the Python of the pages in `make test`
+#   PYTHON      an interpreter: with the packages simhash and jieba for `make bench-text`, with datasketch and faiss for
+#               `make bench-others`, with splink, recordlinkage, dedupe, rapidfuzz and datasketch for `make quality`, with psycopg,
+#               sqlalchemy, alembic and django for the Python of the pages in `make test`
 
 export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAINTAINER WITH_TESTS MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR prefix CONTRIB_TESTDB KEEP ROWS SETS SEED COUNT ENTRIES ROUND QUERIES QUESTIONS PEERS PARTS OUT SECONDS_EACH DATA PYTHON
 
