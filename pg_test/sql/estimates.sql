@@ -55,7 +55,8 @@ SELECT query, is_good FROM check_estimates(
 	'(SELECT fp FROM many UNION ALL SELECT fp FROM lone) u WHERE D[fp|-1] <= 3');
 -- Joins, of rows with few others and of rows with many; a copy and rows that have none.
 SELECT query, is_good FROM check_estimates(
-	'asked a JOIN lone b ON D[a.fp|b.fp] <= 3', 'asked a JOIN lone b ON 3 >= D[b.fp|a.fp]', 'asked a, lone b WHERE D[a.fp|b.fp] BETWEEN 0 AND 3',
+	'asked a JOIN lone b ON D[a.fp|b.fp] <= 3', 'asked a JOIN lone b ON 3 >= D[b.fp|a.fp]',
+		'asked a, lone b WHERE D[a.fp|b.fp] BETWEEN 0 AND 3',
 	'asked a JOIN fresh b ON D[a.fp|b.fp] < 4', 'asked a LEFT JOIN lone b ON D[a.fp|b.fp] <= 3', 'asked a JOIN lone b ON D[a.fp|b.fp] = 0',
 	'asked a JOIN lone b ON D[a.fp|b.fp] <= 24', '(SELECT * FROM many WHERE id <= 100) a JOIN many b ON D[a.fp|b.fp] <= 3',
 	'(SELECT * FROM many WHERE id <= 100) a JOIN parted b ON D[a.fp|b.fp] <= 3',

@@ -26,7 +26,8 @@ VACUUM ANALYZE doc, keyed, few;
 -- The oracle: every pair.
 CREATE TEMP TABLE pair AS SELECT a.id AS a, b.id AS b, simhash_jaccard(a.body, b.body) AS jaccard
 FROM doc a JOIN doc b ON a.id < b.id AND a.fp <~> b.fp <= 6;
-SELECT count(*) > 2000 AS many, count(*) FILTER (WHERE jaccard >= 0.8) > 1000 AS similar, count(*) FILTER (WHERE jaccard < 0.8) > 100 AS not_similar,
+SELECT count(*) > 2000 AS many, count(*) FILTER (WHERE jaccard >= 0.8) > 1000 AS similar,
+	count(*) FILTER (WHERE jaccard < 0.8) > 100 AS not_similar,
 	count(*) FILTER (WHERE jaccard IS NULL) > 3 AS unknown FROM pair;
 
 -- How the planner is made to read: what it thinks best, by key, in order.
@@ -40,7 +41,8 @@ BEGIN
 	FOREACH query IN ARRAY ARRAY[
 		'simhash_pairs(%L, ''id'', ''fp'', 6, text => ''body'')', 'simhash_pairs(%L, ''id'', ''fp'', 6, text => ''body'', min_jaccard => 0)',
 		'simhash_clusters(%L, ''id'', ''fp'', 6, text => ''body'')', 'simhash_clusters(%L, ''id'', ''fp'', 6, ''components'', ''body'')',
-		'simhash_clusters(%L, ''id'', ''fp'', 6, ''leader'', ''body'', 0.5)', 'simhash_clusters(%L, ''id'', ''fp'', 6, text => ''body'', min_jaccard => 0)',
+		'simhash_clusters(%L, ''id'', ''fp'', 6, ''leader'', ''body'', 0.5)',
+			'simhash_clusters(%L, ''id'', ''fp'', 6, text => ''body'', min_jaccard => 0)',
 		'simhash_clusters(%L, ''id'', ''fp'', 6, text => ''body'', checked_by => ''alike'')',
 		'simhash_pairs_between(%L, ''id'', ''fp'', ''few'', ''id'', ''fp'', 6, text_a => ''body'', text_b => ''body'')'] LOOP
 		what := format(query, 'doc');
@@ -84,15 +86,18 @@ BEGIN
 	RETURN QUERY SELECT s.seq_scan - before.seq_scan, s.idx_scan - before.idx_scan FROM pg_stat_xact_user_tables s WHERE relid = tab;
 END $$;
 SELECT in_order BETWEEN 1 AND 3 AS few FROM reads($$SELECT count(*) FROM simhash_clusters('doc', 'id', 'fp', 6, text => 'body')$$, 'doc');
-SELECT in_order BETWEEN 1 AND 3 AS few FROM reads($$SELECT count(*) FROM simhash_clusters('doc', 'id', 'fp', 6, 'components', 'body', checked_by => 'alike')$$, 'doc');
+SELECT in_order BETWEEN 1 AND 3 AS few FROM reads($$SELECT count(*)
+	FROM simhash_clusters('doc', 'id', 'fp', 6, 'components', 'body', checked_by => 'alike')$$, 'doc');
 SELECT in_order BETWEEN 1 AND 3 AS few FROM reads($$SELECT count(*) FROM simhash_pairs('doc', 'id', 'fp', 6, text => 'body')$$, 'doc');
 -- With one: most rows in order, a few by key.
-SELECT in_order BETWEEN 1 AND 3 AS few, by_key AS none FROM reads($$SELECT count(*) FROM simhash_clusters('keyed', 'id', 'fp', 6, text => 'body')$$, 'keyed');
+SELECT in_order BETWEEN 1 AND 3 AS few, by_key AS none FROM reads($$SELECT count(*)
+	FROM simhash_clusters('keyed', 'id', 'fp', 6, text => 'body')$$, 'keyed');
 CREATE TABLE lone (id int PRIMARY KEY, body text, fp bigint);
 INSERT INTO lone SELECT i, 'Text ' || i, hashint8extended(i, 1) FROM generate_series(1, 20000) i;
 INSERT INTO lone SELECT 20000 + i, 'Text ' || i || '.', hashint8extended(i, 1) FROM generate_series(1, 4) i;
 VACUUM ANALYZE lone;
-SELECT in_order <= 1 AS few, by_key > 0 AS some FROM reads($$SELECT count(*) FROM simhash_clusters('lone', 'id', 'fp', 3, text => 'body')$$, 'lone');
+SELECT in_order <= 1 AS few, by_key > 0 AS some FROM reads($$SELECT count(*)
+	FROM simhash_clusters('lone', 'id', 'fp', 3, text => 'body')$$, 'lone');
 SELECT cluster_id, key, jaccard FROM simhash_clusters('lone', 'id', 'fp', 3, text => 'body') ORDER BY 1, 2;
 
 -- A key that a row with a pair shares with one without is an error, in order too.

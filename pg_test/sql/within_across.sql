@@ -8,7 +8,8 @@ SET search_path = within_across, public;
 CREATE TABLE compared (id int PRIMARY KEY, n numeric, f float8, body text DEFAULT 'The street lamp is dark', fp bigint DEFAULT 42);
 INSERT INTO compared (id, n, f)
 SELECT row_number() OVER (ORDER BY n.place, f.place), n.n, f.f
-FROM (VALUES (1, 1.0), (2, 1.00), (3, 2), (4, NULL)) AS n (place, n), (VALUES (1, '0'::float8), (2, '-0'), (3, 'NaN'), (4, NULL)) AS f (place, f);
+FROM (VALUES (1, 1.0), (2, 1.00), (3, 2), (4, NULL)) AS n (place, n),
+	(VALUES (1, '0'::float8), (2, '-0'), (3, 'NaN'), (4, NULL)) AS f (place, f);
 CREATE VIEW pair AS SELECT a.id AS a, b.id AS b, (a.n = b.n AND a.f = b.f) IS TRUE AS equal FROM compared AS a, compared AS b;
 CREATE VIEW equal AS SELECT a, b FROM pair WHERE equal AND a < b;
 CREATE VIEW other AS SELECT a, b FROM pair WHERE NOT equal AND a < b;
@@ -19,10 +20,14 @@ CREATE TABLE found (function text, columns text, a int, b int);
 
 INSERT INTO found SELECT 'simhash_pairs', 'within', a, b FROM simhash_pairs('compared', 'id', 'fp', within => '{n,f}');
 INSERT INTO found SELECT 'simhash_pairs', 'across', a, b FROM simhash_pairs('compared', 'id', 'fp', across => '{n,f}');
-INSERT INTO found SELECT 'simhash_pairs, texts', 'within', a, b FROM simhash_pairs('compared', 'id', 'fp', within => '{n,f}', text => 'body');
-INSERT INTO found SELECT 'simhash_pairs, texts', 'across', a, b FROM simhash_pairs('compared', 'id', 'fp', across => '{n,f}', text => 'body');
-INSERT INTO found SELECT 'simhash_pairs_keyed', 'within', a, b FROM simhash_pairs_keyed(NULL::int, 'compared', 'id', 'fp', within => '{n,f}');
-INSERT INTO found SELECT 'simhash_pairs_keyed', 'across', a, b FROM simhash_pairs_keyed(NULL::int, 'compared', 'id', 'fp', across => '{n,f}');
+INSERT INTO found SELECT 'simhash_pairs, texts', 'within', a, b
+	FROM simhash_pairs('compared', 'id', 'fp', within => '{n,f}', text => 'body');
+INSERT INTO found SELECT 'simhash_pairs, texts', 'across', a, b
+	FROM simhash_pairs('compared', 'id', 'fp', across => '{n,f}', text => 'body');
+INSERT INTO found SELECT 'simhash_pairs_keyed', 'within', a, b
+	FROM simhash_pairs_keyed(NULL::int, 'compared', 'id', 'fp', within => '{n,f}');
+INSERT INTO found SELECT 'simhash_pairs_keyed', 'across', a, b
+	FROM simhash_pairs_keyed(NULL::int, 'compared', 'id', 'fp', across => '{n,f}');
 -- Of a table and itself: each pair twice, and a row with itself.
 INSERT INTO found SELECT 'simhash_pairs_between', 'within', a, b
 FROM simhash_pairs_between('compared', 'id', 'fp', 'compared', 'id', 'fp', within => '{n,f}') WHERE a < b;
@@ -35,7 +40,8 @@ LEFT JOIN pair AS p ON (p.a, p.b, p.equal) = (b.a, b.b, columns = 'within') GROU
 SELECT equal, count(*) FROM pair GROUP BY 1 ORDER BY 1 DESC;
 -- Groups of equal rows are their pairs.
 INSERT INTO found SELECT 'simhash_clusters, ' || method, 'within', a.key, b.key
-FROM unnest('{components,star,leader}'::text[]) AS method, simhash_clusters('compared', 'id', 'fp', method => method, within => '{n,f}') AS a
+FROM unnest('{components,star,leader}'::text[]) AS method,
+	simhash_clusters('compared', 'id', 'fp', method => method, within => '{n,f}') AS a
 JOIN simhash_clusters('compared', 'id', 'fp', method => 'star', within => '{n,f}') AS b USING (cluster_id) WHERE a.key < b.key;
 SELECT simhash_keep_clusters('compared', 'id', 'fp', within => '{n,f}');
 INSERT INTO found SELECT 'simhash_keep_clusters', 'within', a.key, b.key
@@ -46,7 +52,8 @@ UPDATE compared SET fp = 42;
 INSERT INTO found SELECT 'simhash_maintain_clusters', 'within', a.key, b.key
 FROM compared_cluster AS a JOIN compared_cluster AS b USING (cluster_id) WHERE a.key < b.key;
 SELECT simhash_drop_clusters('compared_cluster');
-INSERT INTO found SELECT 'simhash_record_pairs', 'within', a, b FROM simhash_record_pairs('compared', 'id', 0.9, '{body}', within => '{n,f}');
+INSERT INTO found SELECT 'simhash_record_pairs', 'within', a, b
+	FROM simhash_record_pairs('compared', 'id', 0.9, '{body}', within => '{n,f}');
 INSERT INTO found SELECT 'simhash_record_pairs_keyed', 'within', a, b
 FROM simhash_record_pairs_keyed(NULL::int, 'compared', 'id', 0.9, '{body}', within => '{n,f}');
 INSERT INTO found SELECT 'simhash_record_pairs of two relations', 'within', a, b

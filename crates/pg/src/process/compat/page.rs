@@ -7,6 +7,7 @@ use pgrx::pg_sys;
 /// The length in XLogRegisterBufData.
 #[cfg(feature = "pg15")]
 pub type BufDataLength = std::ffi::c_int;
+/// The length in XLogRegisterBufData.
 #[cfg(not(feature = "pg15"))]
 pub type BufDataLength = u32;
 

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 /// The id of a query, as pg_stat_activity shows it; signed from PostgreSQL 18 on.
 #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17"))]
 pub type QueryId = u64;
+/// The id of a query, as pg_stat_activity shows it; signed from PostgreSQL 18 on.
 #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
 pub type QueryId = i64;
 
