@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn histogram_counts_neighbours_but_one() {
+    fn the_histogram_counts_neighbours_after_the_first() {
         let histogram: Vec<i64> = vec![7, 7 ^ 1, -1, i64::MIN + 12345];
         let sample = FingerprintSample {
             histogram: &histogram,

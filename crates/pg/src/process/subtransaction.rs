@@ -30,7 +30,7 @@ pub enum Ends {
     Committed,
     /// It is about to be prepared: an ERROR still aborts it.
     Prepares,
-    /// It is prepared, and no longer this session's.
+    /// PREPARE TRANSACTION has detached it from the session.
     Prepared,
 }
 

@@ -4,10 +4,11 @@ use crate::planner::nodes::{NodeList, NodeRef};
 use crate::spi::connection::{connected, prepare};
 use pgrx::pg_sys;
 
-/// Returns whether the planner would run a query as a sequential scan of this table. The query returns the columns of these numbers as they are stored, or an integer as
-/// bigint, with at most a test that the second is not NULL. In this way rules, children, row security, indexes that hold all columns, and extensions that
-/// put something else in the place of a table or of a column are taken into account. Locks the
-/// table as the query would.
+/// Returns whether the planner would run a query as a sequential scan of this table. The query must
+/// return the columns of these numbers as they are stored, or an integer as bigint, with at most a
+/// test that the second is not NULL. In this way rules, children, row security, indexes that hold
+/// all columns, and extensions that put something else in the place of a table or of a column are
+/// taken into account. Locks the table as the query would.
 #[inline]
 pub fn is_plain_scan(sql: &str, table: pg_sys::Oid, columns: [i16; 2]) -> bool {
     // An extension that checks or logs reads would not see this one.
