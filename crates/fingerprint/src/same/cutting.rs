@@ -62,6 +62,10 @@ pub(super) struct Reader<'t> {
     pub(super) may_begin_item: bool,
     /// Whether a hyphen stands between the word in front and the next one.
     pub(super) joins: bool,
+    /// Brackets that are open.
+    pub(super) depth: usize,
+    pub(super) in_frame: bool,
+    pub(super) is_alone: bool,
     pub(super) tokens: Tokens,
 }
 
@@ -76,6 +80,9 @@ impl<'t> Reader<'t> {
             query_end: 0,
             may_begin_item: true,
             joins: false,
+            depth: 0,
+            in_frame: false,
+            is_alone: false,
             tokens,
         }
     }
@@ -150,6 +157,12 @@ impl<'t> Reader<'t> {
             in_address: self.begin < self.address_end,
             ends_sentence: false,
             ends_clause: false,
+            ends_line: false,
+            in_bracket: self.depth > 0,
+            in_frame: self.in_frame,
+            colon: false,
+            bar: false,
+            is_alone: std::mem::take(&mut self.is_alone),
             is_joined: std::mem::take(&mut self.joins),
         };
         self.tokens.push(word, token);

@@ -27,6 +27,12 @@ pub enum Kind {
     Spelling,
     /// Words that only one text has.
     Added,
+    /// Articles, prepositions and the like that only one text has.
+    Light,
+    /// A note, a source, a request to share that only one text has.
+    Notice,
+    /// The end of a text that is cut off in the other.
+    CutOff,
     /// A greeting or a closing that only one text has.
     Greeting,
     /// A word that one text has twice.
@@ -49,6 +55,9 @@ impl Kind {
             Kind::Typing => "typing",
             Kind::Spelling => "spelling",
             Kind::Added => "added",
+            Kind::Light => "light",
+            Kind::Notice => "notice",
+            Kind::CutOff => "cut off",
             Kind::Greeting => "greeting",
             Kind::Doubled => "doubled",
             Kind::Order => "order",
