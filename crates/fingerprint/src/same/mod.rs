@@ -3,7 +3,7 @@
 //!
 //! In the order in which two texts flow through: `layout` takes mark-up, quotation marks of mail,
 //! hyphens at line ends and page numbers away, `fold` what case, accents and invisible characters
-//! make, `spelling` letters that only look alike. `cutting` makes `tokens` of it, by `letters`,
+//! make, `spelling` letters that only look alike, `serbian` the two scripts of one language. `cutting` makes `tokens` of it, by `letters`,
 //! with `numbers` in one form. `hunks` aligns the words of both, by their longest common
 //! `subsequence`. `judge` says of each stretch that differs whether it decides, as `replaced` or
 //! `added`: by the kind of its words (`nature`), by the words of `lists` and their `phrases`, and
@@ -32,6 +32,7 @@ mod pairing;
 mod phrases;
 mod replaced;
 mod sentences;
+mod serbian;
 mod shape;
 mod spelling;
 mod subsequence;
@@ -114,7 +115,8 @@ fn compare(
     wanted: Wanted,
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<Comparison, Error> {
-    let (form_of_a, form_of_b) = (form(a, check_interrupts)?, form(b, check_interrupts)?);
+    let (mut form_of_a, mut form_of_b) = (form(a, check_interrupts)?, form(b, check_interrupts)?);
+    serbian::in_one_script(&mut form_of_a, &mut form_of_b);
     if form_of_a == form_of_b {
         return Ok(Comparison::Signs(Vec::new()));
     }
