@@ -1,5 +1,5 @@
-//! Serbian in both its scripts: a text in Cyrillic letters is compared with one in Latin letters by
-//! the latter. [`super`] calls it for the forms of two texts.
+//! Serbian in both its scripts: a text in Cyrillic letters is written in Latin ones, where the other
+//! text is in these. [`super`] calls it for the forms of two texts.
 //!
 //! A text is only written in other letters where the other one has none of its script, so that
 //! nothing changes between two texts in Cyrillic letters, in which a letter counts that Latin writes
