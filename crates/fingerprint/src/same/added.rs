@@ -13,6 +13,7 @@ use super::nature::{
 };
 use super::shape::VERY_LONG;
 use super::tally::WORDS_OF_AN_EXCHANGE;
+use crate::text::scripts::is_han;
 use super::tokens::{Token, TokenKind, Tokens};
 use std::ops::Range;
 
@@ -34,6 +35,9 @@ const MOST_OF_GREETING: usize = 14;
 
 /// Words of a note.
 const MOST_OF_NOTE: usize = 5;
+
+/// Words of a text that has a heading.
+const LEAST_UNDER_HEADING: usize = 20;
 
 /// Words that only one text has.
 struct Addition<'t> {
@@ -118,7 +122,7 @@ impl<'t> Judge<'t> {
         if addition.has_all(|token| token.in_query) {
             return (Kind::Added, false);
         }
-        if addition.has_all(|token| token.in_frame) {
+        if addition.has_all(|token| token.in_frame) && !addition.has(Classes::MODIFIER.or(Classes::OUTCOME)) {
             return (Kind::Greeting, false);
         }
         if addition.is_page_number() {
@@ -288,7 +292,9 @@ impl Addition<'_> {
         } else {
             None
         };
-        is_hiragana(kana) && is_okurigana(in_front, kana, behind)
+        // 北京市 is 北京.
+        let is_city = matches!(kana, '市' | '省') && is_han(in_front) && behind.is_some_and(is_han);
+        is_city || is_hiragana(kana) && is_okurigana(in_front, kana, behind)
     }
 
     /// Whether articles, prepositions and the like are all there is.
@@ -308,6 +314,9 @@ impl Addition<'_> {
             return true;
         }
         let is_apart = is_apart(self.text, &self.words);
+        if self.has_all(|token| token.is_reference && token.in_bracket) {
+            return true;
+        }
         let has_number = self
             .rest
             .iter()
@@ -319,11 +328,18 @@ impl Addition<'_> {
             || self.are_all(Classes::NOTE.or(around));
         let is_source =
             self.rest.len() <= MOST_OF_NOTE && (self.has(Classes::SOURCE) || self.is_behind_bar());
+        let is_denied = self.has(Classes::NEGATION);
+        let is_aside = self.words.start == 0
+            && self.rest.len() <= MOST_OF_NOTE
+            && self.has_all(|token| token.in_bracket);
+        let is_heading = self.words.start == 0
+            && self.rest.len() <= MOST_OF_NOTE
+            && self.other.len() >= LEAST_UNDER_HEADING
+            && self.text.at(self.words.end - 1).ends_line;
         is_note
             || is_source
-            || lists()
-                .notice_parts
-                .are_in(self.text.joined(&cover(self.rest)))
+            || (is_aside || is_heading) && !is_denied
+            || lists().notice_parts.are_in(self.text.joined(&cover(self.rest)))
     }
 
     /// Whether the words are the last ones, behind a bar: the name of a site.

@@ -32,7 +32,7 @@ const OPERATORS: [&str; 12] = [
 
 /// Whether a text is code: at least half of its lines are statements.
 pub fn is_code(text: &str) -> bool {
-    if !text.contains(['=', ';', '{', '(', '<']) {
+    if !text.contains(['=', ';', '{', '(', '<', '&', '|']) || !text.contains(|c: char| c.is_ascii_alphabetic()) {
         return is_query(text);
     }
     let lines = || text.lines().filter(|line| !line.trim().is_empty());
@@ -154,6 +154,7 @@ fn without_comment(line: &str) -> &str {
 fn token(kind: TokenKind) -> Token {
     Token {
         begin: 0,
+        from: 0,
         end: 0,
         kind,
         dot: false,
@@ -166,6 +167,7 @@ fn token(kind: TokenKind) -> Token {
         in_frame: false,
         colon: false,
         bar: false,
+        is_reference: false,
         is_alone: false,
         is_joined: false,
     }

@@ -151,6 +151,7 @@ impl<'t> Reader<'t> {
         let token = Token {
             begin: 0,
             end: 0,
+            from: self.begin as u32,
             kind,
             dot: false,
             in_query,
@@ -162,6 +163,7 @@ impl<'t> Reader<'t> {
             in_frame: self.in_frame,
             colon: false,
             bar: false,
+            is_reference: self.in_front == '#',
             is_alone: std::mem::take(&mut self.is_alone),
             is_joined: std::mem::take(&mut self.joins),
         };

@@ -11,6 +11,9 @@ const MOST_OF_SALUTATION: usize = 8;
 const MOST_OF_CLOSING: usize = 6;
 const MOST_OF_SIGNATURE: usize = 40;
 
+/// Characters of a clause of thanks.
+const MOST_OF_THANKS: usize = 12;
+
 /// Words of a text that may be cut off, at least.
 const LEAST_CUT: usize = 5;
 
@@ -66,6 +69,19 @@ fn salutation(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool) -> usize {
     }
 }
 
+/// Where clauses of thanks and greetings begin that end a text without spaces.
+fn thanks(text: &Tokens, from: usize) -> usize {
+    let mut begin = text.len();
+    while begin > from && text.at(begin - 1).kind == TokenKind::Character {
+        let front = (from..begin - 1).rev().take(MOST_OF_THANKS).find(|i| text.at(*i).ends_clause);
+        match front {
+            Some(last) if lists().greeting_parts.are_in(text.joined(&(last + 1..begin))) => begin = last + 1,
+            _ => break,
+        }
+    }
+    begin
+}
+
 /// Where the closing begins, or the text ends.
 fn signature(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool, from: usize) -> usize {
     let first = text.len().saturating_sub(MOST_OF_SIGNATURE).max(from);
@@ -89,10 +105,10 @@ fn signature(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool, from: usize) -
             && has(line.start, around)
             && !has(line.start, Classes::NEGATION)
     };
-    (first..text.len())
+    let closing = (first..text.len())
         .filter(|i| begins(*i))
-        .find(is_closing)
-        .unwrap_or(text.len())
+        .find(is_closing);
+    closing.unwrap_or_else(|| thanks(text, from))
 }
 
 /// Whether one of two texts is the begin of the other, cut off where it says so: the difference that it makes.

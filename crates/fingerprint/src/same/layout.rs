@@ -24,6 +24,10 @@ pub fn plain<'t>(text: &'t str, check_interrupts: &mut dyn FnMut()) -> Result<Co
     if text.contains([FRAME_BEGINS, FRAME_ENDS, ALONE]) {
         text = Cow::Owned(text.replace([FRAME_BEGINS, FRAME_ENDS, ALONE], " "));
     }
+    if let Some(label) = speaker(&text) {
+        let (name, rest) = text.split_at(label);
+        text = Cow::Owned([&FRAME_BEGINS.to_string(), name, &FRAME_ENDS.to_string(), rest].concat());
+    }
     let trimmed = text.trim();
     if !trimmed.contains('\n') && !trimmed.starts_with('>') {
         return Ok(text);
@@ -91,6 +95,19 @@ fn lines_joined(text: &str) -> String {
     }
     joined
 }
+
+/// The bytes of the name of a speaker with which a text begins: ANNA: I told you.
+fn speaker(text: &str) -> Option<usize> {
+    let colon = text.find(':')?;
+    let name = &text[..colon];
+    let is_name = name.chars().count() <= MOST_OF_SPEAKER
+        && name.chars().filter(|c| c.is_alphabetic()).count() >= 2
+        && name.chars().all(|c| c.is_uppercase() || " .-'".contains(c));
+    (is_name && text.len() > colon + 1).then_some(colon + 1)
+}
+
+/// Letters of the name of a speaker.
+const MOST_OF_SPEAKER: usize = 20;
 
 /// The text with each minus beside its number: − 5 °C is −5 °C. A hyphen in front of a space is one only
 /// where degrees follow.

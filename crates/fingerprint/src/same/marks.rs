@@ -28,6 +28,7 @@ impl Reader<'_> {
             '。' | '؟' | '।' | '!' => self.end_sentence(),
             ';' => {
                 self.tokens.marks.semicolons += 1;
+                self.end_line();
                 self.may_begin_item = true;
                 self.end_clause();
                 if !behind.is_whitespace() {
@@ -37,6 +38,8 @@ impl Reader<'_> {
             ':' if behind == ':' || self.in_front == ':' => {
                 self.joins |= self.in_front.is_ascii_alphanumeric()
             }
+            // The time of a clock.
+            ':' if self.in_front.is_ascii_digit() && behind.is_ascii_digit() => (),
             ':' => {
                 self.tokens.marks.colons += 1;
                 if let Some(last) = self.tokens.tokens.last_mut() {

@@ -64,34 +64,33 @@ pub fn is_reordered(a: &Tokens, b: &Tokens) -> bool {
         return false;
     }
     let (in_a, in_b) = (Content::of(a), Content::of(b));
-    if in_a.words.len() != in_b.words.len() || in_a.sorted() != in_b.sorted() {
-        return false;
+    let (items_a, items_b) = (in_a.items(), in_b.items());
+    if items_a == items_b && in_a.is_list(&items_a) && in_b.is_list(&items_b) {
+        return true;
     }
-    if in_a.neighbours() != in_b.neighbours()
-        && in_a.neighbours_behind() != in_b.neighbours_behind()
-    {
-        return false;
-    }
-    is_joined_anew(a, b)
-        || in_a.items() == in_b.items() && in_a.is_list() && in_b.is_list()
-        || is_block_moved(&in_a, &in_b)
+    let have_same_words = in_a.words.len() == in_b.words.len() && in_a.sorted() == in_b.sorted();
+    have_same_words
+        && (in_a.held(-1) == in_b.held(-1) || in_a.held(1) == in_b.held(1))
+        && in_a.ordered() == in_b.ordered()
+        && (is_joined_anew(&in_a, &in_b) || is_block_moved(&in_a, &in_b))
 }
 
 /// Whether two texts have two things in turn around a word that joins them: X and Y, Y and X.
-fn is_joined_anew(a: &Tokens, b: &Tokens) -> bool {
-    let middle = super::hunks::middle(a, b);
-    let words = |text: &Tokens, range: Range<usize>| {
-        range.map(|i| text.word(i).to_owned()).collect::<Vec<_>>()
-    };
-    let (in_a, in_b) = (words(a, middle.a.clone()), words(b, middle.b.clone()));
-    let joins = |word: &String| lists().classes(word).has(Classes::CONJUNCTION);
-    let found = (1..in_a.len().saturating_sub(1))
-        .filter(|at| joins(&in_a[*at]))
-        .any(|at| {
-            let turned = [&in_a[at + 1..], &in_a[at..at + 1], &in_a[..at]].concat();
-            turned == in_b
-        });
-    found
+fn is_joined_anew(a: &Content, b: &Content) -> bool {
+    let (in_a, in_b) = (a.with_conjunctions(), b.with_conjunctions());
+    let (x, y) = between_equal_ends(&in_a, &in_b);
+    let joins = |word: &str| lists().classes(word).has(Classes::CONJUNCTION);
+    (1..x.len().saturating_sub(1))
+        .filter(|at| joins(x[*at]))
+        .any(|at| [&x[at + 1..], &x[at..at + 1], &x[..at]].concat() == y)
+}
+
+/// What two rows of words have between equal ends.
+fn between_equal_ends<'r, 't>(a: &'r [&'t str], b: &'r [&'t str]) -> (&'r [&'t str], &'r [&'t str]) {
+    let front = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+    let (a, b) = (&a[front..], &b[front..]);
+    let back = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
+    (&a[..a.len() - back], &b[..b.len() - back])
 }
 
 /// The words of a text that count, without articles, conjunctions and the like.
@@ -102,155 +101,120 @@ struct Content<'t> {
 
 impl<'t> Content<'t> {
     fn of(text: &'t Tokens) -> Self {
-        let left_out = Classes::FUNCTION
-            .or(Classes::LIGHT)
-            .or(Classes::CONJUNCTION);
+        let left_out = Classes::FUNCTION.or(Classes::LIGHT).or(Classes::CONJUNCTION);
+        let kept = Classes::NEGATION.or(Classes::ORDERS);
         let counts = |i: &usize| {
             let classes = lists().classes(text.word(*i));
-            !classes.has(left_out) || classes.has(Classes::NEGATION) || classes.has(Classes::ORDERS)
+            !classes.has(left_out) || classes.has(kept)
         };
-        Self {
-            text,
-            words: (0..text.len()).filter(counts).collect(),
-        }
+        Self { text, words: (0..text.len()).filter(counts).collect() }
     }
 
-    fn word(&self, n: usize) -> &'t str {
-        self.text.word(self.words[n])
+    fn has(&self, i: usize, class: Classes) -> bool {
+        lists().classes(self.text.word(i)).has(class)
+    }
+
+    fn all(&self) -> Vec<&'t str> {
+        self.words.iter().map(|i| self.text.word(*i)).collect()
     }
 
     fn sorted(&self) -> Vec<&'t str> {
-        let mut words: Vec<&str> = self.words.iter().map(|i| self.text.word(*i)).collect();
+        let mut words = self.all();
         words.sort_unstable();
         words
     }
 
-    fn holds_on(&self, n: usize) -> bool {
-        self.text.at(self.words[n]).kind == TokenKind::Number
-            || lists().classes(self.word(n)).has(Classes::NEGATION)
+    fn with_conjunctions(&self) -> Vec<&'t str> {
+        let counts = |i: &usize| self.words.binary_search(i).is_ok() || self.has(*i, Classes::CONJUNCTION);
+        (0..self.text.len()).filter(counts).map(|i| self.text.word(i)).collect()
     }
 
-    /// Each number and negation with the word in front of it.
-    fn neighbours(&self) -> Vec<(&'t str, &'t str)> {
-        let all = (0..self.words.len()).filter(|n| self.holds_on(*n));
-        let mut pairs: Vec<_> = all
-            .map(|n| (if n > 0 { self.word(n - 1) } else { "" }, self.word(n)))
-            .collect();
-        pairs.sort_unstable();
-        pairs
+    /// Each number and negation with the word in front of it or behind it, sorted: it counts that one.
+    fn held(&self, side: isize) -> Vec<(&'t str, &'t str)> {
+        let holds = |i: &usize| {
+            self.text.at(*i).kind == TokenKind::Number || self.has(*i, Classes::NEGATION)
+        };
+        let beside = |i: usize| {
+            let at = i.checked_add_signed(side).filter(|at| *at < self.text.len());
+            at.map_or("", |at| self.text.word(at))
+        };
+        let mut held: Vec<_> = (0..self.text.len()).filter(holds).map(|i| (self.text.word(i), beside(i))).collect();
+        held.sort_unstable();
+        held
     }
 
-    /// Each number and negation with the word behind it.
-    fn neighbours_behind(&self) -> Vec<(&'t str, &'t str)> {
-        let all = (0..self.words.len()).filter(|n| self.holds_on(*n));
-        let mut pairs: Vec<_> = all
-            .map(|n| {
-                (
-                    self.word(n),
-                    if n + 1 < self.words.len() {
-                        self.word(n + 1)
-                    } else {
-                        ""
-                    },
-                )
-            })
-            .collect();
-        pairs.sort_unstable();
-        pairs
+    /// Each word that orders what stands around it with the word behind it, sorted.
+    fn ordered(&self) -> Vec<(&'t str, &'t str)> {
+        let pairs = self.words.windows(2).filter(|pair| self.has(pair[0], Classes::ORDERS));
+        let mut ordered: Vec<_> = pairs.map(|pair| (self.text.word(pair[0]), self.text.word(pair[1]))).collect();
+        ordered.sort_unstable();
+        ordered
     }
 
-    /// The items of a list, sorted. In fields with names a colon is within an item.
+    /// The fields of a record, each with its name and its sorted items, sorted; or the items of a list.
     fn items(&self) -> Vec<String> {
         let are_fields = self.text.marks.colons >= 2;
-        let mut items = vec![String::new()];
+        let (mut fields, mut field, mut item) = (Vec::new(), Vec::new(), String::new());
         for i in 0..self.text.len() {
             let token = self.text.at(i);
-            let joins = lists().classes(self.text.word(i)).has(Classes::CONJUNCTION);
-            if joins && !are_fields {
-                items.push(String::new());
-            } else if self.words.binary_search(&i).is_ok()
-                && let Some(last) = items.last_mut()
-            {
-                last.push_str(self.text.word(i));
-                last.push(' ');
+            if self.has(i, Classes::CONJUNCTION) {
+                field.push(std::mem::take(&mut item));
+            } else if self.words.binary_search(&i).is_ok() {
+                item.push_str(self.text.word(i));
             }
-            let ends = token.ends_line || token.ends_clause && !(are_fields && token.colon);
-            if ends {
-                items.push(String::new());
+            let ends_field = !are_fields || token.ends_line || token.ends_sentence || i + 1 == self.text.len();
+            if token.ends_clause || token.ends_line || i + 1 == self.text.len() {
+                // The name of a field begins with a sign that sorts it in front of all items.
+                let item = std::mem::take(&mut item);
+                field.push(if token.colon && are_fields { format!(" {item}") } else { item });
+                if ends_field {
+                    field.retain(|item| !item.trim().is_empty());
+                    field.sort_unstable();
+                    fields.extend(are_fields.then(|| field.join(",")).filter(|field| !field.is_empty()));
+                    if !are_fields {
+                        fields.append(&mut field);
+                    }
+                    field.clear();
+                }
             }
         }
-        items.retain(|item| !item.is_empty());
-        items.sort_unstable();
-        items
+        fields.sort_unstable();
+        fields
     }
 
-    /// Whether there are several items, and they are not numbers alone.
-    fn is_list(&self) -> bool {
-        let items = self.items();
+    /// Whether there are several items, they are not numbers alone, and no word says that their order counts.
+    fn is_list(&self, items: &[String]) -> bool {
         let is_number = |item: &String| !item.contains(char::is_alphabetic);
-        items.len() >= 2 && !items.iter().any(is_number) && !self.orders()
-    }
-
-    /// Whether a word says that the order counts.
-    fn orders(&self) -> bool {
-        self.words
-            .iter()
-            .any(|i| lists().classes(self.text.word(*i)).has(Classes::ORDERS))
-            || lists()
-                .ordering_parts
-                .are_in(self.text.joined(&(0..self.text.len())))
+        items.len() >= 2
+            && !items.iter().all(is_number)
+            && !self.words.iter().any(|i| self.has(*i, Classes::ORDERS))
+            && !lists().ordering_parts.are_in(&self.text.text)
     }
 
     /// Without the words that say when: days, months.
     fn timeless(&self) -> Vec<&'t str> {
-        let is_time = |i: &&usize| lists().classes(self.text.word(**i)).has(Classes::CALENDAR);
-        self.words
-            .iter()
-            .filter(|i| !is_time(i))
-            .map(|i| self.text.word(*i))
-            .collect()
+        let is_time = |i: &&usize| self.has(**i, Classes::CALENDAR) || self.has(**i, Classes::NOTE);
+        self.words.iter().filter(|i| !is_time(i)).map(|i| self.text.word(*i)).collect()
     }
 }
 
 /// Whether a block of words stands at the other end of the text, or of what differs up to one of its ends.
 fn is_block_moved(a: &Content, b: &Content) -> bool {
-    let all = |content: &Content| {
-        (0..content.words.len())
-            .map(|n| content.text.word(content.words[n]).to_owned())
-            .collect::<Vec<_>>()
-    };
-    let owned = |words: Vec<&str>| {
-        words
-            .into_iter()
-            .map(str::to_owned)
-            .collect::<Vec<String>>()
-    };
-    let (whole_a, whole_b) = (all(a), all(b));
-    let (timeless_a, timeless_b) = (owned(a.timeless()), owned(b.timeless()));
-    if whole_a.len() < LEAST_REORDERED {
+    let (whole_a, whole_b) = (a.all(), b.all());
+    if whole_a.len() < LEAST_REORDERED || lists().ordering_parts.are_in(&a.text.text) {
         return false;
     }
+    let (timeless_a, timeless_b) = (a.timeless(), b.timeless());
     is_rotation(&whole_a, &whole_b)
         || timeless_a.len() < whole_a.len()
             && (timeless_a == timeless_b || is_rotation(&timeless_a, &timeless_b))
 }
 
-/// Whether words are others with two blocks in turn, which reach to one end at least.
-fn is_rotation(a: &[String], b: &[String]) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
-    let front = a.iter().zip(b).take_while(|(x, y)| x == y).count();
-    let back = a[front..]
-        .iter()
-        .rev()
-        .zip(b[front..].iter().rev())
-        .take_while(|(x, y)| x == y)
-        .count();
-    let (x, y) = (&a[front..a.len() - back], &b[front..b.len() - back]);
-    // Two words in turn are two things in turn, with a word around them that says how they stand.
-    let is_long = x.len() >= LEAST_REORDERED || x.len() == 2 && a.len() > LEAST_REORDERED;
-    (front == 0 || back == 0)
-        && is_long
-        && (1..x.len()).any(|by| x[by..] == y[..x.len() - by] && x[..by] == y[x.len() - by..])
+/// Whether words are others with two blocks in turn, which reach to one end at least. Two words in turn are
+/// two things in turn, with a word around them that says how they stand.
+fn is_rotation(a: &[&str], b: &[&str]) -> bool {
+    let (x, y) = between_equal_ends(a, b);
+    let reaches = a.first() != b.first() || a.last() != b.last();
+    let turned = |by: usize| x[by..] == y[..x.len() - by] && x[..by] == y[x.len() - by..];
+    x.len() == y.len() && x.len() >= LEAST_REORDERED && reaches && (1..x.len()).any(turned)
 }

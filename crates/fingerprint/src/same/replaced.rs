@@ -2,7 +2,7 @@
 //! stretch, and [`super::tally`] settles what is tolerated here one by one. In a long text another
 //! addressee, the date below it and a clause in other words do not decide.
 
-use super::characters::{look_alike, may_be_slip};
+use super::characters::{is_kana, look_alike, may_be_slip};
 use super::finding::Kind;
 use super::hunks::Hunk;
 use super::judge::Judge;
@@ -31,7 +31,8 @@ impl Judge<'_> {
         if let ([i], [j]) = (rest_a, rest_b)
             && self.is_wrong_character(*i, *j, hunk)
         {
-            let is_scan = look_alike(first(self.a, *i), first(self.b, *j));
+            let (x, y) = (first(self.a, *i), first(self.b, *j));
+            let is_scan = look_alike(x, y) || is_kana(x);
             self.tally.errors += if is_scan { 0.25 } else { 1.0 };
             return self.found(Kind::Character, a, b, false);
         }

@@ -16,6 +16,8 @@ pub enum TokenKind {
 pub struct Token {
     pub begin: u32,
     pub end: u32,
+    /// Where it begins in the text that was cut; several numbers in one piece begin at one place.
+    pub from: u32,
     pub kind: TokenKind,
     /// A point follows, as behind an abbreviation.
     pub dot: bool,
@@ -33,6 +35,8 @@ pub struct Token {
     pub in_bracket: bool,
     /// It stands in what carries a text: a salutation, a signature, the head of a quoted mail.
     pub in_frame: bool,
+    /// A number behind #.
+    pub is_reference: bool,
     /// A bar follows.
     pub bar: bool,
     /// A colon follows.
