@@ -13,8 +13,8 @@ use super::nature::{
 };
 use super::shape::VERY_LONG;
 use super::tally::WORDS_OF_AN_EXCHANGE;
-use crate::text::scripts::is_han;
 use super::tokens::{Token, TokenKind, Tokens};
+use crate::text::scripts::is_han;
 use std::ops::Range;
 
 /// Which share of the words of a long text one addition may have.
@@ -72,7 +72,11 @@ impl<'t> Judge<'t> {
         };
         let is_clause = self.is_clause(&addition);
         let (kind, mut decides) = self.kind_of_added(&addition, is_clause);
-        if kind != Kind::Greeting {
+        let is_around = matches!(
+            kind,
+            Kind::Greeting | Kind::Notice | Kind::Light | Kind::Spelling
+        );
+        if !is_around {
             if !is_clause {
                 self.count_negations(hunk);
             }
@@ -122,7 +126,9 @@ impl<'t> Judge<'t> {
         if addition.has_all(|token| token.in_query) {
             return (Kind::Added, false);
         }
-        if addition.has_all(|token| token.in_frame) && !addition.has(Classes::MODIFIER.or(Classes::OUTCOME)) {
+        if addition.has_all(|token| token.in_frame)
+            && !addition.has(Classes::MODIFIER.or(Classes::OUTCOME))
+        {
             return (Kind::Greeting, false);
         }
         if addition.is_page_number() {
@@ -233,7 +239,14 @@ impl<'t> Judge<'t> {
         // What a short text is about is in each of its words.
         let is_modified = addition.has(Classes::MODIFIER)
             || lists().modifier_parts.are_in(text.joined(&cover(rest)));
-        is_unit || is_part || is_item || is_statement || is_modified || !self.shape.is_long
+        let is_fact = self.shape.is_long && addition.has_facts();
+        is_fact
+            || is_unit
+            || is_part
+            || is_item
+            || is_statement
+            || is_modified
+            || !self.shape.is_long
     }
 
     /// Whether a word is a number. In a long text one with letters counts as a word: it names something.
@@ -300,7 +313,10 @@ impl Addition<'_> {
     /// Whether articles, prepositions and the like are all there is.
     fn is_light(&self) -> bool {
         let light = Classes::LIGHT.or(Classes::FUNCTION);
-        self.are_all(light) && !self.has(Classes::NEGATION) && !self.has(Classes::CONDITION)
+        let counts = Classes::NEGATION
+            .or(Classes::CONDITION)
+            .or(Classes::MODIFIER);
+        self.are_all(light) && !self.has(counts)
     }
 
     /// Whether the words are around a text and not of it: the note of an editor, a source, a request to
@@ -314,7 +330,12 @@ impl Addition<'_> {
             return true;
         }
         let is_apart = is_apart(self.text, &self.words);
-        if self.has_all(|token| token.is_reference && token.in_bracket) {
+        let is_reference = |token: &Token| {
+            token.is_reference && (token.in_bracket || token.kind == TokenKind::Word)
+        };
+        if self.has_all(is_reference)
+            || self.gap.is_empty() && self.has_all(|token| token.in_address)
+        {
             return true;
         }
         let has_number = self
@@ -339,7 +360,7 @@ impl Addition<'_> {
         is_note
             || is_source
             || (is_aside || is_heading) && !is_denied
-            || lists().notice_parts.are_in(self.text.joined(&cover(self.rest)))
+            || lists().notice_parts.are_in(self.text.joined(&self.words))
     }
 
     /// Whether the words are the last ones, behind a bar: the name of a site.

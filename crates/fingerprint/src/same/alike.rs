@@ -162,7 +162,11 @@ fn is_scan(a: &str, b: &str) -> bool {
                 a.len().min(b.len()) > 3 || a_first == b_first && a.len() + b.len() > 5;
             comparable && strokes(a).eq(strokes(b))
         }
-        _ => is_long && (strokes(a).eq(strokes(b)) || strokes(&a.replace('8', "ss")).eq(strokes(&b.replace('8', "ss")))),
+        _ => {
+            is_long
+                && (strokes(a).eq(strokes(b))
+                    || strokes(&a.replace('8', "ss")).eq(strokes(&b.replace('8', "ss"))))
+        }
     }
 }
 
@@ -340,7 +344,10 @@ fn is_slip(a: &[char], b: &[char]) -> bool {
             let is_doubled = at > 0 && longer[at - 1] == *x || longer.get(at + 1) == Some(x);
             let is_plural = *x == 's' && back == 0 && length >= SWAPPED_LETTERS;
             let is_nasal = matches!(x, '\u{901}' | '\u{902}');
-            is_plural || is_nasal || front > 0 && (length >= LEFT_OUT_LETTERS || is_doubled && length >= SWAPPED_LETTERS)
+            is_plural
+                || is_nasal
+                || front > 0
+                    && (length >= LEFT_OUT_LETTERS || is_doubled && length >= SWAPPED_LETTERS)
         }
         _ => false,
     }

@@ -32,7 +32,9 @@ const OPERATORS: [&str; 12] = [
 
 /// Whether a text is code: at least half of its lines are statements.
 pub fn is_code(text: &str) -> bool {
-    if !text.contains(['=', ';', '{', '(', '<', '&', '|']) || !text.contains(|c: char| c.is_ascii_alphabetic()) {
+    if !text.contains(['=', ';', '{', '(', '<', '&', '|'])
+        || !text.contains(|c: char| c.is_ascii_alphabetic())
+    {
         return is_query(text);
     }
     let lines = || text.lines().filter(|line| !line.trim().is_empty());

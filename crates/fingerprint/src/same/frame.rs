@@ -73,9 +73,18 @@ fn salutation(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool) -> usize {
 fn thanks(text: &Tokens, from: usize) -> usize {
     let mut begin = text.len();
     while begin > from && text.at(begin - 1).kind == TokenKind::Character {
-        let front = (from..begin - 1).rev().take(MOST_OF_THANKS).find(|i| text.at(*i).ends_clause);
+        let front = (from..begin - 1)
+            .rev()
+            .take(MOST_OF_THANKS)
+            .find(|i| text.at(*i).ends_clause);
         match front {
-            Some(last) if lists().greeting_parts.are_in(text.joined(&(last + 1..begin))) => begin = last + 1,
+            Some(last)
+                if lists()
+                    .greeting_parts
+                    .are_in(text.joined(&(last + 1..begin))) =>
+            {
+                begin = last + 1
+            }
             _ => break,
         }
     }
@@ -105,9 +114,7 @@ fn signature(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool, from: usize) -
             && has(line.start, around)
             && !has(line.start, Classes::NEGATION)
     };
-    let closing = (first..text.len())
-        .filter(|i| begins(*i))
-        .find(is_closing);
+    let closing = (first..text.len()).filter(|i| begins(*i)).find(is_closing);
     closing.unwrap_or_else(|| thanks(text, from))
 }
 

@@ -26,7 +26,15 @@ pub fn plain<'t>(text: &'t str, check_interrupts: &mut dyn FnMut()) -> Result<Co
     }
     if let Some(label) = speaker(&text) {
         let (name, rest) = text.split_at(label);
-        text = Cow::Owned([&FRAME_BEGINS.to_string(), name, &FRAME_ENDS.to_string(), rest].concat());
+        text = Cow::Owned(
+            [
+                &FRAME_BEGINS.to_string(),
+                name,
+                &FRAME_ENDS.to_string(),
+                rest,
+            ]
+            .concat(),
+        );
     }
     let trimmed = text.trim();
     if !trimmed.contains('\n') && !trimmed.starts_with('>') {
@@ -80,6 +88,7 @@ fn lines_joined(text: &str) -> String {
             in_signature = true;
             joined.push(FRAME_BEGINS);
         }
+        line = without_heading_mark(line);
         let is_head = !in_signature && is_quotation_head(line);
         if is_head {
             joined.push(FRAME_BEGINS);
@@ -135,6 +144,44 @@ pub fn signs_joined(text: &str) -> Cow<'_, str> {
     Cow::Owned(joined)
 }
 
+/// The text with the number sign as a word for itself, with dimensions as several numbers, and without the
+/// commands of LaTeX.
+pub fn signs_apart(text: &str) -> Cow<'_, str> {
+    let has_dimension = text.as_bytes().windows(3).any(|w| {
+        w[0].is_ascii_digit() && matches!(w[1], b'x' | b'X' | b'*') && w[2].is_ascii_digit()
+    });
+    let has_command = text.contains('\\') && text.contains('{');
+    if !text.contains(['№', '×']) && !has_dimension && !has_command {
+        return Cow::Borrowed(text);
+    }
+    let mut apart = String::with_capacity(text.len() + 8);
+    let mut in_front = ' ';
+    let mut in_word = false;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let behind = chars.peek().copied().unwrap_or(' ');
+        let is_between = in_front.is_ascii_digit() && behind.is_ascii_digit();
+        match c {
+            '№' => apart.push_str("№ "),
+            '×' | '*' if is_between => apart.push_str(" x "),
+            'x' | 'X' if is_between && !in_word => apart.push_str(" x "),
+            '\\' if has_command && behind.is_ascii_alphabetic() => {
+                while chars.next_if(char::is_ascii_alphabetic).is_some() {}
+                chars.next_if_eq(&'{');
+            }
+            '}' if has_command => (),
+            '~' if has_command => apart.push(' '),
+            c => apart.push(c),
+        }
+        // 0x1F and E4x7 are names, 140x200 is not.
+        in_word = c.is_ascii_alphabetic() && !matches!(c, 'x' | 'X')
+            || in_word && c.is_ascii_alphanumeric()
+            || c == '0' && !in_front.is_ascii_digit() && in_front != '.';
+        in_front = c;
+    }
+    Cow::Owned(apart)
+}
+
 /// Lines below the two dashes of a signature.
 const MOST_OF_SIGNATURE: usize = 16;
 
@@ -175,6 +222,14 @@ fn is_quotation_head(line: &str) -> bool {
         || head.starts_with("Am ") && head.contains(" schrieb ")
 }
 
+/// A line without the mark of a heading of a wiki: h2.
+fn without_heading_mark(line: &str) -> &str {
+    match line.as_bytes() {
+        [b'h', b'1'..=b'6', b'.', b' ', ..] => &line[4..],
+        _ => line,
+    }
+}
+
 /// A line without the quotation marks of mail.
 fn unquoted(line: &str) -> &str {
     line.trim_start_matches(|c: char| c == '>' || c.is_whitespace())
@@ -197,6 +252,7 @@ fn list_number(line: &str) -> Option<(char, &str)> {
     let rest = chars.as_str().strip_prefix(['.', ')', '、'])?;
     let next = rest.split_whitespace().next().unwrap_or_default();
     let is_date = lists().classes(&fold(next)).has(Classes::CALENDAR);
+    let is_date = is_date && !lists().classes(&fold(next)).has(Classes::NUMERAL);
     (!rest.starts_with(|c: char| c.is_ascii_digit()) && !is_date).then_some((number, rest))
 }
 

@@ -49,6 +49,11 @@ impl Classes {
     /// Says that the order of the words around it counts: before, than, from.
     pub const ORDERS: Self = Self(1 << 19);
 
+    /// A number in words.
+    pub const NUMERAL: Self = Self(1 << 20);
+    /// Whom a salutation may address without a name: all, team, ladies and gentlemen.
+    pub const GENERIC: Self = Self(1 << 21);
+
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -141,7 +146,7 @@ impl Lists {
         for (class, list) in [
             (Classes::NEGATION, list!("negation")),
             (Classes::CALENDAR, list!("calendar")),
-            (Classes::CALENDAR, list!("numerals")),
+            (Classes::CALENDAR.or(Classes::NUMERAL), list!("numerals")),
             (Classes::GREETING, list!("greetings")),
             (Classes::FUNCTION, list!("function_words")),
             (Classes::FUNCTION, list!("fillers")),
@@ -160,6 +165,7 @@ impl Lists {
             (Classes::NOTE, list!("notes")),
             (Classes::SOURCE, list!("sources")),
             (Classes::CLOSING, list!("closings")),
+            (Classes::GENERIC, list!("generic_addressees")),
             (Classes::ORDERS, list!("ordering_words")),
         ] {
             for word in folded(list) {

@@ -181,6 +181,7 @@ fn prepared(words: Tokens) -> Tokens {
 fn form(text: &str, check_interrupts: &mut dyn FnMut()) -> Result<String, Error> {
     let plain = layout::plain(text.trim(), check_interrupts)?;
     let plain = layout::signs_joined(&plain);
+    let plain = layout::signs_apart(&plain);
     let mut folded = String::new();
     folded
         .try_reserve(3 * plain.len())

@@ -57,6 +57,9 @@ const MOST_REORDERED: usize = 200;
 /// Words of a text in which a block may have moved.
 const LEAST_REORDERED: usize = 3;
 
+/// Words that two things in turn may share at either end.
+const MOST_SHARED: usize = 3;
+
 /// Whether two texts have the same words, and differ in an order that says nothing: of the items of a list,
 /// of two things joined by "and", of a block at the begin or the end, of the words that say when.
 pub fn is_reordered(a: &Tokens, b: &Tokens) -> bool {
@@ -78,18 +81,38 @@ pub fn is_reordered(a: &Tokens, b: &Tokens) -> bool {
 /// Whether two texts have two things in turn around a word that joins them: X and Y, Y and X.
 fn is_joined_anew(a: &Content, b: &Content) -> bool {
     let (in_a, in_b) = (a.with_conjunctions(), b.with_conjunctions());
-    let (x, y) = between_equal_ends(&in_a, &in_b);
-    let joins = |word: &str| lists().classes(word).has(Classes::CONJUNCTION);
-    (1..x.len().saturating_sub(1))
-        .filter(|at| joins(x[*at]))
-        .any(|at| [&x[at + 1..], &x[at..at + 1], &x[..at]].concat() == y)
+    if in_a.len() != in_b.len() {
+        return false;
+    }
+    let (x, _) = between_equal_ends(&in_a, &in_b);
+    let begin = in_a.iter().zip(&in_b).take_while(|(x, y)| x == y).count();
+    let end = begin + x.len();
+    let joins = |at: &usize| lists().classes(in_a[*at]).has(Classes::CONJUNCTION);
+    // Both things may begin with one word, or end with one.
+    let begins = begin.saturating_sub(MOST_SHARED)..=begin;
+    let ends = || end..=(end + MOST_SHARED).min(in_a.len());
+    begins.into_iter().any(|from| {
+        ends().any(|to| {
+            (from + 1..to.saturating_sub(1)).filter(joins).any(|at| {
+                [&in_a[at + 1..to], &in_a[at..at + 1], &in_a[from..at]].concat() == in_b[from..to]
+            })
+        })
+    })
 }
 
 /// What two rows of words have between equal ends.
-fn between_equal_ends<'r, 't>(a: &'r [&'t str], b: &'r [&'t str]) -> (&'r [&'t str], &'r [&'t str]) {
+fn between_equal_ends<'r, 't>(
+    a: &'r [&'t str],
+    b: &'r [&'t str],
+) -> (&'r [&'t str], &'r [&'t str]) {
     let front = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let (a, b) = (&a[front..], &b[front..]);
-    let back = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
+    let back = a
+        .iter()
+        .rev()
+        .zip(b.iter().rev())
+        .take_while(|(x, y)| x == y)
+        .count();
     (&a[..a.len() - back], &b[..b.len() - back])
 }
 
@@ -101,13 +124,18 @@ struct Content<'t> {
 
 impl<'t> Content<'t> {
     fn of(text: &'t Tokens) -> Self {
-        let left_out = Classes::FUNCTION.or(Classes::LIGHT).or(Classes::CONJUNCTION);
+        let left_out = Classes::FUNCTION
+            .or(Classes::LIGHT)
+            .or(Classes::CONJUNCTION);
         let kept = Classes::NEGATION.or(Classes::ORDERS);
         let counts = |i: &usize| {
             let classes = lists().classes(text.word(*i));
             !classes.has(left_out) || classes.has(kept)
         };
-        Self { text, words: (0..text.len()).filter(counts).collect() }
+        Self {
+            text,
+            words: (0..text.len()).filter(counts).collect(),
+        }
     }
 
     fn has(&self, i: usize, class: Classes) -> bool {
@@ -125,8 +153,12 @@ impl<'t> Content<'t> {
     }
 
     fn with_conjunctions(&self) -> Vec<&'t str> {
-        let counts = |i: &usize| self.words.binary_search(i).is_ok() || self.has(*i, Classes::CONJUNCTION);
-        (0..self.text.len()).filter(counts).map(|i| self.text.word(i)).collect()
+        let counts =
+            |i: &usize| self.words.binary_search(i).is_ok() || self.has(*i, Classes::CONJUNCTION);
+        (0..self.text.len())
+            .filter(counts)
+            .map(|i| self.text.word(i))
+            .collect()
     }
 
     /// Each number and negation with the word in front of it or behind it, sorted: it counts that one.
@@ -135,18 +167,28 @@ impl<'t> Content<'t> {
             self.text.at(*i).kind == TokenKind::Number || self.has(*i, Classes::NEGATION)
         };
         let beside = |i: usize| {
-            let at = i.checked_add_signed(side).filter(|at| *at < self.text.len());
+            let at = i
+                .checked_add_signed(side)
+                .filter(|at| *at < self.text.len());
             at.map_or("", |at| self.text.word(at))
         };
-        let mut held: Vec<_> = (0..self.text.len()).filter(holds).map(|i| (self.text.word(i), beside(i))).collect();
+        let mut held: Vec<_> = (0..self.text.len())
+            .filter(holds)
+            .map(|i| (self.text.word(i), beside(i)))
+            .collect();
         held.sort_unstable();
         held
     }
 
     /// Each word that orders what stands around it with the word behind it, sorted.
     fn ordered(&self) -> Vec<(&'t str, &'t str)> {
-        let pairs = self.words.windows(2).filter(|pair| self.has(pair[0], Classes::ORDERS));
-        let mut ordered: Vec<_> = pairs.map(|pair| (self.text.word(pair[0]), self.text.word(pair[1]))).collect();
+        let pairs = self
+            .words
+            .windows(2)
+            .filter(|pair| self.has(pair[0], Classes::ORDERS));
+        let mut ordered: Vec<_> = pairs
+            .map(|pair| (self.text.word(pair[0]), self.text.word(pair[1])))
+            .collect();
         ordered.sort_unstable();
         ordered
     }
@@ -162,15 +204,24 @@ impl<'t> Content<'t> {
             } else if self.words.binary_search(&i).is_ok() {
                 item.push_str(self.text.word(i));
             }
-            let ends_field = !are_fields || token.ends_line || token.ends_sentence || i + 1 == self.text.len();
+            let ends_field =
+                !are_fields || token.ends_line || token.ends_sentence || i + 1 == self.text.len();
             if token.ends_clause || token.ends_line || i + 1 == self.text.len() {
                 // The name of a field begins with a sign that sorts it in front of all items.
                 let item = std::mem::take(&mut item);
-                field.push(if token.colon && are_fields { format!(" {item}") } else { item });
+                field.push(if token.colon && are_fields {
+                    format!(" {item}")
+                } else {
+                    item
+                });
                 if ends_field {
                     field.retain(|item| !item.trim().is_empty());
                     field.sort_unstable();
-                    fields.extend(are_fields.then(|| field.join(",")).filter(|field| !field.is_empty()));
+                    fields.extend(
+                        are_fields
+                            .then(|| field.join(","))
+                            .filter(|field| !field.is_empty()),
+                    );
                     if !are_fields {
                         fields.append(&mut field);
                     }
@@ -194,7 +245,11 @@ impl<'t> Content<'t> {
     /// Without the words that say when: days, months.
     fn timeless(&self) -> Vec<&'t str> {
         let is_time = |i: &&usize| self.has(**i, Classes::CALENDAR) || self.has(**i, Classes::NOTE);
-        self.words.iter().filter(|i| !is_time(i)).map(|i| self.text.word(*i)).collect()
+        self.words
+            .iter()
+            .filter(|i| !is_time(i))
+            .map(|i| self.text.word(*i))
+            .collect()
     }
 }
 

@@ -106,6 +106,7 @@ impl Judge<'_> {
             let of_form = Classes::GREETING
                 .or(Classes::ADDRESSEE)
                 .or(Classes::TITLE)
+                .or(Classes::GENERIC)
                 .or(Classes::LIGHT)
                 .or(Classes::CLOSING)
                 .or(Classes::FUNCTION)

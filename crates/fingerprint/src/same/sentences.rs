@@ -1,11 +1,11 @@
 //! Two texts with the sentences that both have taken out, and those that are much alike in one order:
 //! the order of sentences does not decide. [`super`] asks where something else does.
 
-use super::finding::{Finding, Kind};
+use super::finding::{Finding, Kind, finding};
 use super::hunks::{quick_hash, reserved};
 use super::judge::{Wanted, judge};
-use super::shape::Shape;
 use super::lists::{Classes, lists};
+use super::shape::Shape;
 use super::tokens::{TokenKind, Tokens};
 use crate::error::Error;
 use std::collections::HashMap;
@@ -25,8 +25,13 @@ pub fn in_any_order(
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<Option<Vec<Finding>>, Error> {
     let (middle_of_a, middle_of_b) = middles(a, b);
-    let (in_a, in_b) = (sentences(a, middle_of_a)?, sentences(b, middle_of_b)?);
-    if in_a.len() < 2 || in_b.len() < 2 || !shape.is_long && !may_be_moved(moved, &in_a) {
+    let (in_a, in_b) = (
+        sentences(a, middle_of_a.clone())?,
+        sentences(b, middle_of_b.clone())?,
+    );
+    let least = if shape.is_long { 1 } else { 2 };
+    let is_short = in_a.len().min(in_b.len()) < least;
+    if is_short || !shape.is_long && !may_be_moved(moved, &in_a) {
         return Ok(None);
     }
     let mut left: HashMap<&str, usize> = HashMap::new();
@@ -57,6 +62,14 @@ pub fn in_any_order(
     if rest_of_a.len() == in_a.len() && rest_of_b.len() == in_b.len() && !is_turned {
         return Ok(None);
     }
+    if rest_of_a.is_empty() && rest_of_b.is_empty() {
+        return Ok(Some(vec![finding(
+            Kind::Order,
+            middle_of_a,
+            middle_of_b,
+            false,
+        )]));
+    }
     let (words_of_a, words_of_b) = (words(&rest_of_a), words(&rest_of_b));
     let (only_a, only_b) = (
         a.picked(words_of_a.iter().copied()),
@@ -77,8 +90,8 @@ pub fn in_any_order(
     }
     findings.push(Finding {
         kind: Kind::Order,
-        a: in_a[0].clone(),
-        b: in_b[0].clone(),
+        a: in_a.first().cloned().unwrap_or_default(),
+        b: in_b.first().cloned().unwrap_or_default(),
         decides: false,
     });
     Ok(Some(findings))
@@ -156,8 +169,13 @@ fn drop_reworded(
         let mut sorted = stems.clone();
         sorted.sort_unstable();
         let found = left.get(&sorted).and_then(|others| {
-            let is_free = |(other, n): &&(Vec<&str>, usize)| !taken[*n] && is_rotated(&stems, other);
-            others.iter().take(MOST_ALIKE).find(is_free).map(|(_, n)| *n)
+            let is_free =
+                |(other, n): &&(Vec<&str>, usize)| !taken[*n] && is_rotated(&stems, other);
+            others
+                .iter()
+                .take(MOST_ALIKE)
+                .find(is_free)
+                .map(|(_, n)| *n)
         });
         let is_reworded = found.is_some() && stems.len() >= LEAST_STEMS;
         if let (Some(n), true) = (found, is_reworded) {
@@ -196,7 +214,9 @@ fn stems<'t>(text: &'t Tokens, sentence: &Range<usize>) -> Vec<&'t str> {
 
 /// Whether words are others with two blocks in turn, or the same.
 fn is_rotated(a: &[&str], b: &[&str]) -> bool {
-    a.len() == b.len() && (0..a.len().min(MOST_TURNED)).any(|by| a[by..] == b[..a.len() - by] && a[..by] == b[a.len() - by..])
+    a.len() == b.len()
+        && (0..a.len().min(MOST_TURNED))
+            .any(|by| a[by..] == b[..a.len() - by] && a[..by] == b[a.len() - by..])
 }
 
 /// Words of the block that is turned.

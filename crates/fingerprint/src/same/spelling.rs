@@ -42,7 +42,9 @@ const GREEK: [(char, char); 14] = [
 ];
 
 /// Consonants and vowels of Korean that laugh and weep, by themselves.
-const LAUGHS: [char; 6] = ['\u{110f}', '\u{1112}', '\u{1172}', '\u{116e}', '\u{314b}', '\u{314e}'];
+const LAUGHS: [char; 6] = [
+    '\u{110f}', '\u{1112}', '\u{1172}', '\u{116e}', '\u{314b}', '\u{314e}',
+];
 
 /// The text with one spelling for each of these.
 pub fn one_spelling(folded: String) -> String {

@@ -2,6 +2,7 @@
 //! 出来ます and できます, polite particles of Thai. [`super`] calls it for each text behind the cutter.
 //! The phrases are data; each place of the text costs one look at the entry of its word.
 
+use super::characters::is_kana;
 use super::fold::fold;
 use super::letters::{is_character, is_letter};
 use super::lists::{Classes, lists};
@@ -17,17 +18,20 @@ struct Wordings {
     by_first: HashMap<String, Vec<(Vec<String>, usize)>>,
     /// The form of each line, which may be empty.
     forms: Vec<Vec<Part>>,
+    /// Whether each form is kana, which stands for characters of Han in Japanese alone.
+    are_kana: Vec<bool>,
 }
 
 impl Wordings {
     /// Reads lines of phrases between bars; the first one of a line is the form of all.
     fn new(list: &str) -> Self {
         let mut by_first: HashMap<String, Vec<(Vec<String>, usize)>> = HashMap::new();
-        let mut forms = Vec::new();
+        let (mut forms, mut are_kana) = (Vec::new(), Vec::new());
         for (line, phrases) in list.lines().enumerate() {
             for (n, phrase) in phrases.split('|').enumerate() {
                 let parts = parts(phrase);
                 if n == 0 {
+                    are_kana.push(phrase.trim().starts_with(is_kana));
                     forms.push(parts);
                 } else if let Some(((first, _), rest)) = parts.split_first() {
                     let rest = rest.iter().map(|(word, _)| word.clone()).collect();
@@ -42,11 +46,15 @@ impl Wordings {
         for phrases in by_first.values_mut() {
             phrases.sort_by_key(|(rest, _)| std::cmp::Reverse(rest.len()));
         }
-        Self { by_first, forms }
+        Self {
+            by_first,
+            forms,
+            are_kana,
+        }
     }
 
     /// The length of the phrase that begins at a word of a text, and its form.
-    fn at(&self, text: &Tokens, i: usize) -> Option<(usize, &[Part])> {
+    fn at(&self, text: &Tokens, i: usize, has_kana: bool) -> Option<(usize, &[Part])> {
         let phrases = self.by_first.get(text.word(i))?;
         let is_here = |rest: &Vec<String>| {
             i + rest.len() < text.len()
@@ -55,7 +63,9 @@ impl Wordings {
                     .enumerate()
                     .all(|(n, word)| text.word(i + 1 + n) == word && !text.at(i + n).ends_clause)
         };
-        let (rest, line) = phrases.iter().find(|(rest, _)| is_here(rest))?;
+        let (rest, line) = phrases
+            .iter()
+            .find(|(rest, line)| (has_kana || !self.are_kana[*line]) && is_here(rest))?;
         Some((1 + rest.len(), &self.forms[*line]))
     }
 }
@@ -106,6 +116,7 @@ pub fn in_one_form(text: Tokens) -> Tokens {
         return text;
     };
     let wordings = wordings();
+    let has_kana = text.text.contains(is_kana);
     let mut changed = Tokens {
         marks: text.marks,
         ..Tokens::default()
@@ -113,7 +124,7 @@ pub fn in_one_form(text: Tokens) -> Tokens {
     let mut i = 0;
     while i < text.len() {
         let found = if i >= first && begins(i) {
-            wordings.at(&text, i)
+            wordings.at(&text, i, has_kana)
         } else {
             None
         };
