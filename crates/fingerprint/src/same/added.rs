@@ -33,6 +33,9 @@ const MOST_BETWEEN: usize = 2;
 /// Words of a greeting or a closing.
 const MOST_OF_GREETING: usize = 14;
 
+/// What decides in whatever carries a text.
+const DECIDES: Classes = Classes::MODIFIER.or(Classes::OUTCOME).or(Classes::CALENDAR);
+
 /// Words of a note.
 const MOST_OF_NOTE: usize = 5;
 
@@ -126,9 +129,7 @@ impl<'t> Judge<'t> {
         if addition.has_all(|token| token.in_query) {
             return (Kind::Added, false);
         }
-        if addition.has_all(|token| token.in_frame)
-            && !addition.has(Classes::MODIFIER.or(Classes::OUTCOME))
-        {
+        if addition.has_all(|token| token.in_frame) && !addition.has(DECIDES) {
             return (Kind::Greeting, false);
         }
         if addition.is_page_number() {
@@ -322,7 +323,7 @@ impl Addition<'_> {
     /// Whether the words are around a text and not of it: the note of an editor, a source, a request to
     /// share, the title beside a name.
     fn is_notice(&self) -> bool {
-        if self.has(Classes::MODIFIER) || self.has(Classes::OUTCOME) {
+        if self.has(DECIDES) && !self.has_notice() {
             return false;
         }
         let around = Classes::LIGHT.or(Classes::FUNCTION).or(Classes::GREETING);
@@ -357,10 +358,12 @@ impl Addition<'_> {
             && self.rest.len() <= MOST_OF_NOTE
             && self.other.len() >= LEAST_UNDER_HEADING
             && self.text.at(self.words.end - 1).ends_line;
-        is_note
-            || is_source
-            || (is_aside || is_heading) && !is_denied
-            || lists().notice_parts.are_in(self.text.joined(&self.words))
+        is_note || is_source || (is_aside || is_heading) && !is_denied || self.has_notice()
+    }
+
+    /// Whether the words have a part of a notice: subscribe to our newsletter.
+    fn has_notice(&self) -> bool {
+        lists().notice_parts.are_in(self.text.joined(&self.words))
     }
 
     /// Whether the words are the last ones, behind a bar: the name of a site.

@@ -4,7 +4,6 @@
 use super::number::Number;
 use super::table::Meaning;
 use super::{Text, Value, Values};
-use crate::same::lists::{Classes, lists};
 use crate::same::tokens::TokenKind;
 use std::ops::Range;
 
@@ -76,8 +75,6 @@ pub fn numerals(text: Text, i: usize) -> Vec<Numeral> {
             Some(numeral) => vec![numeral],
             None => words(text, i),
         },
-        // A preposition of one language may be a numeral of another.
-        TokenKind::Word if lists().classes(text.word(i)).has(Classes::LIGHT) => Vec::new(),
         TokenKind::Word => {
             let mut numerals = words(text, i);
             numerals.extend(roman(text, i));

@@ -3,6 +3,8 @@
 //! stands between them. The compiler makes the index, so that nothing is read at the first use and all
 //! processes share it.
 
+use crate::same::lists::{Classes, lists};
+
 const LIST: &str = include_str!("../../text/lists/same/values.txt");
 
 /// Places of the index, of which a third is taken.
@@ -72,8 +74,12 @@ pub fn begins_longer(word: &str) -> bool {
 }
 
 /// The meanings of a word, or of words without what stands between them.
+/// A preposition of one language may be a day of another: per, de.
 pub fn meanings(word: &str) -> impl Iterator<Item = Meaning> {
-    let line = line(word).unwrap_or_default();
+    let classes = lists().classes(word);
+    let is_light = classes.has(Classes::LIGHT) && !classes.has(Classes::NUMERAL);
+    let found = if is_light { None } else { line(word) };
+    let line = found.unwrap_or_default();
     line.split(' ').filter_map(meaning)
 }
 
