@@ -28,7 +28,8 @@ import unicodedata
 import icu
 
 LANGUAGES = """af am ar az be bg bn bs ca cs cy da de el en es et eu fa fi fil fr ga gl gu he hi hr hu hy id is it ja ka kk km kn
-ko ky lo lt lv mk ml mn mr ms my nb ne nl pa pl pt ro ru si sk sl sq sr sv sw ta te th tr uk ur uz vi zh zh-Hant""".split()
+ko ky lo lt lv mk ml mn mr ms my nb ne nl pa pl pt ro ru si sk sl sq sr sv sw ta te th tr uk ur uz vi zh zh-Hant
+en-GB pt-PT""".split()
 
 # The base unit of each unit, and how many of them it is.
 UNITS = {
@@ -60,6 +61,9 @@ LONGEST = 40
 # Ordinal numbers in words are days of a month, floors, editions.
 MOST_ORDINAL = 31
 
+# Numbers of which the last word is that number.
+LARGE = {count * unit: unit for unit in (1000, 1000000, 1000000000) for count in (1, 2, 5)}
+
 # Currencies that all languages have a name for; the others have one at home.
 NAMED = {"EUR", "USD", "GBP", "JPY", "CNY", "CHF"}
 
@@ -81,8 +85,8 @@ n2 两 兩 zwo két
 n12 tizenkét
 n22 huszonkét
 n1000 k
-n1000000 mln mio Mio mn млн millions Millionen millones milioni milhões миллионов
-n1000000000 bn mld Mrd млрд
+n1000000 m mln mio Mio mn млн millions Millionen millones milioni milhões миллионов
+n1000000000 b bn mld Mrd млрд
 n1 하나 한
 n2 둘 두
 n3 셋 세
@@ -110,7 +114,7 @@ u10000um 公分 厘米
 u1000000000um kms 公里 千米
 u1tbsp tbsps tbs EL
 u1tsp tsps TL
-u1bp bps
+u1bp bps basis_points Basispunkte
 u1C °C C degC
 u1F °F
 u60000ms mins minute minutes
@@ -160,7 +164,7 @@ def numerals(folder, language):
         return
     with open(name, encoding="utf-8") as file:
         rules = icu.RuleBasedNumberFormat(file.read(), icu.Locale(language))
-    numbers = [*range(101), *range(200, 1000, 100), 1000, 1000000]
+    numbers = [*range(101), *range(200, 1000, 100), *LARGE]
     for i in range(rules.getNumberOfRuleSetNames()):
         rule_set = rules.getRuleSetName(i)
         # Han numerals are read digit by digit.
@@ -173,8 +177,9 @@ def numerals(folder, language):
             phrase = rules.format(number, rule_set)
             if not re.search(r"\d", phrase):
                 add(f"{kind}{number}", phrase)
-                if number >= 1000 and kind == "n":
-                    add(f"n{number}", phrase.split()[-1])
+                words = phrase.split()
+                if number in LARGE and kind == "n" and len(words) > 1:
+                    add(f"n{LARGE[number]}", words[-1])
 
 
 def leaves(value):
@@ -193,12 +198,18 @@ def dates(folder, language):
         for width in ("abbreviated", "wide"):
             for number, name in calendar["months"][form][width].items():
                 add(f"m{number}", name)
+                if language == "he":
+                    # In March.
+                    add(f"m{number}", "ב" + name)
             for name, day in calendar["days"][form][width].items():
                 add(f"d{1 + days.index(name)}", day)
         for width in ("abbreviated", "wide"):
             periods = calendar["dayPeriods"][form][width]
-            add("p0", periods["am"])
-            add("p12", periods["pm"])
+            for period, name in periods.items():
+                if period == "am" or period.startswith("morning"):
+                    add("p0", name)
+                elif period == "pm" or period.startswith(("afternoon", "evening")):
+                    add("p12", name)
 
 
 def units(folder, language):
@@ -276,7 +287,7 @@ def main():
     for line in OTHERS.strip().split("\n"):
         meaning, *words = line.split()
         for word in words:
-            add(meaning, word)
+            add(meaning, word.replace("_", " "))
     version = read(folder, "cldr-core/package.json")["version"]
     meanings = forms(program)
     sys.stdout.write(HEAD.format(version=version))

@@ -11,7 +11,7 @@ use super::nature::{
     cover, describes_itself, facts, is_apart, is_bounded, is_condition, is_date, is_doubled,
     is_item, is_measure, is_sentence, repeats, slid, stands_for_neighbour,
 };
-use super::shape::VERY_LONG;
+use super::shape::{LONG, VERY_LONG};
 use super::tally::WORDS_OF_AN_EXCHANGE;
 use super::tokens::{Token, TokenKind, Tokens};
 use crate::text::scripts::is_han;
@@ -247,7 +247,7 @@ impl<'t> Judge<'t> {
             || is_item
             || is_statement
             || is_modified
-            || !self.shape.is_long
+            || self.shape.words < LONG
     }
 
     /// Whether a word is a number. In a long text one with letters counts as a word: it names something.

@@ -69,6 +69,11 @@ pub(super) struct Reader<'t> {
     pub(super) tokens: Tokens,
 }
 
+/// Whether a text begins with the sign between two numbers: the x of 4x6.
+fn begins_with_times(text: &str) -> bool {
+    matches!(text.as_bytes(), [b'x', digit, ..] if digit.is_ascii_digit())
+}
+
 impl<'t> Reader<'t> {
     fn new(text: &'t str, tokens: Tokens) -> Self {
         Self {
@@ -183,7 +188,8 @@ impl<'t> Reader<'t> {
             .count();
         let is_code = body[end..end + letters]
             .bytes()
-            .any(|byte| byte.is_ascii_digit());
+            .any(|byte| byte.is_ascii_digit())
+            && !(begins_with_times(&body[end..]) && &body[..end] != "0");
         if is_code {
             self.push_text(&body[..end + letters], TokenKind::Number);
             self.at = begin + end + letters;
@@ -247,7 +253,10 @@ impl<'t> Reader<'t> {
                 return;
             }
         }
-        let mut length = word_length(rest);
+        let mut length = match self.in_front.is_ascii_digit() && begins_with_times(rest) {
+            true => 1,
+            false => word_length(rest),
+        };
         let mut word = &rest[..length];
         let joined;
         while let Some(more) = behind_apostrophe(&rest[length..], word) {

@@ -57,6 +57,9 @@ const MOST_REORDERED: usize = 200;
 /// Words of a text in which a block may have moved.
 const LEAST_REORDERED: usize = 3;
 
+/// Digits of a group of a telephone number, at least.
+const LEAST_OF_GROUP: usize = 3;
+
 /// Words that two things in turn may share at either end.
 const MOST_SHARED: usize = 3;
 
@@ -200,22 +203,30 @@ impl<'t> Content<'t> {
         for i in 0..self.text.len() {
             let token = self.text.at(i);
             if self.has(i, Classes::CONJUNCTION) {
-                field.push(std::mem::take(&mut item));
+                field.push(std::mem::take(&mut item).trim_start().to_owned());
             } else if self.words.binary_search(&i).is_ok() {
+                // The groups of a telephone number may be cut in other places.
+                let is_group = |i: usize| {
+                    self.text.at(i).kind == TokenKind::Number
+                        && self.text.word(i).len() >= LEAST_OF_GROUP
+                };
+                if i > 0 && !(is_group(i) && is_group(i - 1)) {
+                    item.push(' ');
+                }
                 item.push_str(self.text.word(i));
             }
             let ends_field =
                 !are_fields || token.ends_line || token.ends_sentence || i + 1 == self.text.len();
             if token.ends_clause || token.ends_line || i + 1 == self.text.len() {
                 // The name of a field begins with a sign that sorts it in front of all items.
-                let item = std::mem::take(&mut item);
+                let item = std::mem::take(&mut item).trim_start().to_owned();
                 field.push(if token.colon && are_fields {
-                    format!(" {item}")
+                    format!("\0{item}")
                 } else {
                     item
                 });
                 if ends_field {
-                    field.retain(|item| !item.trim().is_empty());
+                    field.retain(|item| !item.trim_matches('\0').is_empty());
                     field.sort_unstable();
                     fields.extend(
                         are_fields

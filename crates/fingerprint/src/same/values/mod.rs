@@ -198,21 +198,23 @@ fn written_differently(
 ) -> (Vec<usize>, Vec<usize>) {
     // Which text has a form, and whether in digits; how many times more the first one has words for it.
     let mut forms: HashMap<&str, [bool; 3]> = HashMap::new();
-    let mut more: HashMap<(&str, &str), i64> = HashMap::new();
+    let mut more: HashMap<(&str, &str, usize), i64> = HashMap::new();
     for (n, text, values) in [(0, a, in_a), (1, b, in_b)] {
         for value in values {
             let known = forms.entry(&value.form).or_default();
             known[n] = true;
             known[2] |= !value.is_word;
             let written = text.tokens.joined(&value.words);
-            *more.entry((&value.form, written)).or_default() += 1 - 2 * n as i64;
+            let written = (value.form.as_str(), written, value.words.len());
+            *more.entry(written).or_default() += 1 - 2 * n as i64;
         }
     }
     let differently = |text: Text, values: &[Value]| -> Vec<usize> {
         let is_one = |n: &usize| {
             let form = values[*n].form.as_str();
             let written = text.tokens.joined(&values[*n].words);
-            forms.get(form) == Some(&[true; 3]) && more.get(&(form, written)) != Some(&0)
+            let written = (form, written, values[*n].words.len());
+            forms.get(form) == Some(&[true; 3]) && more.get(&written) != Some(&0)
         };
         (0..values.len()).filter(is_one).collect()
     };

@@ -12,6 +12,7 @@ pub enum Written {
     Digits,
     OrdinalDigits,
     Han,
+    Roman,
     Words,
     OrdinalWords,
 }
@@ -100,10 +101,17 @@ pub fn push(text: Text, i: usize, numeral: &Numeral, values: &mut Values) {
         return;
     }
     if matches!(written, Written::OrdinalDigits | Written::OrdinalWords) {
+        // In Cyrillic letters the digits often have no ending: 3 этаж.
+        if text.word(i).starts_with(is_cyrillic) {
+            add(words.clone(), format!("n{number}"), written, values);
+        }
         return add(words, format!("o{number}."), written, values);
     }
-    if written == Written::Digits && is_ordinal_by_neighbour(text, i) {
+    if written == Written::Roman || written == Written::Digits && is_ordinal_by_neighbour(text, i) {
         add(words.clone(), format!("o{number}."), written, values);
+    }
+    if written == Written::Digits && is_cyrillic_ending(text, end) {
+        add(i..end + 1, format!("o{number}."), written, values);
     }
     add(words, format!("n{number}"), written, values);
 }
@@ -115,6 +123,16 @@ fn add(words: Range<usize>, form: String, written: Written, values: &mut Values)
         unit: 0..0,
         is_word: matches!(written, Written::Words | Written::OrdinalWords),
     });
+}
+
+fn is_cyrillic(c: char) -> bool {
+    matches!(c, '\u{400}'..='\u{52f}')
+}
+
+/// Whether a word is the ending of an ordinal number: 3-й.
+fn is_cyrillic_ending(text: Text, i: usize) -> bool {
+    let word = text.word(i);
+    word.starts_with(is_cyrillic) && word.chars().count() <= 2 && text.tokens.at(i).is_joined
 }
 
 /// Whether a point behind digits, or a word in front, may make an ordinal number of them.
@@ -153,7 +171,7 @@ fn digits(text: Text, i: usize) -> Vec<Numeral> {
 }
 
 /// A word from twelve on by which a number in front is multiplied.
-fn multiplier(text: Text, i: usize) -> Option<(usize, u64)> {
+pub fn multiplier(text: Text, i: usize) -> Option<(usize, u64)> {
     if text.is(i, TokenKind::Character) {
         let unit = han_unit(text.word(i).chars().next()?)?;
         return Some((i + 1, unit));
@@ -347,7 +365,7 @@ fn roman(text: Text, i: usize) -> Option<Numeral> {
     Some(Numeral {
         end: i + 1,
         number: Number::whole(number),
-        written: Written::Words,
+        written: Written::Roman,
         is_article: false,
     })
 }

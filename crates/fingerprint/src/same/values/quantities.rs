@@ -1,8 +1,9 @@
 //! Amounts with a unit or a currency, numbers behind a sign, versions. [`super`] asks what begins at
 //! each word. An amount is written in the base unit, so that 0.75 l is 750 ml.
 
-use super::numerals::{Numeral, numerals};
-use super::table::Meaning;
+use super::number::Number;
+use super::numerals::{Numeral, multiplier, numerals};
+use super::table::{Meaning, meanings};
 use super::{Text, Value, Values};
 use crate::same::tokens::TokenKind;
 
@@ -43,7 +44,15 @@ pub fn amounts(text: Text, i: usize, numeral: &Numeral, values: &mut Values) {
                     });
                 }
             }
-            Meaning::Currency(code) => values.push(words, format!("c{number} {code}")),
+            Meaning::Currency(code) => {
+                // The cutter puts a sign in front of the number behind it: 4.2 $ million.
+                if let Some((end, unit)) = multiplier(text, behind)
+                    && let Some(number) = number.times(unit)
+                {
+                    values.push(i..end, format!("c{number} {code}"));
+                }
+                values.push(words, format!("c{number} {code}"));
+            }
             _ => (),
         }
     }
@@ -67,11 +76,34 @@ pub fn signs(text: Text, i: usize, values: &mut Values) {
             }
         }
     }
+    sign_of_letters(text, i, values);
+    if word == "百" && text.tokens.len() > i + 3 && text.tokens.joined(&(i..i + 3)) == "百分之"
+    {
+        for numeral in numerals(text, i + 3) {
+            values.push(i..numeral.end, format!("q{} pct", numeral.number));
+        }
+    }
     if NUMBER_SIGNS.contains(&word) && text.is(i + 1, TokenKind::Number) {
         values.push(i..i + 2, format!("#{}", text.word(i + 1)));
     }
     if word.starts_with('v') {
         version(text, i, values);
+    }
+}
+
+/// Adds money with a sign of letters and a symbol: US$ 20. The cutter puts the symbol behind the number.
+fn sign_of_letters(text: Text, i: usize, values: &mut Values) {
+    let symbol = i + 2;
+    let is_sign = text.is(i + 1, TokenKind::Number)
+        && text.is(symbol, TokenKind::Symbol)
+        && text.tokens.at(symbol).from == text.tokens.at(i + 1).from;
+    let Some(number) = Number::read(text.word(i + 1)).filter(|_| is_sign) else {
+        return;
+    };
+    for meaning in meanings(&[text.word(i), text.word(symbol)].concat()) {
+        if let Meaning::Currency(code) = meaning {
+            values.push(i..symbol + 1, format!("c{number} {code}"));
+        }
     }
 }
 

@@ -76,11 +76,12 @@ pub fn begins_longer(word: &str) -> bool {
 /// The meanings of a word, or of words without what stands between them.
 /// A preposition of one language may be a day of another: per, de.
 pub fn meanings(word: &str) -> impl Iterator<Item = Meaning> {
-    let classes = lists().classes(word);
-    let is_light = classes.has(Classes::LIGHT) && !classes.has(Classes::NUMERAL);
-    let found = if is_light { None } else { line(word) };
-    let line = found.unwrap_or_default();
-    line.split(' ').filter_map(meaning)
+    let line = line(word).unwrap_or_default();
+    let is_light = lists().classes(word).has(Classes::LIGHT);
+    let is_day = |meaning: &Meaning| matches!(meaning, Meaning::Day(_) | Meaning::Meridiem(_));
+    line.split(' ')
+        .filter_map(meaning)
+        .filter(move |meaning| !(is_light && is_day(meaning)))
 }
 
 fn line(word: &str) -> Option<&'static str> {
