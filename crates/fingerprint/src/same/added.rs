@@ -129,7 +129,7 @@ impl<'t> Judge<'t> {
         if addition.has_all(|token| token.in_query) {
             return (Kind::Added, false);
         }
-        if addition.has_all(|token| token.in_frame) && !addition.has(DECIDES) {
+        if addition.has_all(|token| token.in_frame) && !addition.makes_another_mark() {
             return (Kind::Greeting, false);
         }
         if addition.is_page_number() {
@@ -359,6 +359,11 @@ impl Addition<'_> {
             && self.other.len() >= LEAST_UNDER_HEADING
             && self.text.at(self.words.end - 1).ends_line;
         is_note || is_source || (is_aside || is_heading) && !is_denied || self.has_notice()
+    }
+
+    /// Whether words that carry the text are few, and make another thing of it: DRAFT:
+    fn makes_another_mark(&self) -> bool {
+        self.rest.len() <= MOST_OF_NOTE && self.has(DECIDES)
     }
 
     /// Whether the words have a part of a notice: subscribe to our newsletter.

@@ -82,6 +82,35 @@ pub fn same(a: &str, b: &str, check_interrupts: &mut dyn FnMut()) -> Result<bool
     })
 }
 
+/// How much two texts may differ that are called the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strictness {
+    /// As a person would say it.
+    Person,
+    /// In spelling and layout alone: whatever is added, left out, moved or mistyped decides. For what
+    /// deletes, merges or refuses.
+    Strict,
+}
+
+/// Whether two texts are the same, as strictly as wanted.
+pub fn same_as(
+    a: &str,
+    b: &str,
+    strictness: Strictness,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<bool, Error> {
+    if strictness == Strictness::Person || a == b {
+        return same(a, b, check_interrupts);
+    }
+    Ok(match compare(a, b, Wanted::Verdict, check_interrupts)? {
+        Comparison::Findings(_, _, findings) => {
+            let is_layout = |finding: &Finding| finding.kind == Kind::Spelling && !finding.decides;
+            findings.iter().all(is_layout)
+        }
+        Comparison::Signs(differences) => differences.is_empty(),
+    })
+}
+
 /// What differs between two texts.
 pub fn differences(
     a: &str,
@@ -99,7 +128,7 @@ pub fn differences(
     for finding in findings {
         differences.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
         differences.push(Difference {
-            kind: finding.kind,
+            kind: finding.kind_shown(&in_a, &in_b),
             in_a: in_a.shown(&finding.a),
             in_b: in_b.shown(&finding.b),
             decides: finding.decides,
