@@ -11,6 +11,7 @@ without spaces and hyphens, and what it means:
     n20     a number                    o20     an ordinal number
     m6      a month                     d5      a day of the week, from Monday on
     p0 p12  in the morning, afternoon   h       what follows the time of a clock
+    t12:00  noon
     u1000g  a unit, in the base unit    cEUR    a currency
     +       it begins longer phrases (the last mark of a line)
 
@@ -141,6 +142,9 @@ BETWEEN_WORDS = re.compile(r"[\s\-'.,/()·״\"׳]+")
 
 found = {}
 
+# The names of halves of a day that are no longer than two letters.
+PERIODS = {"am", "pm", "fm", "em", "vm", "nm", "ip", "ap"}
+
 # Where a word of several parts has a space or a hyphen.
 gaps = {}
 
@@ -206,6 +210,8 @@ def dates(folder, language):
         for width in ("abbreviated", "wide"):
             periods = calendar["dayPeriods"][form][width]
             for period, name in periods.items():
+                if period in ("noon", "midnight") and width == "wide":
+                    add("t12:00" if period == "noon" else "t00:00", name)
                 if period == "am" or period.startswith("morning"):
                     add("p0", name)
                 elif period == "pm" or period.startswith(("afternoon", "evening")):
@@ -298,6 +304,8 @@ def main():
         if meaning[0] in "no" and is_composed(key, meaning[1:], meanings)
     }
     for key in sorted(meanings, key=lambda key: key.encode()):
+        if len(key) <= 2 and key.isascii() and key not in PERIODS:
+            meanings[key] -= {"p0", "p12"}
         kept = sorted((meaning for meaning in meanings[key] if (key, meaning) not in composed), key=lambda code: (code == "+", code))
         if kept:
             print(key, *kept)

@@ -280,6 +280,22 @@ fn is_thousands(mut number: u64) -> bool {
     number == 1
 }
 
+/// A number in digits or Han numerals at the begin of a text, and its bytes.
+pub fn short_number(text: &str) -> Option<(u64, usize)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    if digits > 0 {
+        return Some((text[..digits].parse().ok()?, digits));
+    }
+    let is_numeral = |c: &char| han_digit(*c).or(han_unit(*c)).is_some();
+    let row: Vec<char> = text
+        .chars()
+        .take(MOST_PARTS)
+        .take_while(is_numeral)
+        .collect();
+    let length = row.iter().map(|c| c.len_utf8()).sum();
+    Some((han_number(&row)?, length)).filter(|_| !row.is_empty())
+}
+
 fn han_digit(c: char) -> Option<u64> {
     Some(match c {
         '〇' | '零' => 0,
@@ -320,18 +336,22 @@ fn han(text: Text, i: usize) -> Option<Numeral> {
     if row.is_empty() || i > 0 && numeral(i - 1).is_some() {
         return None;
     }
-    let number = match row.iter().all(|c| han_digit(*c).is_some()) {
-        true => row
-            .iter()
-            .try_fold(0u64, |sum, c| Some(10 * sum + han_digit(*c)?))?,
-        false => han_sum(&row)?,
-    };
+    let number = han_number(&row)?;
     Some(Numeral {
         end: i + row.len(),
         number: Number::whole(number),
         written: Written::Han,
         is_article: false,
     })
+}
+
+fn han_number(row: &[char]) -> Option<u64> {
+    match row.iter().all(|c| han_digit(*c).is_some()) {
+        true => row
+            .iter()
+            .try_fold(0u64, |sum, c| Some(10 * sum + han_digit(*c)?)),
+        false => han_sum(row),
+    }
 }
 
 fn han_sum(row: &[char]) -> Option<u64> {

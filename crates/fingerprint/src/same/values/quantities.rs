@@ -6,6 +6,7 @@ use super::numerals::{Numeral, multiplier, numerals};
 use super::table::{Meaning, meanings};
 use super::{Text, Value, Values};
 use crate::same::tokens::TokenKind;
+use std::ops::Range;
 
 /// Words in front of a number that stand for its sign.
 const NUMBER_SIGNS: [&str; 10] = [
@@ -26,6 +27,9 @@ const VERSION: [&str; 3] = ["version", "ver", "v"];
 /// Units of time, which stand in dates too.
 const OF_CALENDAR: [&str; 3] = ["day", "month", "year"];
 
+/// The base unit of hours and minutes.
+const OF_A_CLOCK: &str = "ms";
+
 /// Adds the amounts of a number that begins at a word.
 pub fn amounts(text: Text, i: usize, numeral: &Numeral, values: &mut Values) {
     let Numeral { end, number, .. } = *numeral;
@@ -34,6 +38,9 @@ pub fn amounts(text: Text, i: usize, numeral: &Numeral, values: &mut Values) {
         match meaning {
             Meaning::Unit(factor, base) => {
                 if let Some(amount) = number.times(factor) {
+                    if base == OF_A_CLOCK {
+                        with_rest(text, words.clone(), (amount, factor), values);
+                    }
                     let is_characters = (end..behind).all(|j| text.is(j, TokenKind::Character));
                     let is_one_word = is_characters && !OF_CALENDAR.contains(&base);
                     values.0.push(Value {
@@ -54,6 +61,29 @@ pub fn amounts(text: Text, i: usize, numeral: &Numeral, values: &mut Values) {
                 values.push(words, format!("c{number} {code}"));
             }
             _ => (),
+        }
+    }
+}
+
+/// Adds a duration with the part in a smaller unit that follows it: 1 h 30 min.
+fn with_rest(text: Text, words: Range<usize>, (amount, unit): (Number, u64), values: &mut Values) {
+    let at = words.end
+        + usize::from(matches!(
+            text.word(words.end),
+            "and" | "und" | "et" | "y" | "e" | "и"
+        ));
+    if at >= text.tokens.len() {
+        return;
+    }
+    for numeral in numerals(text, at) {
+        for (end, meaning) in text.meanings(numeral.end) {
+            if let Meaning::Unit(factor, OF_A_CLOCK) = meaning
+                && factor < unit
+                && let Some(rest) = numeral.number.times(factor)
+                && let Some(sum) = amount.plus(rest)
+            {
+                values.push(words.start..end, format!("q{sum} {OF_A_CLOCK}"));
+            }
         }
     }
 }

@@ -63,6 +63,8 @@ pub enum Meaning {
     Meridiem(u32),
     /// It stands beside the time of a clock.
     Clock,
+    /// A time of day: noon, midnight.
+    Time(&'static str),
     /// That many of a base unit.
     Unit(u64, &'static str),
     Currency(&'static str),
@@ -107,6 +109,7 @@ fn meaning(code: &'static str) -> Option<Meaning> {
         "d" => Meaning::Day(number()?),
         "p" => Meaning::Meridiem(number()?),
         "h" => Meaning::Clock,
+        "t" => Meaning::Time(about),
         "u" => {
             let digits = about.bytes().take_while(u8::is_ascii_digit).count();
             Meaning::Unit(about[..digits].parse().ok()?, &about[digits..])
