@@ -6,7 +6,7 @@ use super::alike::Likeness;
 use super::finding::{Finding, Kind, finding};
 use super::hunks::{Hunk, hunks, middle, numbered, passages};
 use super::lists::{Classes, lists};
-use super::nature::{NAME, describes_itself};
+use super::nature::{NAME, cover, describes_itself};
 use super::order::is_rotated;
 use super::pairing::{Pairing, pair};
 use super::shape::{Shape, VERY_LONG};
@@ -34,6 +34,8 @@ pub enum Wanted {
     /// Whether something decides: what does ends the work.
     Verdict,
     All,
+    /// Whether something differs beyond spelling and layout.
+    Strict,
 }
 
 /// What differs, and how many words both texts have in different orders.
@@ -166,13 +168,19 @@ impl<'t> Judge<'t> {
             true => self.paired(hunk),
             false => (hunk.a.clone().collect(), hunk.b.clone().collect()),
         };
+        let all = (cover(&rest_a), cover(&rest_b));
         let rest_a = self.counting(self.a, rest_a);
         let rest_b = self.counting(self.b, rest_b);
         match (rest_a.is_empty(), rest_b.is_empty()) {
             (false, false) => self.replaced(hunk, &rest_a, &rest_b),
             (false, true) => self.added(hunk, &rest_a, true),
             (true, false) => self.added(hunk, &rest_b, false),
-            (true, true) => self.count_negations(hunk),
+            (true, true) => {
+                self.count_negations(hunk);
+                if !all.0.is_empty() || !all.1.is_empty() {
+                    self.found(Kind::Light, all.0, all.1, false);
+                }
+            }
         }
     }
 

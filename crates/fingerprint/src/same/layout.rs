@@ -272,6 +272,9 @@ fn is_numbered(text: &str) -> bool {
 /// Lines from a page number to the next one, at least.
 const LINES_OF_A_PAGE: usize = 4;
 
+/// Numbers that grow from page to page, at least: two may be any.
+const LEAST_PAGES: usize = 3;
+
 /// The lines that are page numbers. A number alone on a line is one only where a page can end: beside a form
 /// feed, beside a word for page, or in numbers that grow by one with lines between them.
 fn page_numbers(text: &str, lines: &[&str]) -> Vec<usize> {
@@ -289,16 +292,17 @@ fn page_numbers(text: &str, lines: &[&str]) -> Vec<usize> {
         if inside && is_named || beside_feed {
             pages.push(n);
         } else if inside {
-            let follows = |(last, of_last): &&(usize, u32)| {
+            let follows = |(last, of_last): &(usize, u32)| {
                 *of_last + 1 == number && n - last >= LINES_OF_A_PAGE
             };
-            match growing.last().filter(follows).copied() {
-                Some((last, _)) => {
-                    pages.extend((!pages.contains(&last)).then_some(last));
-                    pages.push(n);
-                    growing.push((n, number));
-                }
-                None => growing.push((n, number)),
+            if !growing.last().is_some_and(follows) {
+                growing.clear();
+            }
+            growing.push((n, number));
+            match growing.len() {
+                ..LEAST_PAGES => (),
+                LEAST_PAGES => pages.extend(growing.iter().map(|(line, _)| *line)),
+                _ => pages.push(n),
             }
         }
     }

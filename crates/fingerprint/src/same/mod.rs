@@ -102,7 +102,7 @@ pub fn same_as(
     if strictness == Strictness::Person || a == b {
         return same(a, b, check_interrupts);
     }
-    Ok(match compare(a, b, Wanted::Verdict, check_interrupts)? {
+    Ok(match compare(a, b, Wanted::Strict, check_interrupts)? {
         Comparison::Findings(_, _, findings) => {
             let is_layout = |finding: &Finding| finding.kind == Kind::Spelling && !finding.decides;
             findings.iter().all(is_layout)
@@ -173,7 +173,9 @@ fn compare(
         (&mut in_b, &form_of_b),
         check_interrupts,
     );
-    let (in_a, in_b) = (prepared(in_a), prepared(in_b));
+    if wanted != Wanted::Strict {
+        (in_a, in_b) = (prepared(in_a), prepared(in_b));
+    }
     if (in_a.len() == 0) != (in_b.len() == 0) {
         return Ok(Comparison::Signs(vec![whole(form_of_a, form_of_b)]));
     }

@@ -133,7 +133,11 @@ mod tests {
             assert_eq!(super::line(word), Some(codes));
             let codes = codes.strip_suffix('+').unwrap_or(codes).trim_end();
             let count = codes.split(' ').filter(|code| !code.is_empty()).count();
-            assert_eq!(codes.split(' ').filter_map(meaning).count(), count, "{line}");
+            assert_eq!(
+                codes.split(' ').filter_map(meaning).count(),
+                count,
+                "{line}"
+            );
             lines += 1;
         }
         assert!(lines > 20_000);
