@@ -79,7 +79,7 @@ pub fn begins_longer(word: &str) -> bool {
 /// A preposition of one language may be a day of another: per, de.
 pub fn meanings(word: &str) -> impl Iterator<Item = Meaning> {
     let line = line(word).unwrap_or_default();
-    let is_light = lists().classes(word).has(Classes::LIGHT);
+    let is_light = word != "am" && lists().classes(word).has(Classes::LIGHT);
     let is_day = |meaning: &Meaning| matches!(meaning, Meaning::Day(_) | Meaning::Meridiem(_));
     line.split(' ')
         .filter_map(meaning)
