@@ -2,17 +2,17 @@
 //! greeting, a heading and in a long text a sentence do not matter; a number does, and any word that
 //! says what the text is about.
 
+use super::align::Hunk;
 use super::characters::{is_hiragana, is_okurigana};
 use super::finding::Kind;
-use super::hunks::Hunk;
+use super::finding::WORDS_OF_AN_EXCHANGE;
 use super::judge::Judge;
+use super::judge::{LONG, VERY_LONG};
 use super::lists::{Classes, lists};
 use super::nature::{
     cover, describes_itself, facts, is_apart, is_bounded, is_condition, is_date, is_doubled,
     is_item, is_measure, is_sentence, repeats, slid, stands_for_neighbour,
 };
-use super::shape::{LONG, VERY_LONG};
-use super::tally::WORDS_OF_AN_EXCHANGE;
 use super::tokens::{Token, TokenKind, Tokens};
 use crate::text::scripts::is_han;
 use std::ops::Range;

@@ -2,7 +2,7 @@
 //! page numbers and the numbers of a list. [`super`] calls it first. What is left is in the order
 //! of the text.
 
-use super::fold::fold;
+use super::form::fold;
 use super::lists::{Classes, lists};
 use crate::error::Error;
 use crate::text::markup::{Markup, strip};

@@ -1,7 +1,7 @@
 //! Orders of words that say nothing: names written with the surname first, lists, a block at the other end.
 //! `judge` asks for the first, [`super`] for the others where something decides.
 
-use super::hunks::Middle;
+use super::align::Middle;
 use super::lists::{Classes, lists};
 use super::tokens::{TokenKind, Tokens};
 use std::ops::Range;

@@ -1,17 +1,17 @@
 //! Words of one text that stand where the other has different ones. [`super::judge`] asks for each
-//! stretch, and [`super::tally`] settles what is tolerated here one by one. In a long text another
+//! stretch, and [`super::finding`] settles what is tolerated here one by one. In a long text another
 //! addressee, the date below it and a clause in other words do not decide.
 
+use super::align::Hunk;
 use super::characters::{is_kana, look_alike, may_be_slip};
 use super::finding::Kind;
-use super::hunks::Hunk;
+use super::finding::more_negations;
 use super::judge::Judge;
+use super::judge::VERY_LONG;
 use super::lists::{Classes, lists};
 use super::nature::{
     cover, describes_itself, facts, is_bounded, is_closing_date, is_initials, is_item,
 };
-use super::shape::VERY_LONG;
-use super::tally::more_negations;
 use super::tokens::{TokenKind, Tokens};
 use std::ops::Range;
 

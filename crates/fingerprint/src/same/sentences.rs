@@ -1,11 +1,11 @@
 //! Two texts with the sentences that both have taken out, and those that are much alike in one order:
 //! the order of sentences does not decide. [`super`] asks where something else does.
 
+use super::align::{quick_hash, reserved};
 use super::finding::{Finding, Kind, finding};
-use super::hunks::{quick_hash, reserved};
+use super::judge::Shape;
 use super::judge::{Wanted, judge};
 use super::lists::{Classes, lists};
-use super::shape::Shape;
 use super::tokens::{TokenKind, Tokens};
 use crate::error::Error;
 use std::collections::HashMap;

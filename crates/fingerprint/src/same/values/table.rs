@@ -122,7 +122,7 @@ fn meaning(code: &'static str) -> Option<Meaning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::same::fold::fold;
+    use crate::same::form::fold;
 
     #[test]
     fn each_line_has_a_folded_word_and_is_found() {
