@@ -7,20 +7,15 @@
 //! which, and one addition does it for 64 places (Crochemore and others 2001).
 
 use super::alike::{Likeness, Word, likeness};
+use super::limits::{BETWEEN_PASSAGES, MOST_PAIRS};
 use super::tokens::Tokens;
 use crate::error::Error;
 use crate::similarity::diff::alignment::align_numbers;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Equal words between two stretches of one passage.
-const MOST_BETWEEN: usize = 3;
-
 /// Up to this many words of both texts, they are numbered in a table of slots; more in a map.
 const MOST_SLOTTED: usize = 1024;
-
-/// Pairs of words that are compared at once.
-const MOST_PAIRS: usize = 1 << 20;
 
 /// The words between those with which both texts begin and those with which both end.
 pub struct Middle {
@@ -118,9 +113,9 @@ pub fn passages(hunks: Vec<Hunk>) -> Vec<Hunk> {
         let words = |hunk: &Hunk| hunk.a.len().max(hunk.b.len());
         match joined.last_mut() {
             Some(last)
-                if hunk.a.start - last.a.end <= MOST_BETWEEN
+                if hunk.a.start - last.a.end <= BETWEEN_PASSAGES
                     && words(last).min(words(&hunk)) >= hunk.a.start - last.a.end
-                    && words(last).max(words(&hunk)) > 2 * MOST_BETWEEN =>
+                    && words(last).max(words(&hunk)) > 2 * BETWEEN_PASSAGES =>
             {
                 (last.a.end, last.b.end) = (hunk.a.end, hunk.b.end)
             }

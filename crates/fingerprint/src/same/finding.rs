@@ -4,14 +4,16 @@
 
 use super::align::Hunk;
 use super::alike::Likeness;
-use super::judge::{Shape, VERY_LONG};
+use super::judge::Shape;
+use super::limits::{
+    ADDED_SHARE, ADDED_SHARE_OF_LONG, ADDED_SHARE_OF_SHORT, ADDED_WORDS, ADDED_WORDS_OF_CHARACTERS,
+    CHARACTERS_OF_AN_ERROR, ERROR_SHARE, REWRITTEN_SHARE, REWRITTEN_SHARE_OF_VERY_LONG, VERY_LONG,
+    WORDS_OF_A_SENTENCE, WORDS_OF_AN_EXCHANGE,
+};
 use super::lists::{Classes, lists};
 use super::nature::is_apart;
 use super::tokens::{TokenKind, Tokens};
 use std::ops::Range;
-
-/// Words of a sentence, at least.
-const WORDS_OF_A_SENTENCE: usize = 3;
 
 /// What a difference is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,23 +113,6 @@ pub fn finding(kind: Kind, a: Range<usize>, b: Range<usize>, decides: bool) -> F
         decides,
     }
 }
-
-/// Which share of the words may have a typing error, and how many characters of a text without spaces
-/// have one.
-const ERROR_SHARE: f64 = 0.2;
-const CHARACTERS_OF_AN_ERROR: f64 = 30.0;
-
-/// Which share of the words may be added, and how many to a short text; a long one has sentences more.
-const ADDED_SHARE: f64 = 0.06;
-const ADDED_SHARE_OF_LONG: f64 = 0.25;
-const ADDED_WORDS: f64 = 3.0;
-const ADDED_WORDS_OF_CHARACTERS: f64 = 4.0;
-const ADDED_SHARE_OF_SHORT: f64 = 0.34;
-
-/// Which share of a long text may be clauses in other words, and in how many words one may be another.
-const REWRITTEN_SHARE: f64 = 0.05;
-const REWRITTEN_SHARE_OF_VERY_LONG: f64 = 0.15;
-pub const WORDS_OF_AN_EXCHANGE: f64 = 80.0;
 
 /// What is made by mistake, and what a long text may have in other words.
 const ERRORS: [Kind; 4] = [Kind::Typing, Kind::Character, Kind::Added, Kind::Spelling];

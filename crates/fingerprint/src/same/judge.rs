@@ -8,23 +8,15 @@ use super::align::{Pairing, pair};
 use super::alike::Likeness;
 use super::finding::Tally;
 use super::finding::{Finding, Kind, finding};
+use super::limits::{
+    AROUND, LONG, MOST_PAIRED, NAME, UNLIKE_SHARE, UNLIKE_WORDS, VERY_LONG, WORDS_OF_A_FIELD,
+};
 use super::lists::{Classes, lists};
-use super::nature::{NAME, cover, describes_itself};
+use super::nature::{cover, describes_itself};
 use super::order::is_rotated;
 use super::tokens::{TokenKind, Tokens};
 use crate::error::Error;
 use std::ops::Range;
-
-/// Words of each text that are paired one by one.
-const MOST_PAIRED: usize = 16;
-
-/// Two texts of which one lacks more than these words of the other, and more than that share of all, have
-/// nothing to do with each other.
-const UNLIKE_WORDS: usize = 12;
-const UNLIKE_SHARE: f64 = 0.6;
-
-/// Words around a difference that may be part of a negation with it.
-const AROUND: usize = 6;
 
 const VOWELS: [char; 5] = ['a', 'e', 'i', 'o', 'u'];
 
@@ -287,15 +279,6 @@ impl<'t> Judge<'t> {
                 && digits(in_a) == digits(in_b)
     }
 }
-
-/// Words of a long text: in it more may differ.
-pub const LONG: f64 = 60.0;
-
-/// Words of a text of which passages may be in other words.
-pub const VERY_LONG: f64 = 160.0;
-
-/// Words of a field of a record, on average.
-const WORDS_OF_A_FIELD: usize = 6;
 
 /// What two texts are like.
 #[derive(Clone, Copy, Debug)]
