@@ -19,6 +19,9 @@ use super::tokens::{Token, TokenKind, Tokens};
 use crate::text::scripts::is_han;
 use std::ops::Range;
 
+/// Characters that by themselves make another thing of the one behind them: deputy, former, false.
+const MODIFIERS: &str = "副前元旧仮偽伪假代原";
+
 /// What decides in whatever carries a text.
 const DECIDES: Classes = Classes::MODIFIER.or(Classes::OUTCOME).or(Classes::CALENDAR);
 
@@ -219,7 +222,8 @@ impl<'t> Judge<'t> {
         let is_statement = !self.shape.is_long && self.weight(rest.len()) >= SENTENCE && is_whole;
         // What a short text is about is in each of its words.
         let is_modified = addition.has(Classes::MODIFIER)
-            || lists().modifier_parts.are_in(text.joined(&cover(rest)));
+            || lists().modifier_parts.are_in(text.joined(&cover(rest)))
+            || rest.len() == 1 && MODIFIERS.contains(text.word(rest[0]));
         let is_fact = self.shape.is_long && addition.has_facts();
         is_fact
             || is_unit

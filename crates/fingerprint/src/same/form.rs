@@ -254,7 +254,7 @@ fn in_latin(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::form;
+    use super::fold;
 
     #[test]
     fn what_does_not_count() {

@@ -146,7 +146,16 @@ fn compare(
         code::is_code(a) || code::is_code(b) || code::is_element(a) && code::is_element(b);
     if is_code {
         let (in_a, in_b) = (code::cut(a), code::cut(b));
-        let findings = every_word(&in_a, &in_b, check_interrupts)?;
+        let swapped = b < a;
+        let (first, second) = if swapped {
+            (&in_b, &in_a)
+        } else {
+            (&in_a, &in_b)
+        };
+        let mut findings = every_word(first, second, check_interrupts)?;
+        if swapped {
+            findings.iter_mut().for_each(Finding::swap);
+        }
         return Ok(Comparison::Findings(in_a, in_b, findings));
     }
     let (mut form_of_a, mut form_of_b) = (form(a, check_interrupts)?, form(b, check_interrupts)?);

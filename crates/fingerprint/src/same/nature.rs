@@ -222,7 +222,12 @@ pub fn is_item(text: &Tokens, words: &[usize]) -> bool {
 pub fn facts<'t>(text: &'t Tokens, words: &Range<usize>) -> Vec<&'t str> {
     const FACTS: Classes = Classes::OUTCOME.or(Classes::CALENDAR).or(Classes::MODIFIER);
     let is_fact = |i: &usize| {
-        text.at(*i).kind == TokenKind::Number || lists().classes(text.word(*i)).has(FACTS)
+        let classes = lists().classes(text.word(*i));
+        // A numeral of Han is part of many words; a unit says that it counts.
+        let counts = || *i + 1 < text.len() && text.word(*i + 1).contains(UNITS);
+        let is_character = text.at(*i).kind == TokenKind::Character;
+        text.at(*i).kind == TokenKind::Number
+            || classes.has(FACTS) && !(is_character && classes.has(Classes::NUMERAL) && !counts())
     };
     let negates = |i: &usize| lists().classes(text.word(*i)).has(Classes::NEGATION);
     let mut facts: Vec<&str> = words
