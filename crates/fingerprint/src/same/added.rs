@@ -7,8 +7,9 @@ use super::characters::{is_hiragana, is_okurigana};
 use super::finding::Kind;
 use super::judge::Judge;
 use super::limits::{
-    ADDED_CLAUSE, BETWEEN_SWAPPED, BOUNDED_CLAUSE, CLAUSE_SHARE, LEAST_UNDER_HEADING, LONG,
-    MOST_OF_GREETING, MOST_OF_NOTE, SENTENCE, VERY_LONG, WORDS_OF_AN_EXCHANGE,
+    ADDED_CLAUSE, BETWEEN_SWAPPED, BOUNDED_CLAUSE, CHARACTERS_OF_NOTICE, CLAUSE_SHARE,
+    LEAST_UNDER_HEADING, LETTERS_OF_CALL, LONG, LONG_PART, MOST_OF_GREETING, MOST_OF_NOTE,
+    SENTENCE, VERY_LONG, WORDS_OF_AN_EXCHANGE, WORDS_OF_CALL, WORDS_OF_NOTICE,
 };
 use super::lists::{Classes, lists};
 use super::nature::{
@@ -240,10 +241,20 @@ impl<'t> Judge<'t> {
         text.at(i).kind == TokenKind::Number && !(self.shape.is_long && has_letter())
     }
 
+    /// Whether words greet or thank somebody: they begin with a greeting, or more than half of them are.
     pub fn is_greeting(&self, text: &Tokens, rest: &[usize], joined: &str) -> bool {
         let most = MOST_OF_GREETING * if self.shape.by_characters { 3 } else { 1 };
-        let is_word = |i: &usize| lists().classes(text.word(*i)).has(Classes::GREETING);
-        rest.len() <= most && (rest.iter().any(is_word) || lists().greeting_parts.are_in(joined))
+        if rest.len() > most || lists().greeting_parts.are_in(joined) {
+            return rest.len() <= most;
+        }
+        let light = Classes::LIGHT.or(Classes::FUNCTION);
+        let classes = || rest.iter().map(|i| lists().classes(text.word(*i)));
+        let greets = |classes: &Classes| classes.has(Classes::GREETING);
+        let counting = || classes().filter(|classes| !classes.has(light));
+        // Good and best greet only beside another such word.
+        let is_strong = |classes: &Classes| greets(classes) && !classes.has(Classes::WEAK);
+        counting().next().is_some_and(|first| is_strong(&first))
+            || 2 * classes().filter(greets).count() > counting().count()
     }
 }
 
@@ -352,7 +363,21 @@ impl Addition<'_> {
 
     /// Whether the words have a part of a notice: subscribe to our newsletter.
     fn has_notice(&self) -> bool {
-        lists().notice_parts.are_in(self.text.joined(&self.words))
+        let joined = self.text.joined(&self.words);
+        let parts = &lists().notice_parts;
+        let first = self.words.start;
+        // A short part may be in a sentence that says something: they enjoy hiking.
+        let is_short = match self.text.at(first).kind {
+            TokenKind::Character => self.words.len() <= CHARACTERS_OF_NOTICE,
+            _ => self.words.len() <= WORDS_OF_NOTICE || self.text.at(first).colon,
+        };
+        let is_character = self.text.at(first).kind == TokenKind::Character;
+        let at_begin = parts.at_begin(joined);
+        let is_call = self.words.len() <= WORDS_OF_CALL
+            && at_begin.is_some_and(|length| length >= LETTERS_OF_CALL);
+        is_call
+            || is_short && (at_begin.is_some() || is_character && parts.are_in(joined))
+            || parts.all(joined).iter().any(|part| part.len() >= LONG_PART)
     }
 
     /// Whether the words are the last ones, behind a bar: the name of a site.

@@ -5,6 +5,7 @@
 use super::finding::{Finding, Kind, finding};
 use super::limits::{
     LEAST_CUT, MOST_OF_CLOSING, MOST_OF_SALUTATION, MOST_OF_THANKS, WORDS_OF_SIGNATURE,
+    WORDS_OF_WEAK_CLOSING,
 };
 use super::lists::{Classes, lists};
 use super::tokens::{TokenKind, Tokens};
@@ -93,7 +94,11 @@ fn signature(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool, from: usize) -
         let Some(line) = line.map(|last| *i..*i + last + 1) else {
             return false;
         };
-        let closes = line.clone().any(|i| has(i, Classes::CLOSING));
+        let is_weak = |i: usize| has(i, Classes::CLOSING) && has(i, Classes::WEAK);
+        let closes = line
+            .clone()
+            .any(|i| has(i, Classes::CLOSING) && !is_weak(i))
+            || is_weak(line.start) && line.len() <= WORDS_OF_WEAK_CLOSING;
         let around = Classes::CLOSING
             .or(Classes::GREETING)
             .or(Classes::LIGHT)

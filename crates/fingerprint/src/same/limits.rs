@@ -27,6 +27,9 @@ pub const MOST_OF_SALUTATION: usize = 8;
 /// Words of the line of a closing: with many friendly greetings from all of us.
 pub const MOST_OF_CLOSING: usize = 6;
 
+/// Words of a closing that is a word of sentences too: Best, Tom.
+pub const WORDS_OF_WEAK_CLOSING: usize = 2;
+
 /// Words of the signature below it.
 pub const WORDS_OF_SIGNATURE: usize = 40;
 
@@ -151,6 +154,21 @@ pub const MOST_OF_GREETING: usize = 14;
 /// Words of a note.
 /// Longer than edit: fixed a typo, a note says something.
 pub const MOST_OF_NOTE: usize = 5;
+
+/// Words and characters of a notice that a short part makes one: enjoy, Photo.
+pub const WORDS_OF_NOTICE: usize = 3;
+
+/// The same of a text without spaces.
+pub const CHARACTERS_OF_NOTICE: usize = 14;
+
+/// Words of a sentence that begins with a call, and letters of one: read more, sent from.
+pub const WORDS_OF_CALL: usize = 6;
+
+/// Shorter ones begin other sentences too.
+pub const LETTERS_OF_CALL: usize = 7;
+
+/// Bytes of a part that is one in any sentence: subscribe to, all rights reserved.
+pub const LONG_PART: usize = 10;
 
 /// Words of a text that has a heading.
 pub const LEAST_UNDER_HEADING: usize = 20;

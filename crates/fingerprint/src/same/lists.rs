@@ -54,6 +54,9 @@ impl Classes {
     /// Whom a salutation may address without a name: all, team, ladies and gentlemen.
     pub const GENERIC: Self = Self(1 << 21);
 
+    /// Greets only beside another greeting: good, best.
+    pub const WEAK: Self = Self(1 << 22);
+
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -165,6 +168,7 @@ impl Lists {
             (Classes::NOTE, list!("notes")),
             (Classes::SOURCE, list!("sources")),
             (Classes::CLOSING, list!("closings")),
+            (Classes::WEAK, list!("weak_greetings")),
             (Classes::GENERIC, list!("generic_addressees")),
             (Classes::ORDERS, list!("ordering_words")),
         ] {
