@@ -94,11 +94,13 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
     if !a.is_plain || !b.is_plain || is_size(a.text) && is_size(b.text) {
         return Likeness::Unlike;
     }
-    if lists().are_two_words(a.text, b.text) || is_code_name(a.text, b.text) {
-        return Likeness::Unlike;
-    }
+    let are_two = || lists().are_two_words(a.text, b.text) || is_code_name(a.text, b.text);
     if a.spelling == b.spelling || is_full_spelling(a.text, b.text) {
-        return Likeness::Spelling;
+        return if are_two() {
+            Likeness::Unlike
+        } else {
+            Likeness::Spelling
+        };
     }
     // A part of a name behind a hyphen is another one by any letter.
     if a.token.is_joined && b.token.is_joined {
@@ -119,7 +121,7 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
         return Likeness::Unlike;
     };
     let are_opposite = matches!(entries, (Some(x), Some(y)) if x.is_opposite(y));
-    match a.counts() || b.counts() || are_opposite || is_negated(a.text, b.text) {
+    match a.counts() || b.counts() || are_opposite || is_negated(a.text, b.text) || are_two() {
         true => Likeness::Unlike,
         false => likeness,
     }
@@ -300,6 +302,10 @@ fn is_syllable(c: char) -> bool {
 /// another one within a longer word. Any other letter makes another word.
 fn is_typing_error(a: &str, b: &str) -> bool {
     let is_hangul = a.starts_with(is_syllable) && b.starts_with(is_syllable);
+    let first = |word: &str| word.chars().next();
+    if !is_hangul && first(a) != first(b) && first(a) != b.chars().nth(1) {
+        return false;
+    }
     let count = |word: &str| word.chars().take(MOST_LETTERS + 1).count();
     let (in_a, in_b) = (count(a), count(b));
     if in_a.max(in_b) > MOST_LETTERS || in_a.abs_diff(in_b) > 2 {
@@ -363,6 +369,9 @@ fn is_double_slip(a: &[char], b: &[char]) -> bool {
 
 /// Whether neighbouring letters changed places, in words in one spelling.
 fn is_swapped(a: &str, b: &str) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     a.len() == b.len() && a.len() >= REPLACED_LETTERS && is_slip(&a, &b)
 }

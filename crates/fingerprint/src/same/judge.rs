@@ -9,7 +9,8 @@ use super::alike::Likeness;
 use super::finding::Tally;
 use super::finding::{Finding, Kind, finding};
 use super::limits::{
-    AROUND, LONG, MOST_PAIRED, NAME, UNLIKE_SHARE, UNLIKE_WORDS, VERY_LONG, WORDS_OF_A_FIELD,
+    AROUND, FAR_SHARE, FAR_WORDS, LONG, MOST_PAIRED, NAME, UNLIKE_SHARE, UNLIKE_WORDS, VERY_LONG,
+    WORDS_OF_A_FIELD,
 };
 use super::lists::{Classes, lists};
 use super::nature::{cover, describes_itself};
@@ -96,6 +97,17 @@ pub fn judge(
         findings: judge.findings,
         moved,
     })
+}
+
+/// Whether most words of both texts are not in the other, in whatever form.
+pub fn are_far(a: &Tokens, b: &Tokens, check_interrupts: &mut dyn FnMut()) -> Result<bool, Error> {
+    let middle = middle(a, b);
+    let shorter = middle.a.len().min(middle.b.len());
+    if shorter as f64 <= FAR_SHARE * a.len().min(b.len()) as f64 || shorter <= FAR_WORDS {
+        return Ok(false);
+    }
+    let common = numbered(a, b, &middle, check_interrupts)?.common;
+    Ok((shorter - common) as f64 > FAR_SHARE * a.len().min(b.len()) as f64)
 }
 
 /// Words in a row, or those of a row that are left.

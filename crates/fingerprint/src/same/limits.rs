@@ -85,6 +85,13 @@ pub const UNLIKE_WORDS: usize = 12;
 /// Texts that share fewer words have no sentence in common.
 pub const UNLIKE_SHARE: f64 = 0.6;
 
+/// The share beyond which nothing else is asked of two texts, and their words. Values and wordings make a
+/// tenth of the words of a text others at most.
+pub const FAR_SHARE: f64 = 0.75;
+
+/// Shorter texts may be one date or one amount.
+pub const FAR_WORDS: usize = 24;
+
 /// Words around a difference that may be part of a negation with it.
 pub const AROUND: usize = 6;
 

@@ -169,12 +169,16 @@ fn compare(
     ) else {
         return Ok(Comparison::Signs(vec![whole(form_of_a, form_of_b)]));
     };
-    values::meet(
-        (&mut in_a, &form_of_a),
-        (&mut in_b, &form_of_b),
-        check_interrupts,
-    );
-    if wanted != Wanted::Strict {
+    // No value and no other wording brings texts together that have hardly a word in common.
+    let are_far = wanted == Wanted::Verdict && judge::are_far(&in_a, &in_b, check_interrupts)?;
+    if !are_far {
+        values::meet(
+            (&mut in_a, &form_of_a),
+            (&mut in_b, &form_of_b),
+            check_interrupts,
+        );
+    }
+    if !are_far && wanted != Wanted::Strict {
         in_a = prepared(in_a, check_interrupts);
         in_b = prepared(in_b, check_interrupts);
     }
