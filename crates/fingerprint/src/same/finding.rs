@@ -226,9 +226,7 @@ impl<'t> Tally<'t> {
                     .iter()
                     .any(|hunk| hunk.a == finding.a && hunk.b == finding.b)
             };
-            findings.retain(|finding| {
-                finding.decides || finding.kind != Kind::Added || !negated(finding)
-            });
+            findings.retain(|finding| finding.kind != Kind::Added || !negated(finding));
             findings.extend(
                 self.negated
                     .into_iter()

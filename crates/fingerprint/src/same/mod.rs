@@ -252,7 +252,7 @@ fn verdict(
     }
 }
 
-/// Whether two texts differ in white space alone, which is no difference: not even where it makes a line
+/// Whether two texts differ in white space alone, which does not count, even where it makes a line
 /// of a number.
 fn are_one_layout(a: &str, b: &str) -> bool {
     a.split_whitespace().eq(b.split_whitespace())
