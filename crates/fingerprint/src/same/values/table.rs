@@ -3,8 +3,6 @@
 //! stands between them. The compiler makes the index, so that nothing is read at the first use and all
 //! processes share it.
 
-use crate::same::lists::{Classes, lists};
-
 const LIST: &str = include_str!("../../text/lists/same/values.txt");
 
 /// Places of the index, of which a third is taken.
@@ -70,20 +68,23 @@ pub enum Meaning {
     Currency(&'static str),
 }
 
-/// Whether a word begins longer phrases.
-pub fn begins_longer(word: &str) -> bool {
-    line(word).is_some_and(|line| line.ends_with('+'))
+/// Whether a word has a meaning or begins a phrase that has one.
+pub fn is_known(word: &str) -> bool {
+    line(word).is_some()
+}
+
+/// The words of the longest phrase that a word begins; 0 if it begins none.
+pub fn longest_phrase(word: &str) -> usize {
+    let longest = line(word).and_then(|line| line.rsplit_once('+'));
+    longest
+        .and_then(|(_, words)| words.parse().ok())
+        .unwrap_or_default()
 }
 
 /// The meanings of a word, or of words without what stands between them.
-/// A preposition of one language may be a day of another: per, de.
 pub fn meanings(word: &str) -> impl Iterator<Item = Meaning> {
     let line = line(word).unwrap_or_default();
-    let is_light = word != "am" && lists().classes(word).has(Classes::LIGHT);
-    let is_day = |meaning: &Meaning| matches!(meaning, Meaning::Day(_) | Meaning::Meridiem(_));
-    line.split(' ')
-        .filter_map(meaning)
-        .filter(move |meaning| !(is_light && is_day(meaning)))
+    line.split(' ').filter_map(meaning)
 }
 
 fn line(word: &str) -> Option<&'static str> {
@@ -131,13 +132,11 @@ mod tests {
             let (word, codes) = line.split_once(' ').unwrap();
             assert_eq!(fold(word), word);
             assert_eq!(super::line(word), Some(codes));
-            let codes = codes.strip_suffix('+').unwrap_or(codes).trim_end();
-            let count = codes.split(' ').filter(|code| !code.is_empty()).count();
-            assert_eq!(
-                codes.split(' ').filter_map(meaning).count(),
-                count,
-                "{line}"
-            );
+            let count = codes
+                .split(' ')
+                .filter(|code| !code.starts_with('+'))
+                .count();
+            assert_eq!(meanings(word).count(), count, "{line}");
             lines += 1;
         }
         assert!(lines > 20_000);
