@@ -5,6 +5,7 @@ use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_PARAME
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
+use crate::row::is_string_type;
 use crate::trigger::call::{
     accepted, check_visible, column, fingerprint_column, raise_wrong_type, typed_column,
 };
@@ -266,6 +267,7 @@ fn counted_columns(
         .map(|(name, column)| Field {
             name: name.clone(),
             generated: column.generated,
+            is_text: is_string_type(column.storage.type_id),
         })
         .collect();
     // The server's own error would not name the trigger.
@@ -276,7 +278,6 @@ fn counted_columns(
     let plans = accepted(call, plan::row(preset, &weights, &fields));
     plans
         .iter()
-        .flat_map(|plan| [Some(plan.field), plan.title])
-        .flatten()
+        .flat_map(|plan| plan.fields().chain(plan.title))
         .collect()
 }

@@ -26,6 +26,8 @@ mod stored;
 mod text;
 mod word_lists;
 
+pub use canonical::is_string_type;
+
 /// Loads the word dictionary when the library is loaded by the postmaster, whose children then
 /// share it; otherwise the first Han word loads it.
 pub fn init() {

@@ -11,6 +11,7 @@ pub(crate) mod folding;
 pub mod markup;
 pub mod ngrams;
 pub mod normal;
+pub(crate) mod other_scripts;
 pub mod part_of_speech;
 pub(crate) mod pieces;
 pub(crate) mod scripts;

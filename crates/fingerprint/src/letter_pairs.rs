@@ -1,0 +1,174 @@
+//! The pairs of letters of a short text, from which the preset `adaptive` draws the bits that it
+//! does not draw from n-grams. [`crate::builder`] asks for them. A short text has few n-grams of a
+//! word's length, and a changed letter changes five of them: of its pairs only two.
+//!
+//! The size of a text, in quarters of a letter, says which bits are drawn from what: bit b from
+//! n-grams when the text has at least [`SIZES`]`[b]`. So texts of nearly one length differ in few of
+//! them, below 81 letters (33 Han characters) all bits are drawn from pairs, and from 395 letters
+//! (158) all from n-grams.
+
+use super::bag::PAIR;
+use super::counter::ColumnFeatures;
+use super::error::Error;
+use super::text::ngrams::{is_letter, is_symbol};
+use super::text::normal::{self, Normalize};
+use super::text::other_scripts::{serbian_latin, simplified};
+use super::text::scripts::{is_han, is_syllable};
+
+/// Quarters of a letter that a character counts, by its script: a Han character says as much as two
+/// letters and a half.
+const LETTER: usize = 4;
+const SYLLABLE: usize = 7;
+const HAN: usize = 10;
+
+/// The size from which each bit is drawn from n-grams: round(320 * 5^((i + 1/2) / 64)) for i from 0
+/// to 63, dealt out so that each quarter of a fingerprint has as many of each kind at any size.
+const SIZES: [u16; 64] = [
+    324, 536, 886, 1465, 485, 801, 1325, 438, 725, 1198, 396, 655, 1084, 358, 593, 980, 332, 549,
+    909, 1503, 497, 822, 1359, 449, 743, 1229, 406, 672, 1111, 367, 608, 1005, 341, 563, 932, 1541,
+    510, 843, 1393, 461, 762, 1260, 417, 689, 1139, 377, 623, 1030, 349, 578, 956, 1580, 523, 864,
+    1429, 473, 781, 1292, 427, 707, 1168, 386, 639, 1057,
+];
+
+/// The size from which no bit is drawn from pairs.
+const LONG: usize = 1580;
+
+/// A short text as its letters, with one space between words of an alphabet and around the text.
+pub struct LetterPairs {
+    letters: String,
+    size: usize,
+    /// Whether the last letter is one of Han, Hangul, Hiragana or Katakana, which have no words.
+    wide: bool,
+    counts: fn(char) -> bool,
+}
+
+impl LetterPairs {
+    /// Reads a text; None for one that is too long for pairs. `buffer` is scratch space.
+    pub fn of(
+        text: &str,
+        normalize: Normalize,
+        buffer: &mut String,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Option<Self> {
+        if is_long(text) {
+            return None;
+        }
+        let mut read = |counts| {
+            let mut pairs = LetterPairs {
+                letters: " ".to_owned(),
+                size: 0,
+                wide: false,
+                counts,
+            };
+            normal::for_each_chunk_as(normalize, text, buffer, check_interrupts, &mut |chunk| {
+                pairs.chunk(chunk);
+            });
+            pairs
+        };
+        let mut pairs = read(is_letter);
+        if pairs.size == 0 {
+            // A text of nothing but symbols.
+            pairs = read(is_symbol);
+        }
+        if !pairs.wide && !pairs.letters.ends_with(' ') {
+            pairs.letters.push(' ');
+        }
+        (pairs.size < LONG).then_some(pairs)
+    }
+
+    fn chunk(&mut self, normal: &str) {
+        for c in normal.chars() {
+            if self.size >= LONG {
+                return;
+            }
+            if !(self.counts)(c) {
+                if !self.wide && !self.letters.ends_with(' ') {
+                    self.letters.push(' ');
+                }
+            } else if c.is_ascii() {
+                self.letters.push(c);
+                (self.size, self.wide) = (self.size + LETTER, false);
+            } else {
+                self.letter(c);
+            }
+        }
+    }
+
+    fn letter(&mut self, c: char) {
+        let size = size_of(c);
+        self.size += size;
+        self.wide = size > LETTER;
+        match (self.wide, serbian_latin(c)) {
+            (true, _) => {
+                if self.letters.len() > 1 && self.letters.ends_with(' ') {
+                    self.letters.pop();
+                }
+                self.letters.push(simplified(c));
+            }
+            (false, Some(latin)) => self.letters.push_str(latin),
+            (false, None) => self.letters.push(c),
+        }
+    }
+
+    /// The bits that are drawn from n-grams; the others are drawn from pairs.
+    pub fn bits_of_ngrams(&self) -> u64 {
+        let bit = |bits, &from: &u16| bits << 1 | u64::from(self.size >= usize::from(from));
+        SIZES.iter().rev().fold(0, bit)
+    }
+
+    /// Adds the pairs, and Han characters and syllables by themselves. `key` begins with the
+    /// column's prefix.
+    pub fn add<const W: usize>(
+        &self,
+        mut to: ColumnFeatures<'_, W>,
+        key: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        key.truncate(to.plan.prefix.len());
+        key.push(PAIR);
+        let start = key.len();
+        let mut before = 0;
+        for (at, c) in self.letters.char_indices() {
+            let end = at + c.len_utf8();
+            let begin = if size_of(c) > LETTER { at } else { before };
+            if at > 0 {
+                key.truncate(start);
+                key.extend_from_slice(&self.letters.as_bytes()[begin..end]);
+                to.add(key, 1.0)?;
+            }
+            before = at;
+        }
+        Ok(())
+    }
+}
+
+fn size_of(c: char) -> usize {
+    match c {
+        '\0'..='\u{10ff}' => LETTER,
+        _ if is_han(c) => HAN,
+        _ if is_syllable(c) => SYLLABLE,
+        _ => LETTER,
+    }
+}
+
+/// Returns whether the letters that are letters in any normal form, whatever stands beside them, make
+/// the text too long for pairs: then it need not be read.
+fn is_long(text: &str) -> bool {
+    let mut size = 0;
+    let mut rest = text;
+    while size < LONG && !rest.is_empty() {
+        let ascii = rest.bytes().position(|byte| !byte.is_ascii());
+        let (ascii, others) = rest.split_at(ascii.unwrap_or(rest.len()).min(LONG));
+        let letters = ascii.bytes().filter(u8::is_ascii_alphanumeric).count();
+        size += LETTER * letters;
+        let end = others.find(|c: char| c.is_ascii() || size >= LONG);
+        let (others, after) = others.split_at(end.unwrap_or(others.len()));
+        for c in others.chars() {
+            size += (normal::simple_form(c).filter(|&form| is_letter(form))).map_or(0, size_of);
+            if size >= LONG {
+                return true;
+            }
+        }
+        rest = after;
+    }
+    size >= LONG
+}
