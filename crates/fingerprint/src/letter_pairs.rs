@@ -39,7 +39,8 @@ pub struct LetterPairs {
     size: usize,
     /// Whether the last letter is one of Han, Hangul, Hiragana or Katakana, which have no words.
     wide: bool,
-    counts: fn(char) -> bool,
+    /// Whether the text has nothing but symbols, each of which then stands by itself.
+    symbols: bool,
 }
 
 impl LetterPairs {
@@ -53,22 +54,21 @@ impl LetterPairs {
         if is_long(text) {
             return None;
         }
-        let mut read = |counts| {
+        let mut read = |symbols| {
             let mut pairs = LetterPairs {
                 letters: " ".to_owned(),
                 size: 0,
                 wide: false,
-                counts,
+                symbols,
             };
             normal::for_each_chunk_as(normalize, text, buffer, check_interrupts, &mut |chunk| {
                 pairs.chunk(chunk);
             });
             pairs
         };
-        let mut pairs = read(is_letter);
+        let mut pairs = read(false);
         if pairs.size == 0 {
-            // A text of nothing but symbols.
-            pairs = read(is_symbol);
+            pairs = read(true);
         }
         if !pairs.wide && !pairs.letters.ends_with(' ') {
             pairs.letters.push(' ');
@@ -81,7 +81,12 @@ impl LetterPairs {
             if self.size >= LONG {
                 return;
             }
-            if !(self.counts)(c) {
+            if self.symbols {
+                if is_symbol(c) {
+                    self.letters.push(c);
+                    (self.size, self.wide) = (self.size + LETTER, true);
+                }
+            } else if !is_letter(c) {
                 if !self.wide && !self.letters.ends_with(' ') {
                     self.letters.push(' ');
                 }
@@ -116,7 +121,8 @@ impl LetterPairs {
         SIZES.iter().rev().fold(0, bit)
     }
 
-    /// Adds the pairs, and Han characters and syllables by themselves. `key` begins with the
+    /// Adds the pairs, and by themselves Han characters, syllables and the symbols of a text without
+    /// letters. `key` begins with the
     /// column's prefix.
     pub fn add<const W: usize>(
         &self,
@@ -129,7 +135,8 @@ impl LetterPairs {
         let mut before = 0;
         for (at, c) in self.letters.char_indices() {
             let end = at + c.len_utf8();
-            let begin = if size_of(c) > LETTER { at } else { before };
+            let is_alone = self.symbols || size_of(c) > LETTER;
+            let begin = if is_alone { at } else { before };
             if at > 0 {
                 key.truncate(start);
                 key.extend_from_slice(&self.letters.as_bytes()[begin..end]);
