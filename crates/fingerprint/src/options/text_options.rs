@@ -72,7 +72,7 @@ impl TextOptions {
         }
         put(&mut rules.features, &self.features);
         if self.features.is_some() || self.ngram.is_some() {
-            // Who names the features wants these at any length.
+            // Features that are named count at any length.
             rules.adapts_to_length = false;
         }
         put(&mut rules.tf, &self.tf);

@@ -33,7 +33,7 @@ const GOLDEN: [&str; 6] = [
     "ce2c6c21b1a1e416",
     "47d41590fb09e9d0",
     "81a2a5d3f0632052",
-    "ffd34483160728fd",
+    "7d8be3cebefc59f6",
     "c18f68a26620e4a0",
 ];
 
