@@ -63,6 +63,9 @@ fn find_body(
     candidates: &mut Candidates,
     near: impl Near,
 ) {
+    let Some(most_below) = filter.most_below() else {
+        return;
+    };
     let layout = Layout::read(page);
     // The rest of a posting stands far from its low word, in a line of its own that the processor's
     // cache seldom holds: it is asked for while the words of the next slots are tested.
@@ -80,10 +83,13 @@ fn find_body(
         }
         // The postings lie before `from`.
         Some(_) => return,
-        None => find_in_scope(page, filter, from, candidates, near),
+        None => {
+            let range = sorted_in_scope(page, filter, from);
+            near(page, range, (filter.query as u32, most_below), candidates);
+        }
     }
     let tail = leaf::sorted_count(page)..leaf::count(page);
-    near(page, tail, (filter.query as u32, filter.radius), candidates);
+    near(page, tail, (filter.query as u32, most_below), candidates);
 }
 
 /// The slot of the sorted prefix that holds `place`, or the number of slots.
@@ -99,16 +105,10 @@ fn slot_start(page: &Page, z: usize) -> usize {
         .map_or(0, |before| slots::slot_end(page, before))
 }
 
-/// The sorted prefix of a leaf whose postings carry their own scope, of which several may be in one
-/// slot.
+/// The part of the sorted prefix to search, on a leaf whose postings carry their own scope, of which
+/// several may be in one slot.
 #[inline(always)]
-fn find_in_scope(
-    page: &Page,
-    filter: &Filter,
-    from: Key,
-    candidates: &mut Candidates,
-    near: impl Near,
-) {
+fn sorted_in_scope(page: &Page, filter: &Filter, from: Key) -> Range<usize> {
     let (shift, base) = slots::directory(page);
     let lowest = Key::at(filter.first_scope, 0).max(from);
     let last = slots::scoped_place(filter.last_scope, u64::MAX);
@@ -118,13 +118,7 @@ fn find_in_scope(
         Some(z) => slots::slot_end(page, z.min(SLOT_COUNT as u64 - 1) as usize),
         None => 0,
     };
-    let range = start..end.max(start);
-    near(
-        page,
-        range,
-        (filter.query as u32, filter.radius),
-        candidates,
-    );
+    start..end.max(start)
 }
 
 /// The sorted prefix of a leaf of one scope.
@@ -180,8 +174,13 @@ fn slot_budget(filter: &Filter, shift: u32, prefix: u64) -> Option<u8> {
     let of_key = (differing >> KEY_SHIFT).count_ones() as i32;
     // With the whole key in the prefix its distance is exact; otherwise it is a lower bound.
     let key_passes = (of_key <= filter.within) & ((shift > KEY_SHIFT) | (of_key > filter.beyond));
-    let passes = key_passes & (differing.count_ones() <= filter.radius);
-    passes.then_some(filter.radius.wrapping_sub((differing >> 32).count_ones()) as u8)
+    let missing = filter.missing(differing);
+    let passes = key_passes & (differing.count_ones() + missing <= filter.radius);
+    passes.then_some(
+        filter
+            .radius
+            .wrapping_sub((differing >> 32).count_ones() + missing) as u8,
+    )
 }
 
 /// Adds the postings of a range whose low word differs from a word in at most a number of bits.
@@ -277,7 +276,7 @@ mod tests {
         fn every_kernel_finds_the_same(
             query: u64, raw in prop::collection::vec((any::<u64>(), 0u32..64), 0..=575),
             sorted: prop::sample::Index, radius in 0u32..=64, beyond in -1i32..2, more in 0i32..4,
-            from: u64,
+            next_least in 0u32..5, from: u64,
         ) {
             let key = |i: usize| {
                 let (bits, shift) = raw[i];
@@ -295,7 +294,7 @@ mod tests {
                 leaf::append(&mut page, key(i));
             }
             let from = if from % 2 == 0 { 0 } else { query ^ from >> 30 };
-            let filter = Filter { first_scope: 0, last_scope: 0, query, radius, beyond, within: beyond + more };
+            let filter = Filter { first_scope: 0, last_scope: 0, query, radius, beyond, within: beyond + more, next_least };
             let run = |kernel: &dyn Fn(&Page, &Filter, Key, &mut Candidates)| {
                 let mut candidates = Candidates::none();
                 kernel(&page, &filter, Key::at(0, from), &mut candidates);

@@ -221,7 +221,8 @@ impl NearestSearch {
             // Widening finds out where reading a whole key space becomes cheaper.
             return;
         }
-        for b in (0..QUARTERS).filter(|b| radii[*b] >= 0) {
+        // The last one first: where the next quarter is read already, few postings pass.
+        for b in (0..QUARTERS).rev().filter(|b| radii[*b] >= 0) {
             self.widen(b, radii[b], reader, keep);
         }
     }
@@ -276,7 +277,13 @@ impl NearestSearch {
         let space = Space::of_quarter(b);
         let counted = if start == 0 { FORESEEN } else { 0 };
         let farthest = (horizon + counted).min(self.farthest);
-        let filter = filter((&self.scopes, query), b, farthest, radii[b], radius);
+        let filter = filter(
+            (&self.scopes, query),
+            b,
+            farthest,
+            (radii[b], radius),
+            &radii,
+        );
         let mut walk = LeafWalk::new(self.scopes, filter);
         let bins = &mut self.bins;
         let mut collect = |key: Key, distance: u32| {
