@@ -132,33 +132,48 @@ fn find_in_ball(
 ) {
     debug_assert!(filter.radius <= u64::BITS);
     let (shift, base) = slots::directory(page);
-    let mut budgets = [None; SLOT_COUNT];
+    let mut budgets = [NOTHING; SLOT_COUNT];
+    let (mut passing, mut most) = (0u32, 0);
     for (z, budget) in budgets.iter_mut().enumerate() {
         *budget = slot_budget(filter, shift, base.wrapping_add(z as u64));
+        passing |= u32::from(*budget != NOTHING) << z;
+        most = most.max(if *budget == NOTHING { 0 } else { *budget });
     }
-    let mut first = slot_of(from, shift, base);
-    while first < SLOT_COUNT {
-        let Some(mut budget) = budgets[first] else {
-            first += 1;
-            continue;
+    let first = slot_of(from, shift, base) as u32;
+    passing &= u32::MAX.checked_shl(first).unwrap_or(0);
+    let low = filter.query as u32;
+    if most <= SELDOM {
+        // A slot between two others is searched with them.
+        passing |= passing << 1 & passing >> 1;
+    }
+    while passing != 0 {
+        let first = passing.trailing_zeros() as usize;
+        let behind = first + (!(passing >> first)).trailing_zeros() as usize;
+        let (end, budget) = match most <= SELDOM {
+            true => (behind, most),
+            false => run_of(&budgets, first, behind),
         };
-        let mut end = first + 1;
-        while end < SLOT_COUNT
-            && let Some(next) = budgets[end]
-            && (next == budget || next.max(budget) <= SELDOM)
-        {
-            budget = budget.max(next);
-            end += 1;
-        }
         let range = slot_start(page, first)..slots::slot_end(page, end - 1);
-        near(
-            page,
-            range,
-            (filter.query as u32, budget.into()),
-            candidates,
-        );
-        first = end;
+        near(page, range, (low, budget.into()), candidates);
+        passing &= u32::MAX.checked_shl(end as u32).unwrap_or(0);
     }
+}
+
+/// Marks a slot in which nothing can pass.
+const NOTHING: u8 = u8::MAX;
+
+/// The end of the slots from `first` on, before `behind`, that are searched together, and the most that
+/// one of them allows.
+#[inline(always)]
+fn run_of(budgets: &[u8; SLOT_COUNT], first: usize, behind: usize) -> (usize, u8) {
+    let (mut budget, mut end) = (budgets[first], first + 1);
+    while end < behind.min(SLOT_COUNT)
+        && (budgets[end] == budget || budgets[end].max(budget) <= SELDOM)
+    {
+        budget = budget.max(budgets[end]);
+        end += 1;
+    }
+    (end, budget)
 }
 
 /// Up to this many differing bits of 32, few words are near: one in a hundred, if they are random.
@@ -166,21 +181,21 @@ fn find_in_ball(
 /// than to search less of each.
 const SELDOM: u8 = 9;
 
-/// Returns how many of the low 32 bits may differ in the slot with this prefix; None if nothing
-/// there can pass.
+/// Returns how many of the low 32 bits may differ in the slot with this prefix; [`NOTHING`] if none
+/// of its postings can pass.
 #[inline(always)]
-fn slot_budget(filter: &Filter, shift: u32, prefix: u64) -> Option<u8> {
+fn slot_budget(filter: &Filter, shift: u32, prefix: u64) -> u8 {
     let differing = (prefix << shift ^ filter.query) >> shift << shift;
     let of_key = (differing >> KEY_SHIFT).count_ones() as i32;
     // With the whole key in the prefix its distance is exact; otherwise it is a lower bound.
     let key_passes = (of_key <= filter.within) & ((shift > KEY_SHIFT) | (of_key > filter.beyond));
     let missing = filter.missing(differing);
     let passes = key_passes & (differing.count_ones() + missing <= filter.radius);
-    passes.then_some(
-        filter
-            .radius
-            .wrapping_sub((differing >> 32).count_ones() + missing) as u8,
-    )
+    let above = (differing >> 32).count_ones() + missing;
+    match passes {
+        true => filter.radius.wrapping_sub(above) as u8,
+        false => NOTHING,
+    }
 }
 
 /// Adds the postings of a range whose low word differs from a word in at most a number of bits.
