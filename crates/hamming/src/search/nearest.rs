@@ -304,7 +304,8 @@ impl NearestSearch {
         self.radii[b] = radius;
     }
 
-    /// Collects the next rings from one whole key space: twice as many as the time before.
+    /// Collects the next rings from one whole key space: as many as hold some more rows, if these are
+    /// uniform.
     fn read_band<S: PageStore>(
         &mut self,
         reader: &IndexReader<'_, S>,
@@ -315,7 +316,12 @@ impl NearestSearch {
             _ => 0,
         };
         let start = self.ring;
-        let horizon = band_end(start, before, self.farthest);
+        // Of several scopes the rows are not known.
+        let rows = self
+            .scopes
+            .one()
+            .map_or(0.0, |scope| rows_in_scope(reader, scope));
+        let horizon = band_end((start, before), rows, self.farthest);
         self.bins.start_over(horizon);
         let bins = &mut self.bins;
         let mut all = WithinSearch::walk(self.scopes, self.query, horizon);
