@@ -144,6 +144,7 @@ impl<'t> Reader<'t> {
         let token = Token {
             begin: 0,
             end: 0,
+            from: self.begin as u32,
             kind,
             dot: false,
             in_query,

@@ -1,7 +1,8 @@
 //! The form in which words are compared: the normal form ([`crate::text::normal`]), and beyond it
-//! what does not matter to a reader, as the kind of a dash. [`super`] and its lists use it.
+//! what does not matter to a reader, as the kind of a dash and traditional Han. [`super`] and its lists use it.
 
 use crate::text::normal::{Normalize, normalize_into};
+use crate::text::other_scripts::simplified;
 
 /// Writes the folded form of a text behind what is in `folded`.
 pub fn fold_into(text: &str, folded: &mut String) {
@@ -59,11 +60,7 @@ fn letter(c: char) -> Option<char> {
         '\u{2010}' | '\u{2011}' | '\u{2013}' | '\u{2212}' => '-',
         '×' => 'x',
         '\u{2044}' => '/',
-        '裡' => '里',
-        '著' => '着',
-        '妳' => '你',
-        '臺' => '台',
-        c => c,
+        c => simplified(c),
     })
 }
 
@@ -85,6 +82,7 @@ mod tests {
             ("10⁶ 1½ m²", "10^6 1 1/2 m2"),
             ("๓๕ २०", "35 20"),
             ("한국어", "한국어"),
+            ("臺灣的頭髮", "台湾的头发"),
         ] {
             assert_eq!(fold(text), folded);
         }

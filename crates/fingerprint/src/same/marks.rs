@@ -36,6 +36,8 @@ impl Reader<'_> {
             ':' if behind == ':' || self.in_front == ':' => {
                 self.joins |= self.in_front.is_ascii_alphanumeric()
             }
+            // The time of a clock.
+            ':' if self.in_front.is_ascii_digit() && behind.is_ascii_digit() => (),
             ':' => {
                 self.tokens.marks.colons += 1;
                 self.end_clause();

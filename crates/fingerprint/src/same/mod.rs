@@ -3,9 +3,10 @@
 //!
 //! In the order in which two texts flow through: `layout` takes mark-up, quotation marks of mail,
 //! hyphens at line ends and page numbers away, `fold` what case, accents and invisible characters
-//! make, `spelling` letters that only look alike. `cutting` makes `tokens` of it, by `letters`,
-//! with `numbers` in one form. `hunks` aligns the words of both, by their longest common
-//! `subsequence`. `judge` says of each stretch that differs whether it decides, as `replaced` or
+//! make, `spelling` letters that only look alike. `serbian` writes the two in one script.
+//! `cutting` makes `tokens` of it, by `letters`, with `numbers` in one form; `values` gives
+//! numerals, dates and amounts of both texts one form. `hunks` aligns the words of both, by their
+//! longest common `subsequence`. `judge` says of each stretch that differs whether it decides, as `replaced` or
 //! `added`: by the kind of its words (`nature`), by the words of `lists` and their `phrases`, and
 //! by `alike`: whether two words are forms of one. `tally` settles what all together decide. Texts
 //! that differ are compared once more with their equal sentences taken out (`sentences`), where
@@ -32,6 +33,7 @@ mod pairing;
 mod phrases;
 mod replaced;
 mod sentences;
+mod serbian;
 mod shape;
 mod spelling;
 mod subsequence;
@@ -39,6 +41,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod values;
 
 use crate::error::Error;
 use finding::Finding;
@@ -114,16 +117,22 @@ fn compare(
     wanted: Wanted,
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<Comparison, Error> {
-    let (form_of_a, form_of_b) = (form(a, check_interrupts)?, form(b, check_interrupts)?);
+    let (mut form_of_a, mut form_of_b) = (form(a, check_interrupts)?, form(b, check_interrupts)?);
+    serbian::in_one_script(&mut form_of_a, &mut form_of_b);
     if form_of_a == form_of_b {
         return Ok(Comparison::Signs(Vec::new()));
     }
-    let (Some(in_a), Some(in_b)) = (
+    let (Some(mut in_a), Some(mut in_b)) = (
         Tokens::cut(&form_of_a, check_interrupts)?,
         Tokens::cut(&form_of_b, check_interrupts)?,
     ) else {
         return Ok(Comparison::Signs(vec![whole(form_of_a, form_of_b)]));
     };
+    values::meet(
+        (&mut in_a, &form_of_a),
+        (&mut in_b, &form_of_b),
+        check_interrupts,
+    );
     if (in_a.len() == 0) != (in_b.len() == 0) {
         return Ok(Comparison::Signs(vec![whole(form_of_a, form_of_b)]));
     }

@@ -16,6 +16,8 @@ pub enum TokenKind {
 pub struct Token {
     pub begin: u32,
     pub end: u32,
+    /// Where it begins in the text that was cut; several numbers in one piece begin at one place.
+    pub from: u32,
     pub kind: TokenKind,
     /// A point follows, as behind an abbreviation.
     pub dot: bool,

@@ -1,0 +1,291 @@
+//! Values: numbers, dates, times, amounts and money, which two texts may write in different forms.
+//! [`super`] calls [`meet`] for two texts that are cut, before they are aligned.
+//!
+//! A stretch of words that stands for a value which the other text writes in other words becomes one
+//! word in both, the value. Words that stand for no value of the other text stay as they are, so
+//! that a numeral, which is often an ordinary word of another language, matters only where it meets
+//! the same value; another value decides as any other word does.
+//!
+//! `table` has the words, `numerals`, `dates`, `times` and `quantities` read what begins at a word, `number`
+//! is how an amount is kept. The answer depends on the two texts alone and not on their order.
+
+mod dates;
+mod number;
+mod numerals;
+mod quantities;
+mod table;
+#[cfg(test)]
+mod tests;
+mod times;
+
+use super::hunks::middle;
+use super::tokens::{Token, TokenKind, Tokens};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use table::{Meaning, begins_longer, meanings};
+
+/// Words around those that differ that may belong to a value with them.
+const AROUND: usize = 4;
+
+/// Words that differ in which values are looked for.
+const MOST_WORDS: usize = 1 << 16;
+
+/// Words that a phrase of the table has at most, and its bytes.
+const LONGEST_PHRASE: usize = 12;
+const MOST_BYTES: usize = 40;
+
+/// A text that is cut, with what it was cut from.
+#[derive(Clone, Copy)]
+struct Text<'t> {
+    tokens: &'t Tokens,
+    source: &'t str,
+}
+
+impl<'t> Text<'t> {
+    fn word(self, i: usize) -> &'t str {
+        match i < self.tokens.len() {
+            true => self.tokens.word(i),
+            false => "",
+        }
+    }
+
+    fn is(self, i: usize, kind: TokenKind) -> bool {
+        i < self.tokens.len() && self.tokens.at(i).kind == kind
+    }
+
+    /// The text from a word on; empty where it does not begin there.
+    fn from(self, i: usize) -> &'t str {
+        let begin = |i: usize| self.tokens.at(i).from;
+        let is_part = i >= self.tokens.len() || i > 0 && begin(i - 1) == begin(i);
+        match is_part {
+            true => "",
+            false => &self.source[begin(i) as usize..],
+        }
+    }
+
+    /// The last character in front of a word.
+    fn in_front(self, i: usize) -> Option<char> {
+        let begin = self.tokens.at(i).from as usize;
+        self.source[..begin].chars().next_back()
+    }
+
+    /// The first word behind that many bytes from a word on.
+    fn behind(self, i: usize, bytes: usize) -> usize {
+        let end = self.tokens.at(i).from as usize + bytes;
+        let is_inside = |j: &usize| (self.tokens.at(*j).from as usize) < end;
+        (i..self.tokens.len())
+            .take_while(is_inside)
+            .last()
+            .map_or(i, |last| last + 1)
+    }
+
+    /// What the words from a place on may mean, with where they end.
+    fn meanings(self, i: usize) -> Vec<(usize, Meaning)> {
+        let mut found = Vec::new();
+        let first = self.word(i);
+        found.extend(meanings(first).map(|meaning| (i + 1, meaning)));
+        if !begins_longer(first) {
+            return found;
+        }
+        for end in i + 2..=(i + LONGEST_PHRASE).min(self.tokens.len()) {
+            let phrase = self.tokens.joined(&(i..end));
+            if phrase.len() > MOST_BYTES {
+                break;
+            }
+            found.extend(meanings(phrase).map(|meaning| (end, meaning)));
+        }
+        found
+    }
+
+    /// Whether the words that end in front of a place have a meaning, and where they begin.
+    fn meaning_in_front(self, i: usize, is_it: impl Fn(Meaning) -> bool) -> Option<usize> {
+        let begins = (i.saturating_sub(2)..i).rev();
+        let mut found =
+            begins.filter(|begin| meanings(self.tokens.joined(&(*begin..i))).any(&is_it));
+        found.next()
+    }
+}
+
+/// Words that stand for a value.
+struct Value {
+    words: Range<usize>,
+    /// What it is: a letter for its kind, and the form that all forms of it have in common.
+    form: String,
+    /// The words of its unit, if a script without spaces has it.
+    unit: Range<usize>,
+    /// It is a numeral in words, which may be another word of another language.
+    is_word: bool,
+}
+
+/// The values of a text that were found so far.
+#[derive(Default)]
+struct Values(Vec<Value>);
+
+impl Values {
+    fn push(&mut self, words: Range<usize>, form: String) {
+        self.0.push(Value {
+            words,
+            form,
+            unit: 0..0,
+            is_word: false,
+        });
+    }
+}
+
+/// Gives the values that both texts have one form, where they write them in different ones. The source is
+/// the text that was cut.
+pub fn meet(
+    (a, source_of_a): (&mut Tokens, &str),
+    (b, source_of_b): (&mut Tokens, &str),
+    check_interrupts: &mut dyn FnMut(),
+) {
+    let differs = middle(a, b);
+    if differs.a.len() + differs.b.len() > MOST_WORDS {
+        return;
+    }
+    let text_a = Text {
+        tokens: a,
+        source: source_of_a,
+    };
+    let text_b = Text {
+        tokens: b,
+        source: source_of_b,
+    };
+    let in_a = values(text_a, differs.a, check_interrupts);
+    let in_b = values(text_b, differs.b, check_interrupts);
+    if in_a.is_empty() || in_b.is_empty() {
+        return;
+    }
+    let (mut of_a, mut of_b) = written_differently((text_a, &in_a), (text_b, &in_b));
+    for _ in 0..2 {
+        (of_a, of_b) = (without_overlaps(&in_a, of_a), without_overlaps(&in_b, of_b));
+        let (forms_a, forms_b) = (forms(&in_a, &of_a), forms(&in_b, &of_b));
+        of_a.retain(|n| forms_b.contains(in_a[*n].form.as_str()));
+        of_b.retain(|n| forms_a.contains(in_b[*n].form.as_str()));
+    }
+    let (changes_a, changes_b) = (changes(text_a, &in_a, &of_a), changes(text_b, &in_b, &of_b));
+    apply(a, changes_a);
+    apply(b, changes_b);
+}
+
+/// The values in the words that differ and in some around them.
+fn values(text: Text, words: Range<usize>, check_interrupts: &mut dyn FnMut()) -> Vec<Value> {
+    let mut values = Values::default();
+    let end = (words.end + AROUND).min(text.tokens.len());
+    for i in words.start.saturating_sub(AROUND)..end {
+        check_interrupts();
+        let numerals = numerals::numerals(text, i);
+        for numeral in &numerals {
+            numerals::push(text, i, numeral, &mut values);
+            quantities::amounts(text, i, numeral, &mut values);
+        }
+        dates::dates(text, i, &numerals, &mut values);
+        times::times(text, i, &mut values);
+        quantities::signs(text, i, &mut values);
+    }
+    values.0
+}
+
+fn forms<'v>(values: &'v [Value], chosen: &[usize]) -> HashSet<&'v str> {
+    chosen.iter().map(|n| values[*n].form.as_str()).collect()
+}
+
+/// The values that both texts have, except for those that both write in the same words as often, and those
+/// that are in both texts words alone, as the Danish numeral `to` and the English word.
+fn written_differently(
+    (a, in_a): (Text, &[Value]),
+    (b, in_b): (Text, &[Value]),
+) -> (Vec<usize>, Vec<usize>) {
+    // Which text has a form, and whether in digits; how many times more the first one has words for it.
+    let mut forms: HashMap<&str, [bool; 3]> = HashMap::new();
+    let mut more: HashMap<(&str, &str), i64> = HashMap::new();
+    for (n, text, values) in [(0, a, in_a), (1, b, in_b)] {
+        for value in values {
+            let known = forms.entry(&value.form).or_default();
+            known[n] = true;
+            known[2] |= !value.is_word;
+            let written = text.tokens.joined(&value.words);
+            *more.entry((&value.form, written)).or_default() += 1 - 2 * n as i64;
+        }
+    }
+    let differently = |text: Text, values: &[Value]| -> Vec<usize> {
+        let is_one = |n: &usize| {
+            let form = values[*n].form.as_str();
+            let written = text.tokens.joined(&values[*n].words);
+            forms.get(form) == Some(&[true; 3]) && more.get(&(form, written)) != Some(&0)
+        };
+        (0..values.len()).filter(is_one).collect()
+    };
+    (differently(a, in_a), differently(b, in_b))
+}
+
+/// Those of some values that have no word in common; of two that have, the one of more words stays.
+fn without_overlaps(values: &[Value], mut chosen: Vec<usize>) -> Vec<usize> {
+    chosen.sort_by_key(|n| {
+        let words = &values[*n].words;
+        (usize::MAX - words.len(), words.start, &values[*n].form)
+    });
+    let mut taken = HashSet::new();
+    chosen.retain(|n| {
+        let words = &values[*n].words;
+        let is_free = !words.clone().any(|i| taken.contains(&i));
+        if is_free {
+            taken.extend(words.clone());
+        }
+        is_free
+    });
+    chosen
+}
+
+/// Words that become one word of that text, in order.
+type Changes = Vec<(Range<usize>, String)>;
+
+/// What the chosen values change, and the units of the others, which become words: another one of one
+/// character is not a slip.
+fn changes(text: Text, values: &[Value], chosen: &[usize]) -> Changes {
+    let one_word = |n: &usize| (values[*n].words.clone(), values[*n].form[1..].to_owned());
+    let mut changes: Changes = chosen.iter().map(one_word).collect();
+    let mut taken: HashSet<usize> = changes
+        .iter()
+        .flat_map(|(words, _)| words.clone())
+        .collect();
+    let mut units: Vec<&Range<usize>> = values.iter().map(|value| &value.unit).collect();
+    units.retain(|unit| !unit.is_empty());
+    units.sort_by_key(|unit| (usize::MAX - unit.len(), unit.start));
+    for unit in units {
+        if !unit.clone().any(|i| taken.contains(&i)) {
+            taken.extend(unit.clone());
+            changes.push((unit.clone(), text.tokens.joined(unit).to_owned()));
+        }
+    }
+    changes.sort_by_key(|(words, _)| words.start);
+    changes
+}
+
+fn apply(tokens: &mut Tokens, changes: Changes) {
+    if changes.is_empty() {
+        return;
+    }
+    let old = std::mem::take(tokens);
+    let mut kept = 0;
+    for (words, form) in changes {
+        keep(&old, kept..words.start, tokens);
+        let (first, last) = (old.at(words.start), old.at(words.end - 1));
+        let token = Token {
+            kind: TokenKind::Number,
+            is_joined: first.is_joined,
+            from: first.from,
+            ..*last
+        };
+        tokens.push(&form, token);
+        kept = words.end;
+    }
+    keep(&old, kept..old.len(), tokens);
+    tokens.marks = old.marks;
+}
+
+fn keep(old: &Tokens, words: Range<usize>, tokens: &mut Tokens) {
+    for i in words {
+        tokens.push(old.word(i), *old.at(i));
+    }
+}

@@ -1,0 +1,94 @@
+//! Amounts with a unit or a currency, numbers behind a sign, versions. [`super`] asks what begins at
+//! each word. An amount is written in the base unit, so that 0.75 l is 750 ml.
+
+use super::numerals::{Numeral, numerals};
+use super::table::Meaning;
+use super::{Text, Value, Values};
+use crate::same::tokens::TokenKind;
+
+/// Words in front of a number that stand for its sign.
+const NUMBER_SIGNS: [&str; 10] = [
+    "number",
+    "nr",
+    "num",
+    "numero",
+    "nummer",
+    "no",
+    "номер",
+    "号码",
+    "numer",
+    "nro",
+];
+
+const VERSION: [&str; 3] = ["version", "ver", "v"];
+
+/// Units of time, which stand in dates too.
+const OF_CALENDAR: [&str; 3] = ["day", "month", "year"];
+
+/// Adds the amounts of a number that begins at a word.
+pub fn amounts(text: Text, i: usize, numeral: &Numeral, values: &mut Values) {
+    let Numeral { end, number, .. } = *numeral;
+    for (behind, meaning) in text.meanings(end) {
+        let words = i..behind;
+        match meaning {
+            Meaning::Unit(factor, base) => {
+                if let Some(amount) = number.times(factor) {
+                    let is_characters = (end..behind).all(|j| text.is(j, TokenKind::Character));
+                    let is_one_word = is_characters && !OF_CALENDAR.contains(&base);
+                    values.0.push(Value {
+                        words,
+                        form: format!("q{amount} {base}"),
+                        unit: if is_one_word { end..behind } else { 0..0 },
+                        is_word: false,
+                    });
+                }
+            }
+            Meaning::Currency(code) => values.push(words, format!("c{number} {code}")),
+            _ => (),
+        }
+    }
+}
+
+/// Adds money with the currency in front, numbers behind a sign, and versions.
+pub fn signs(text: Text, i: usize, values: &mut Values) {
+    let word = text.word(i);
+    if text.is(i, TokenKind::Number) {
+        if text.in_front(i) == Some('#') {
+            values.push(i..i + 1, format!("#{word}"));
+        }
+        return;
+    }
+    for (end, meaning) in text.meanings(i) {
+        if let Meaning::Currency(code) = meaning
+            && text.is(end, TokenKind::Number)
+        {
+            for numeral in numerals(text, end) {
+                values.push(i..numeral.end, format!("c{} {code}", numeral.number));
+            }
+        }
+    }
+    if NUMBER_SIGNS.contains(&word) && text.is(i + 1, TokenKind::Number) {
+        values.push(i..i + 2, format!("#{}", text.word(i + 1)));
+    }
+    if word.starts_with('v') {
+        version(text, i, values);
+    }
+}
+
+/// v1.2, version 1.2: the digits as they are written, since 1.20 is another one than 1.2.
+fn version(text: Text, i: usize, values: &mut Values) {
+    let word = text.word(i);
+    let (at, rest) = match VERSION.contains(&word) {
+        true => (i + 1, text.from(i + 1)),
+        false => (i, text.from(i).strip_prefix('v').unwrap_or_default()),
+    };
+    let is_part = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    let length = rest.bytes().take_while(is_part).count();
+    let digits = rest[..length].trim_end_matches('.');
+    let is_version = digits.starts_with(|c: char| c.is_ascii_digit())
+        && !rest[digits.len()..].starts_with(char::is_alphanumeric);
+    if is_version {
+        let end = text.behind(at, digits.len() + usize::from(at == i));
+        values.push(i..end, format!("v{digits}"));
+    }
+}

@@ -1,0 +1,152 @@
+//! Words that stand for values, from `text/lists/same/values.txt` (CLDR): numerals, months, days,
+//! units, currencies. [`super`] and its files look up words that lie beside each other, without what
+//! stands between them. The compiler makes the index, so that nothing is read at the first use and all
+//! processes share it.
+
+const LIST: &str = include_str!("../../text/lists/same/values.txt");
+
+/// Places of the index, of which a third is taken.
+const PLACES: usize = 1 << 16;
+
+/// For a hash of a word, where its line begins, plus 1; 0 for none. Equal hashes lie behind each other.
+#[allow(
+    long_running_const_eval,
+    reason = "the list is read once, while it is compiled"
+)]
+static INDEX: [u32; PLACES] = index(LIST.as_bytes());
+
+const fn index(list: &[u8]) -> [u32; PLACES] {
+    let mut index = [0; PLACES];
+    let mut begin = 0;
+    while begin < list.len() {
+        let mut at = begin;
+        let mut hash = SEED;
+        while list[at] != b' ' {
+            hash = step(hash, list[at]);
+            at += 1;
+        }
+        let mut place = hash as usize % PLACES;
+        if list[begin] != b'#' {
+            while index[place] != 0 {
+                place = (place + 1) % PLACES;
+            }
+            index[place] = begin as u32 + 1;
+        }
+        while list[at] != b'\n' {
+            at += 1;
+        }
+        begin = at + 1;
+    }
+    index
+}
+
+/// The hash FNV-1a, with its high bits in the low ones.
+const SEED: u32 = 0x811c_9dc5;
+
+const fn step(hash: u32, byte: u8) -> u32 {
+    let hash = (hash ^ byte as u32).wrapping_mul(0x0100_0193);
+    hash ^ hash >> 15
+}
+
+/// What a word may mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Meaning {
+    Number(u64),
+    Ordinal(u64),
+    /// From 1 on.
+    Month(u32),
+    /// Of the week, from Monday on, which is 1.
+    Day(u32),
+    /// In the hours before noon: 0, or behind it: 12.
+    Meridiem(u32),
+    /// It stands beside the time of a clock.
+    Clock,
+    /// That many of a base unit.
+    Unit(u64, &'static str),
+    Currency(&'static str),
+}
+
+/// Whether a word begins longer phrases.
+pub fn begins_longer(word: &str) -> bool {
+    line(word).is_some_and(|line| line.ends_with('+'))
+}
+
+/// The meanings of a word, or of words without what stands between them.
+pub fn meanings(word: &str) -> impl Iterator<Item = Meaning> {
+    let line = line(word).unwrap_or_default();
+    line.split(' ').filter_map(meaning)
+}
+
+fn line(word: &str) -> Option<&'static str> {
+    let hash = word.bytes().fold(SEED, step);
+    let mut place = hash as usize % PLACES;
+    loop {
+        let begin = INDEX[place].checked_sub(1)? as usize;
+        let behind = LIST[begin..].strip_prefix(word);
+        if let Some(line) = behind.and_then(|behind| behind.strip_prefix(' ')) {
+            return line.split('\n').next();
+        }
+        place = (place + 1) % PLACES;
+    }
+}
+
+fn meaning(code: &'static str) -> Option<Meaning> {
+    let (kind, about) = code.split_at_checked(1)?;
+    let number = || about.parse().ok();
+    Some(match kind {
+        "n" => Meaning::Number(about.parse().ok()?),
+        "o" => Meaning::Ordinal(about.parse().ok()?),
+        "m" => Meaning::Month(number()?),
+        "d" => Meaning::Day(number()?),
+        "p" => Meaning::Meridiem(number()?),
+        "h" => Meaning::Clock,
+        "u" => {
+            let digits = about.bytes().take_while(u8::is_ascii_digit).count();
+            Meaning::Unit(about[..digits].parse().ok()?, &about[digits..])
+        }
+        "c" => Meaning::Currency(about),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::same::fold::fold;
+
+    #[test]
+    fn each_line_has_a_folded_word_and_is_found() {
+        let mut lines = 0;
+        for line in LIST.lines().filter(|line| !line.starts_with('#')) {
+            let (word, codes) = line.split_once(' ').unwrap();
+            assert_eq!(fold(word), word);
+            assert_eq!(super::line(word), Some(codes));
+            let codes = codes.strip_suffix('+').unwrap_or(codes).trim_end();
+            let count = codes.split(' ').filter(|code| !code.is_empty()).count();
+            assert_eq!(meanings(word).count(), count, "{line}");
+            lines += 1;
+        }
+        assert!(lines > 20_000);
+        assert_eq!(meanings("hippopotamus").count(), 0);
+        assert_eq!(meanings("").count(), 0);
+    }
+
+    #[test]
+    fn meanings_of_words() {
+        for (word, meaning) in [
+            ("zwanzig", Meaning::Number(20)),
+            ("vingtetun", Meaning::Number(21)),
+            ("третий", Meaning::Ordinal(3)),
+            ("czerwca", Meaning::Month(6)),
+            ("friday", Meaning::Day(5)),
+            ("下午", Meaning::Meridiem(12)),
+            ("uhr", Meaning::Clock),
+            ("ミリリットル", Meaning::Unit(1, "ml")),
+            ("килограмма", Meaning::Unit(1_000_000, "mg")),
+            ("рублей", Meaning::Currency("RUB")),
+        ] {
+            let fold = fold(word);
+            assert!(meanings(&fold).any(|found| found == meaning), "{word}");
+        }
+    }
+}
