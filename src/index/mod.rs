@@ -13,6 +13,7 @@ mod cost_estimate;
 mod dead_postings;
 mod dead_rows;
 mod handler;
+pub(crate) use handler::simhash_handler;
 mod insert;
 mod many_matches;
 pub(crate) mod operators;

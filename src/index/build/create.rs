@@ -9,11 +9,11 @@ use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};
 use super::parallel::build_in_parallel;
 use super::spool::Spool;
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION;
-use pgrx::pg_sys;
 use simhash_hamming::build::load::BuildOptions;
 use simhash_hamming::build::sort::SortScope;
 use simhash_pg::am::build::{Build, set_phase, set_rows_total};
 use simhash_pg::am::scan::random_u64;
+use simhash_pg::am::scope::has_fingerprint;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::bulk::{BulkWriter, Fork, reserve_first};
 use simhash_pg::process::error::Error;
@@ -40,12 +40,12 @@ pub fn build(build: Build, options: BuildOptions) -> BuildCounts {
 /// Refuses an index whose last column is not a fingerprint.
 fn check_columns(index: Rel) {
     let last = index.key_columns() - 1;
-    if index.operator_class_type(last) != pg_sys::INT8OID {
+    if !has_fingerprint(index) {
         Error::new(ERRCODE_INVALID_OBJECT_DEFINITION, format!(
                 "last column \"{}\" of index \"{}\" is not a fingerprint",
                 index.column_name(last),
                 index.name()
-            )).hint("A fingerprint of type bigint comes last, after any number of columns that are compared \
+            )).hint("A fingerprint of type bigint, or a text, comes last, after any number of columns that are compared \
              with =, as in (tenant_id, fp).").raise();
     }
 }

@@ -109,6 +109,13 @@ impl<'a> Rel<'a> {
         unsafe { *self.data().rd_indcollation.add(column) }
     }
 
+    /// Returns whether values of a key column of an index are equal only if their bytes are.
+    pub fn collation_is_deterministic(self, column: usize) -> bool {
+        let collation = self.collation(column);
+        // SAFETY: syscache look-up of the collation of an index that is open.
+        collation == pg_sys::Oid::INVALID || unsafe { pg_sys::get_collation_isdeterministic(collation) }
+    }
+
     /// The type for which the operator class of a key column was made.
     pub fn operator_class_type(self, column: usize) -> pg_sys::Oid {
         assert!(column < self.key_columns());

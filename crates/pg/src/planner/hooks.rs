@@ -141,6 +141,12 @@ impl<'p> SimplifyRequest<'p> {
         unsafe { Planner::new(self.request.root) }
     }
 
+    /// The function that is called, or that implements the operator.
+    pub fn function(&self) -> Oid {
+        // SAFETY: the call lives as long as the request.
+        unsafe { (*self.request.fcall).funcid }
+    }
+
     /// Arguments of the call. The answer may contain them, but not the call itself: the server's
     /// node of it is temporary.
     pub fn args(&self) -> NodeList<'p> {
