@@ -36,8 +36,8 @@ fn faults(class: &OperatorClass) -> Vec<String> {
     let operators = class.operators.iter().filter_map(operator_fault);
     let functions = class.functions.iter().filter_map(function_fault);
     let mut faults: Vec<String> = operators.chain(functions).collect();
-    let makes_fingerprints = (class.functions.iter())
-        .any(|f| f.number as u16 == FINGERPRINT && f.left == class.input);
+    let makes_fingerprints =
+        (class.functions.iter()).any(|f| f.number as u16 == FINGERPRINT && f.left == class.input);
     let is_own = |operator: &FamilyOperator| operator.left == class.input;
     let needed: &[u16] = match class.input {
         pg_sys::INT8OID => &[operator::IN_BALL, operator::DISTANCE],

@@ -4,16 +4,13 @@
 //! condition that is false and one that is NULL keep the same rows (none), also in ON clauses of
 //! outer joins. The planner has already pushed NOT down to the comparisons.
 
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::Oid;
 
 use super::clause::{Translation, as_within, is_translated_to, translate};
 use super::planner_distances::PlannerDistances;
 use super::targets::{Target, Targets};
-use crate::index::simhash_handler;
-use simhash_pg::am::scope::FINGERPRINT;
-use simhash_pg::catalog::lookup::{
-    access_method_handler, family_function, is_extension_access_method, is_symbol,
-};
+use crate::index::fingerprint_function;
+use simhash_pg::catalog::lookup::is_extension_access_method;
 use simhash_pg::planner::nodes::{Connective, NodeList, NodeRef, Planner};
 use simhash_pg::planner::planned_relation::{
     AppendMember, IndexKey, Indexed, PlannedRelation, Restriction,
@@ -22,7 +19,7 @@ use simhash_pg::process::backend::check_stack_depth;
 
 /// The planner's hook: rewrites the clauses that compare this relation.
 pub fn relation(relation: PlannedRelation<'_>, table: Oid, parent: bool) {
-    relation.add_fingerprint_indexes(fingerprint_function);
+    relation.add_fingerprint_indexes(table, fingerprint_function);
     let keys = if parent && relation.is_base() {
         relation.parent_indexes(table, fingerprint_function)
     } else {
@@ -37,17 +34,6 @@ pub fn relation(relation: PlannedRelation<'_>, table: Oid, parent: bool) {
     } else {
         rewrite_inherited(relation, targets);
     }
-}
-
-/// Returns the function that makes the fingerprints of an index, if it is one of ours.
-fn fingerprint_function(access_method: Oid, family: Oid, class_type: Oid) -> Option<Oid> {
-    if class_type == pg_sys::INT8OID || !is_extension_access_method(access_method) {
-        return None;
-    }
-    let handler = access_method_handler(access_method)?;
-    is_symbol(handler, simhash_handler)
-        .then(|| family_function(family, class_type, FINGERPRINT))
-        .flatten()
 }
 
 /// Returns the columns and expressions of those of the relation's indexes whose access method

@@ -78,7 +78,10 @@ fn distance<'p>(request: &SimplifyRequest<'p>) -> Option<NodeRef<'p>> {
 /// A text that is a subquery or volatile would be computed twice.
 fn near<'p>(request: &SimplifyRequest<'p>) -> Option<NodeRef<'p>> {
     let texts: [NodeRef<'p>; 2] = request.args().as_array()?;
-    if texts.iter().any(|text| text.is_volatile() || text.contains_subplan()) {
+    if texts
+        .iter()
+        .any(|text| text.is_volatile() || text.contains_subplan())
+    {
         return None;
     }
     Maker::beside(request.function())?.near(request.planner(), texts)
@@ -91,17 +94,20 @@ pub fn as_fingerprints<'p>(
     targets: &Targets<'p>,
     clause: NodeRef<'p>,
 ) -> Option<NodeRef<'p>> {
-    let call = clause.as_call().filter(|call| call.result_type == pg_sys::BOOLOID)?;
+    let call = clause
+        .as_call()
+        .filter(|call| call.result_type == pg_sys::BOOLOID)?;
     let texts: [NodeRef<'p>; 2] = call.args.as_array()?;
     if !lookup::has_support_function(call.function, simhash_near_duplicate_support)
-        || texts.iter().any(|text| text.is_volatile() || text.contains_subplan())
+        || texts
+            .iter()
+            .any(|text| text.is_volatile() || text.contains_subplan())
     {
         return None;
     }
     let maker = Maker::beside(call.function)?;
     let serves = |text: NodeRef<'p>, other: NodeRef<'p>| {
-        targets.is_fixed(planner, other)
-            && targets.find(maker.fingerprint(planner, text)).is_some()
+        targets.is_fixed(planner, other) && targets.find(maker.fingerprint(planner, text)).is_some()
     };
     let [a, b] = texts;
     if !serves(a, b) && !serves(b, a) {

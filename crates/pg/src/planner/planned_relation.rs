@@ -11,15 +11,14 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::{NodeTag, Oid};
 
 use super::nodes::{NodeList, NodeRef, Planner};
-use crate::catalog::lookup::{
-    first_argument_type, index_access_method, is_extension_access_method,
-};
+use crate::catalog::fingerprint_index::{FingerprintFunction, LastKey};
+use crate::catalog::lookup::{index_access_method, is_extension_access_method};
 
 /// A relation of the query.
 #[derive(Clone, Copy)]
 pub struct PlannedRelation<'p> {
-    rel: NonNull<pg_sys::RelOptInfo>,
-    planner: Planner<'p>,
+    pub(super) rel: NonNull<pg_sys::RelOptInfo>,
+    pub(super) planner: Planner<'p>,
 }
 
 /// The last key column of an index, which is the fingerprint, and all of the index's expressions.
@@ -33,10 +32,6 @@ pub struct IndexKey<'p> {
     /// Expressions and predicate of the index, in terms of the relation.
     pub expressions: Vec<NodeRef<'p>>,
 }
-
-/// Finds the function that makes the fingerprints of an index of this access method whose last
-/// column has a class of this family and type.
-pub type FingerprintFunction = fn(access_method: Oid, family: Oid, class_type: Oid) -> Option<Oid>;
 
 /// The indexed column or expression.
 #[derive(Clone, Copy)]
@@ -118,40 +113,6 @@ impl<'p> PlannedRelation<'p> {
             unsafe { index_key_of_catalog(self.planner, index, self.relid(), table, function) }
         };
         indexes.into_iter().filter_map(key).collect()
-    }
-
-    /// Lists each index on values of which fingerprints are made once more, as the index on the
-    /// expression `function(column)` that it is too.
-    pub fn add_fingerprint_indexes(&self, function: FingerprintFunction) {
-        // SAFETY: the list holds IndexOptInfo nodes, live during planning; the copies share what is
-        // not changed, and have arrays of their own for the rest.
-        unsafe {
-            let rel = self.rel.as_ptr();
-            for node in NodeList::new((*rel).indexlist).iter() {
-                let index = &*node.as_ptr::<pg_sys::IndexOptInfo>();
-                let last = index.nkeycolumns as usize - 1;
-                let key = ClassedColumn {
-                    number: *index.indexkeys.add(last) as i16,
-                    class_type: *index.opcintype.add(last),
-                    made_by: function(
-                        index.relam,
-                        *index.opfamily.add(last),
-                        *index.opcintype.add(last),
-                    ),
-                };
-                let table = (**(*self.planner.root)
-                    .simple_rte_array
-                    .add(self.relid() as usize))
-                .relid;
-                let Some(expression) = key.expression(self.planner, table, self.relid()) else {
-                    continue;
-                };
-                let view = index_on_expression(index, last, expression);
-                // The list that is being read is not changed.
-                (*rel).indexlist =
-                    pg_sys::lappend(pg_sys::list_copy((*rel).indexlist), view.cast());
-            }
-        }
     }
 
     /// Calls `rewrite` with the list of conjuncts of each WHERE and ON clause of the query, and
@@ -357,12 +318,12 @@ unsafe fn index_key_of_catalog<'p>(
             *(*rel).rd_opfamily.add(count - 1),
             *(*rel).rd_opcintype.add(count - 1),
         );
-        let made = ClassedColumn {
+        let made = LastKey {
             number: columns[count - 1],
-            class_type,
+            expression: expressions.iter().last(),
             made_by: function((*(*rel).rd_rel).relam, family, class_type),
         };
-        let made = made.expression(planner, table, relid);
+        let made = made.made(planner, table, relid);
         let key = made.map(Indexed::Expression);
         let found = key
             .or_else(|| last_key(columns, expressions))
@@ -399,99 +360,6 @@ unsafe fn in_terms_of<'p>(
                 .map(|node| planner.simplify(*node))
                 .collect::<Vec<_>>(),
         )
-    }
-}
-
-/// A column with an operator class.
-struct ClassedColumn {
-    number: i16,
-    class_type: Oid,
-    made_by: Option<Oid>,
-}
-
-impl ClassedColumn {
-    /// `function(column)`, as the planner has it where a query says so; None where the column has a
-    /// fingerprint, or is an expression.
-    ///
-    /// # Safety
-    /// The column must be of the table, which is locked.
-    unsafe fn expression<'p>(
-        &self,
-        planner: Planner<'p>,
-        table: Oid,
-        relid: u32,
-    ) -> Option<NodeRef<'p>> {
-        let function = self.made_by.filter(|_| self.number > 0)?;
-        // SAFETY: guaranteed by the caller; all is made in the planner's memory. The planner adds
-        // the arguments that have defaults.
-        unsafe {
-            let (mut own, mut modifier, mut collation) = (Oid::INVALID, -1, Oid::INVALID);
-            pg_sys::get_atttypetypmodcoll(
-                table,
-                self.number,
-                &mut own,
-                &mut modifier,
-                &mut collation,
-            );
-            let var = pg_sys::makeVar(relid as i32, self.number, own, modifier, collation, 0);
-            let argument = pg_sys::coerce_to_target_type(
-                std::ptr::null_mut(),
-                var.cast(),
-                own,
-                first_argument_type(function)?,
-                -1,
-                pg_sys::CoercionContext::COERCION_IMPLICIT,
-                pg_sys::CoercionForm::COERCE_IMPLICIT_CAST,
-                -1,
-            );
-            if argument.is_null() {
-                return None;
-            }
-            // As the parser has it: a cast of a string has the collation of the string.
-            if argument != var.cast() {
-                pg_sys::exprSetCollation(argument, collation);
-                pg_sys::exprSetInputCollation(argument, collation);
-            }
-            Some(planner.simplified_call(function, pg_sys::INT8OID, NodeRef::new(argument)?))
-        }
-    }
-}
-
-/// Copies an index, with an expression of type bigint in the place of its last column.
-///
-/// # Safety
-/// `last` must be its last column.
-unsafe fn index_on_expression(
-    index: &pg_sys::IndexOptInfo,
-    last: usize,
-    expression: NodeRef<'_>,
-) -> *mut pg_sys::IndexOptInfo {
-    /// # Safety
-    /// The array must have `length` elements.
-    unsafe fn copied<T: Copy>(array: *const T, length: usize) -> *mut T {
-        // SAFETY: guaranteed by the caller; palloc gives room for as many.
-        unsafe {
-            let copy: *mut T = pg_sys::palloc(length * size_of::<T>()).cast();
-            std::ptr::copy_nonoverlapping(array, copy, length);
-            copy
-        }
-    }
-    // SAFETY: guaranteed by the caller; the arrays have an element for each key column.
-    unsafe {
-        let copy = copied(index, 1);
-        (*copy).indexkeys = copied(index.indexkeys, index.ncolumns as usize);
-        *(*copy).indexkeys.add(last) = 0;
-        (*copy).indexcollations = copied(index.indexcollations, index.nkeycolumns as usize);
-        *(*copy).indexcollations.add(last) = Oid::INVALID;
-        (*copy).opcintype = copied(index.opcintype, index.nkeycolumns as usize);
-        *(*copy).opcintype.add(last) = pg_sys::INT8OID;
-        (*copy).indexprs = pg_sys::lappend(pg_sys::list_copy(index.indexprs), expression.as_ptr());
-        let number = last as pg_sys::AttrNumber + 1;
-        let target =
-            pg_sys::makeTargetEntry(expression.as_ptr(), number, std::ptr::null_mut(), false);
-        (*copy).indextlist = pg_sys::list_copy(index.indextlist);
-        (*(*(*copy).indextlist).elements.add(last)).ptr_value = target.cast();
-        copy
     }
 }
 
