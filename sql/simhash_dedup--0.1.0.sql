@@ -298,6 +298,30 @@ CREATE OPERATOR ~= (
 );
 COMMENT ON OPERATOR ~= (text, text) IS 'whether two texts are near-duplicates';
 
+-- For the triggers' queries, whatever the schema of the extension.
+CREATE FUNCTION simhash_catalog.same(a text, b text) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 3000 AS 'MODULE_PATHNAME', 'simhash_same';
+COMMENT ON FUNCTION simhash_catalog.same(text, text) IS 'the function simhash_same, for triggers';
+
+-- What an index has: the planner puts it in their place.
+CREATE FUNCTION simhash_catalog.index_fingerprint_support(internal) RETURNS internal
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_index_fingerprint_support';
+COMMENT ON FUNCTION simhash_catalog.index_fingerprint_support(internal) IS 'planner support for index_fingerprint';
+CREATE FUNCTION simhash_catalog.index_predicate_support(internal) RETURNS internal
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_index_predicate_support';
+COMMENT ON FUNCTION simhash_catalog.index_predicate_support(internal) IS 'planner support for index_predicate';
+
+CREATE FUNCTION simhash_catalog.index_fingerprint(index oid, VARIADIC columns "any") RETURNS bigint
+LANGUAGE c STABLE PARALLEL SAFE SUPPORT simhash_catalog.index_fingerprint_support
+AS 'MODULE_PATHNAME', 'simhash_index_term';
+COMMENT ON FUNCTION simhash_catalog.index_fingerprint(oid, "any") IS
+	'the fingerprint that an index makes of the columns of a row, for triggers';
+CREATE FUNCTION simhash_catalog.index_predicate(index oid, VARIADIC columns "any") RETURNS boolean
+LANGUAGE c STABLE PARALLEL SAFE SUPPORT simhash_catalog.index_predicate_support
+AS 'MODULE_PATHNAME', 'simhash_index_term';
+COMMENT ON FUNCTION simhash_catalog.index_predicate(oid, "any") IS
+	'the predicate of an index for a row, for triggers';
+
 -- ---------------------------------------------------------------- hashes that people have already
 -- docs/hashes.md. What would have to be cut is an error, and what is too short too unless "pad" allows it. The ways
 -- back need no check, and are expressions that the planner puts into the query. They are parsed while this script

@@ -16,6 +16,8 @@
 //! The operators of texts become those of their fingerprints ([`text_operators`]). An index on texts is
 //! shown to the planner a second time, as the index on their fingerprints that it is.
 //!
+//! The queries of triggers get the expression of an index by [`index_terms`].
+//!
 //! Calling the support function of `hamming` is also how the planner loads this library, and with
 //! it the hook, while it simplifies the first query that mentions a distance.
 //!
@@ -25,6 +27,7 @@
 //! since an extension may be dropped and created again.
 mod clause;
 mod estimate;
+mod index_terms;
 mod own_functions;
 mod parts;
 mod planner_distances;

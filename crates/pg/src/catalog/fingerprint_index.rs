@@ -7,7 +7,7 @@ use pgrx::pg_sys::Oid;
 
 use super::lookup::first_argument_type;
 use super::relation::Rel;
-use super::table::{OpenTable, columns, generation_expression};
+use super::table::{Column, OpenTable, columns, generation_expression};
 use super::type_name::string;
 use crate::planner::nodes::{NodeList, NodeRef, Planner};
 
@@ -106,10 +106,8 @@ pub struct FingerprintIndex<'p> {
     pub scope: Vec<Option<String>>,
     /// The column of fingerprints, if the last one is that.
     pub column: Option<String>,
-    /// The fingerprint, with variables of relation 1.
-    pub(crate) expression: NodeRef<'p>,
-    /// The predicate, with variables of relation 1; None where the index has all rows.
-    pub(crate) predicate: Option<NodeRef<'p>>,
+    expression: NodeRef<'p>,
+    predicate: Option<NodeRef<'p>>,
 }
 
 impl<'p> FingerprintIndex<'p> {
@@ -194,6 +192,16 @@ impl<'p> FingerprintIndex<'p> {
             .map_or(Vec::new(), |predicate| names(self.table, predicate))
     }
 
+    /// The fingerprint, with variables of relation 1.
+    pub fn expression(&self) -> NodeRef<'p> {
+        self.expression
+    }
+
+    /// The predicate, with variables of relation 1; None where the index has all rows.
+    pub fn predicate(&self) -> Option<NodeRef<'p>> {
+        self.predicate
+    }
+
     /// What tells this fingerprint from others of the table, whichever index has it.
     pub fn identity(&self) -> String {
         // SAFETY: a live expression; the server returns a string.
@@ -229,6 +237,21 @@ pub fn key_expression(index: Rel<'_>, column: usize) -> Option<String> {
         let context = pg_sys::deparse_context_for(name, form.indrelid);
         string(pg_sys::deparse_expression(node, context, false, false))
     }
+}
+
+/// The columns that the expression of a generated column reads; None stands for the whole row.
+pub fn generated_from(table: Rel<'_>, column: &Column) -> Vec<Option<String>> {
+    if !column.generated {
+        return Vec::new();
+    }
+    // SAFETY: the relation is open and the column one of it; the node is a copy, of variables of it.
+    let expression = unsafe {
+        NodeRef::new(pg_sys::build_column_default(
+            table.raw(),
+            i32::from(column.number()),
+        ))
+    };
+    expression.map_or(Vec::new(), |expression| names(table.oid(), expression))
 }
 
 /// The columns of the variables of an expression over one table.
