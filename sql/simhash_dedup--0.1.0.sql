@@ -254,6 +254,74 @@ CREATE OPERATOR ~= (
 );
 COMMENT ON OPERATOR ~= (bigint, bigint) IS 'Hamming distance of at most 3';
 
+-- ---------------------------------------------------------------- operators of texts
+-- docs/search.md. The planner puts those of the texts' fingerprints in their place, which an index on the text
+-- serves, and one on simhash64 of it. The library knows the radius (crates/hamming/src/ball.rs).
+
+CREATE FUNCTION simhash_catalog.text_distance_support(internal) RETURNS internal
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_text_distance_support';
+COMMENT ON FUNCTION simhash_catalog.text_distance_support(internal) IS 'planner support for simhash_distance';
+
+CREATE FUNCTION simhash_catalog.near_duplicate_support(internal) RETURNS internal
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_near_duplicate_support';
+COMMENT ON FUNCTION simhash_catalog.near_duplicate_support(internal) IS 'planner support for simhash_near_duplicate';
+
+CREATE FUNCTION simhash_catalog.near_duplicate_sel(internal, oid, internal, int) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_near_duplicate_sel';
+CREATE FUNCTION simhash_catalog.near_duplicate_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_near_duplicate_joinsel';
+COMMENT ON FUNCTION simhash_catalog.near_duplicate_sel(internal, oid, internal, int) IS
+	'restriction selectivity of ~= for texts';
+COMMENT ON FUNCTION simhash_catalog.near_duplicate_joinsel(internal, oid, internal, smallint, internal) IS
+	'join selectivity of ~= for texts';
+
+CREATE FUNCTION simhash_distance(a text, b text) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 2000 SUPPORT simhash_catalog.text_distance_support
+AS 'MODULE_PATHNAME', 'simhash_text_distance';
+COMMENT ON FUNCTION simhash_distance(text, text) IS
+	'number of bits in which the fingerprints of two texts differ, 0 to 64; the function of <~>';
+
+CREATE FUNCTION simhash_near_duplicate(a text, b text) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 5000 SUPPORT simhash_catalog.near_duplicate_support
+AS 'MODULE_PATHNAME', 'simhash_near_duplicate';
+COMMENT ON FUNCTION simhash_near_duplicate(text, text) IS
+	'whether two texts are near-duplicates: their fingerprints are near, and simhash_same holds; the function of ~=';
+
+CREATE OPERATOR <~> (
+	LEFTARG = text, RIGHTARG = text, FUNCTION = simhash_distance, COMMUTATOR = <~>
+);
+COMMENT ON OPERATOR <~> (text, text) IS 'Hamming distance of the fingerprints of two texts';
+
+CREATE OPERATOR ~= (
+	LEFTARG = text, RIGHTARG = text, FUNCTION = simhash_near_duplicate, COMMUTATOR = ~=,
+	RESTRICT = simhash_catalog.near_duplicate_sel, JOIN = simhash_catalog.near_duplicate_joinsel
+);
+COMMENT ON OPERATOR ~= (text, text) IS 'whether two texts are near-duplicates';
+
+-- For the triggers' queries, whatever the schema of the extension.
+CREATE FUNCTION simhash_catalog.same(a text, b text) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 3000 AS 'MODULE_PATHNAME', 'simhash_same';
+COMMENT ON FUNCTION simhash_catalog.same(text, text) IS 'the function simhash_same, for triggers';
+
+-- What an index has: the planner puts it in their place.
+CREATE FUNCTION simhash_catalog.index_fingerprint_support(internal) RETURNS internal
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_index_fingerprint_support';
+COMMENT ON FUNCTION simhash_catalog.index_fingerprint_support(internal) IS 'planner support for index_fingerprint';
+CREATE FUNCTION simhash_catalog.index_predicate_support(internal) RETURNS internal
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_index_predicate_support';
+COMMENT ON FUNCTION simhash_catalog.index_predicate_support(internal) IS 'planner support for index_predicate';
+
+CREATE FUNCTION simhash_catalog.index_fingerprint(index oid, VARIADIC columns "any") RETURNS bigint
+LANGUAGE c STABLE PARALLEL SAFE SUPPORT simhash_catalog.index_fingerprint_support
+AS 'MODULE_PATHNAME', 'simhash_index_term';
+COMMENT ON FUNCTION simhash_catalog.index_fingerprint(oid, "any") IS
+	'the fingerprint that an index makes of the columns of a row, for triggers';
+CREATE FUNCTION simhash_catalog.index_predicate(index oid, VARIADIC columns "any") RETURNS boolean
+LANGUAGE c STABLE PARALLEL SAFE SUPPORT simhash_catalog.index_predicate_support
+AS 'MODULE_PATHNAME', 'simhash_index_term';
+COMMENT ON FUNCTION simhash_catalog.index_predicate(oid, "any") IS
+	'the predicate of an index for a row, for triggers';
+
 -- ---------------------------------------------------------------- hashes that people have already
 -- docs/hashes.md. What would have to be cut is an error, and what is too short too unless "pad" allows it. The ways
 -- back need no check, and are expressions that the planner puts into the query. They are parsed while this script
@@ -482,12 +550,28 @@ CREATE OPERATOR CLASS simhash_oid_ops DEFAULT FOR TYPE oid USING simhash AS
 CREATE OPERATOR CLASS simhash_uuid_ops DEFAULT FOR TYPE uuid USING simhash AS
 	OPERATOR 4 pg_catalog.= (uuid, uuid),
 	FUNCTION 1 pg_catalog.uuid_hash(uuid);
+-- As the last column a text is filed under the fingerprint that support function 2 makes of it: the planner sees such an
+-- index twice, as one on the column (strategies 4 and 5) and as one on the expression (1 to 3).
 CREATE OPERATOR CLASS simhash_text_ops DEFAULT FOR TYPE text USING simhash AS
+	OPERATOR 1 <@ (bigint, hamming_ball),
+	OPERATOR 2 <~> (bigint, bigint) FOR ORDER BY pg_catalog.integer_ops,
+	OPERATOR 3 ~= (bigint, bigint),
 	OPERATOR 4 pg_catalog.= (text, text),
-	FUNCTION 1 pg_catalog.hashtext(text);
+	OPERATOR 4 pg_catalog.= (bigint, bigint),
+	OPERATOR 5 ~= (text, text),
+	FUNCTION 1 pg_catalog.hashtext(text),
+	FUNCTION 1 (bigint, bigint) pg_catalog.hashint8(bigint),
+	FUNCTION 2 simhash64(text, jsonb, text);
+-- Trailing blanks count for no fingerprint, so that of the value is that of the text.
 CREATE OPERATOR CLASS simhash_bpchar_ops DEFAULT FOR TYPE bpchar USING simhash AS
+	OPERATOR 1 <@ (bigint, hamming_ball),
+	OPERATOR 2 <~> (bigint, bigint) FOR ORDER BY pg_catalog.integer_ops,
+	OPERATOR 3 ~= (bigint, bigint),
 	OPERATOR 4 pg_catalog.= (bpchar, bpchar),
-	FUNCTION 1 pg_catalog.hashbpchar(bpchar);
+	OPERATOR 4 pg_catalog.= (bigint, bigint),
+	FUNCTION 1 pg_catalog.hashbpchar(bpchar),
+	FUNCTION 1 (bigint, bigint) pg_catalog.hashint8(bigint),
+	FUNCTION 2 simhash64(text, jsonb, text);
 -- As the hash access method of the server hashes dates and booleans up to PostgreSQL 17.
 CREATE OPERATOR CLASS simhash_date_ops DEFAULT FOR TYPE date USING simhash AS
 	OPERATOR 4 pg_catalog.= (date, date),
@@ -509,10 +593,12 @@ COMMENT ON OPERATOR CLASS simhash_oid_ops USING simhash IS 'scopes of oid';
 COMMENT ON OPERATOR FAMILY simhash_oid_ops USING simhash IS 'scopes of oid';
 COMMENT ON OPERATOR CLASS simhash_uuid_ops USING simhash IS 'scopes of uuid';
 COMMENT ON OPERATOR FAMILY simhash_uuid_ops USING simhash IS 'scopes of uuid';
-COMMENT ON OPERATOR CLASS simhash_text_ops USING simhash IS 'scopes of text and varchar';
-COMMENT ON OPERATOR FAMILY simhash_text_ops USING simhash IS 'scopes of text and varchar';
-COMMENT ON OPERATOR CLASS simhash_bpchar_ops USING simhash IS 'scopes of char(n)';
-COMMENT ON OPERATOR FAMILY simhash_bpchar_ops USING simhash IS 'scopes of char(n)';
+COMMENT ON OPERATOR CLASS simhash_text_ops USING simhash IS 'texts by their fingerprints, and scopes of text and varchar';
+COMMENT ON OPERATOR FAMILY simhash_text_ops USING simhash IS
+	'texts by their fingerprints, and scopes of text and varchar';
+COMMENT ON OPERATOR CLASS simhash_bpchar_ops USING simhash IS 'char(n) by its fingerprint, and scopes of char(n)';
+COMMENT ON OPERATOR FAMILY simhash_bpchar_ops USING simhash IS
+	'char(n) by its fingerprint, and scopes of char(n)';
 COMMENT ON OPERATOR CLASS simhash_date_ops USING simhash IS 'scopes of date';
 COMMENT ON OPERATOR FAMILY simhash_date_ops USING simhash IS 'scopes of date';
 COMMENT ON OPERATOR CLASS simhash_bool_ops USING simhash IS 'scopes of boolean';
