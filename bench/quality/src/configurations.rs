@@ -87,6 +87,7 @@ impl Configuration {
                 let field = |name: &str| Field {
                     name: name.to_owned(),
                     generated: false,
+                    is_text: true,
                 };
                 let fields = [field("subject"), field("text")];
                 plan::row(preset, &parse_row(&self.options, &mut || {})?, &fields)?
