@@ -10,8 +10,8 @@ use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::parse_text;
 use simhash_fingerprint::options::{plan, presets};
 use simhash_fingerprint::same::same;
-use simhash_fingerprint::text::normal::{Normalize, normal_form};
 use simhash_fingerprint::text::ngrams::is_letter;
+use simhash_fingerprint::text::normal::{Normalize, normal_form};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -20,7 +20,7 @@ const MEASURED: [(&str, &[u32]); 2] = [("adaptive", &[10, 12, 15]), ("shingles",
 /// Letters from which a text is in the next class.
 const CLASSES: [usize; 3] = [20, 60, 200];
 const CLASS_COUNT: usize = CLASSES.len() + 1;
-/// So many of the rows ask too.
+/// This number of the rows ask too.
 const ROWS_THAT_ASK: usize = 2000;
 const MILLION: f64 = 1e6;
 
@@ -71,10 +71,7 @@ fn fingerprints<'a>(
     preset: &str,
     texts: impl Iterator<Item = &'a str>,
 ) -> Outcome<Vec<Option<u64>>> {
-    let plan = plan::text(
-        presets::find(Some(preset))?,
-        &parse_text("{}", &mut || {})?,
-    )?;
+    let plan = plan::text(presets::find(Some(preset))?, &parse_text("{}", &mut || {})?)?;
     let mut builder = FingerprintBuilder::<1>::new(Width::W64);
     let fingerprint = |text| {
         builder.begin();
@@ -130,7 +127,8 @@ fn measure(preset: &str, radii: &[u32], pairs: &[Pair], texts: &[&str]) -> Outco
     let step = rows.len().div_ceil(ROWS_THAT_ASK);
     let rows_ask: Vec<(usize, u64)> = rows.iter().step_by(step).map(|&bits| (0, bits)).collect();
     for &radius in radii {
-        let near = |i: usize| matches!((a[i], b[i]), (Some(a), Some(b)) if (a ^ b).count_ones() <= radius);
+        let near =
+            |i: usize| matches!((a[i], b[i]), (Some(a), Some(b)) if (a ^ b).count_ones() <= radius);
         let share = |chosen: &dyn Fn(&Pair) -> bool| {
             let chosen: Vec<usize> = (0..pairs.len()).filter(|&i| chosen(&pairs[i])).collect();
             percent(chosen.iter().filter(|&&i| near(i)).count(), chosen.len())
@@ -149,7 +147,10 @@ fn measure(preset: &str, radii: &[u32], pairs: &[Pair], texts: &[&str]) -> Outco
         );
     }
     let keys = fullest_keys(&rows).map(|rows| format!("{rows:.0}"));
-    println!("<!-- {preset}: rows of a million under the fullest key: {} -->", keys.join(", "));
+    println!(
+        "<!-- {preset}: rows of a million under the fullest key: {} -->",
+        keys.join(", ")
+    );
     Ok(())
 }
 
