@@ -10,6 +10,8 @@
 use super::bag::PAIR;
 use super::counter::ColumnFeatures;
 use super::error::Error;
+use super::hash::{FeatureHash, Width, bkdr_sum, bkdr_words};
+use super::minwise::one_permutation::HashBins;
 use super::text::ngrams::{is_letter, is_symbol};
 use super::text::normal::{self, Normalize};
 use super::text::other_scripts::{serbian_latin, simplified};
@@ -33,6 +35,9 @@ const SIZES: [u16; 64] = [
 /// The size from which no bit is drawn from pairs.
 const LONG: usize = 1580;
 
+/// Bytes at the front of a text that decide whether it is long where all of them are ASCII.
+const FRONT: usize = 512;
+
 /// A short text as its letters, with one space between words of an alphabet and around the text.
 pub struct LetterPairs {
     letters: String,
@@ -55,8 +60,11 @@ impl LetterPairs {
             return None;
         }
         let mut read = |symbols| {
+            // A blank at each end; what is longer than this grows.
+            let mut letters = String::with_capacity(text.len().min(LONG) + 2);
+            letters.push(' ');
             let mut pairs = LetterPairs {
-                letters: " ".to_owned(),
+                letters,
                 size: 0,
                 wide: false,
                 symbols,
@@ -82,20 +90,22 @@ impl LetterPairs {
                 return;
             }
             if self.symbols {
-                if is_symbol(c) {
-                    self.letters.push(c);
-                    (self.size, self.wide) = (self.size + LETTER, true);
-                }
-            } else if !is_letter(c) {
-                if !self.wide && !self.letters.ends_with(' ') {
-                    self.letters.push(' ');
-                }
-            } else if c.is_ascii() {
+                self.symbol(c);
+            } else if c.is_ascii_alphanumeric() {
                 self.letters.push(c);
                 (self.size, self.wide) = (self.size + LETTER, false);
-            } else {
+            } else if is_letter(c) {
                 self.letter(c);
+            } else if !self.wide && !self.letters.ends_with(' ') {
+                self.letters.push(' ');
             }
+        }
+    }
+
+    fn symbol(&mut self, c: char) {
+        if is_symbol(c) {
+            self.letters.push(c);
+            (self.size, self.wide) = (self.size + LETTER, true);
         }
     }
 
@@ -103,15 +113,16 @@ impl LetterPairs {
         let size = size_of(c);
         self.size += size;
         self.wide = size > LETTER;
-        match (self.wide, serbian_latin(c)) {
-            (true, _) => {
-                if self.letters.len() > 1 && self.letters.ends_with(' ') {
-                    self.letters.pop();
-                }
-                self.letters.push(simplified(c));
+        if self.wide {
+            if self.letters.len() > 1 && self.letters.ends_with(' ') {
+                self.letters.pop();
             }
-            (false, Some(latin)) => self.letters.push_str(latin),
-            (false, None) => self.letters.push(c),
+            self.letters.push(simplified(c));
+            return;
+        }
+        match serbian_latin(c) {
+            Some(latin) => self.letters.push_str(latin),
+            None => self.letters.push(c),
         }
     }
 
@@ -132,11 +143,14 @@ impl LetterPairs {
         key.truncate(to.plan.prefix.len());
         key.push(PAIR);
         let start = key.len();
+        if let (Some(bins), FeatureHash::Bkdr) = (&mut to.bins, to.plan.hash) {
+            self.add_sums(bins, to.width, bkdr_sum(0, &*key));
+            return Ok(());
+        }
         let mut before = 0;
         for (at, c) in self.letters.char_indices() {
             let end = at + c.len_utf8();
-            let is_alone = self.symbols || size_of(c) > LETTER;
-            let begin = if is_alone { at } else { before };
+            let begin = if self.is_alone(c) { at } else { before };
             if at > 0 {
                 key.truncate(start);
                 key.extend_from_slice(&self.letters.as_bytes()[begin..end]);
@@ -145,6 +159,30 @@ impl LetterPairs {
             before = at;
         }
         Ok(())
+    }
+
+    /// The same into bins, where BKDRHash hashes: `start` is its sum of what stands in front.
+    fn add_sums<const W: usize>(&self, bins: &mut [HashBins; W], width: Width, start: u64) {
+        let mut before = start;
+        for (at, c) in self.letters.char_indices() {
+            let bytes = &self.letters.as_bytes()[at..at + c.len_utf8()];
+            let alone = bkdr_sum(start, bytes);
+            if at > 0 {
+                let sum = match self.is_alone(c) {
+                    true => alone,
+                    false => bkdr_sum(before, bytes),
+                };
+                let words = bkdr_words::<W>(width, sum);
+                bins.iter_mut()
+                    .zip(words)
+                    .for_each(|(bins, word)| bins.add(word));
+            }
+            before = alone;
+        }
+    }
+
+    fn is_alone(&self, c: char) -> bool {
+        self.symbols || size_of(c) > LETTER
     }
 }
 
@@ -160,22 +198,22 @@ fn size_of(c: char) -> usize {
 /// Returns whether the letters that are letters in any normal form, whatever stands beside them, make
 /// the text too long for pairs: then it need not be read.
 fn is_long(text: &str) -> bool {
-    let mut size = 0;
-    let mut rest = text;
-    while size < LONG && !rest.is_empty() {
-        let ascii = rest.bytes().position(|byte| !byte.is_ascii());
-        let (ascii, others) = rest.split_at(ascii.unwrap_or(rest.len()).min(LONG));
-        let letters = ascii.bytes().filter(u8::is_ascii_alphanumeric).count();
-        size += LETTER * letters;
-        let end = others.find(|c: char| c.is_ascii() || size >= LONG);
-        let (others, after) = others.split_at(end.unwrap_or(others.len()));
-        for c in others.chars() {
-            size += (normal::simple_form(c).filter(|&form| is_letter(form))).map_or(0, size_of);
-            if size >= LONG {
-                return true;
-            }
-        }
-        rest = after;
+    // Hardly a byte counts more than a letter.
+    if LETTER * text.len() < LONG {
+        return false;
     }
-    size >= LONG
+    let front = &text.as_bytes()[..text.len().min(FRONT)];
+    let letters = front.iter().filter(|byte| byte.is_ascii_alphanumeric());
+    if LETTER * letters.count() >= LONG && front.is_ascii() {
+        return true;
+    }
+    let mut size = 0;
+    text.chars().any(|c| {
+        size += match c {
+            '\0'..='\x7f' => LETTER * usize::from(c.is_ascii_alphanumeric()),
+            '\u{4e00}'..='\u{9fff}' => HAN,
+            _ => (normal::simple_form(c).filter(|&form| is_letter(form))).map_or(0, size_of),
+        };
+        size >= LONG
+    })
 }
