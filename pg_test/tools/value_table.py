@@ -11,6 +11,7 @@ without spaces and hyphens, and what it means:
     n20     a number                    o20     an ordinal number
     m6      a month                     d5      a day of the week, from Monday on
     p0 p12  in the morning, afternoon   h       what follows the time of a clock
+    t12:00  noon
     u1000g  a unit, in the base unit    cEUR    a currency
     +       it begins longer phrases (the last mark of a line)
 
@@ -28,7 +29,8 @@ import unicodedata
 import icu
 
 LANGUAGES = """af am ar az be bg bn bs ca cs cy da de el en es et eu fa fi fil fr ga gl gu he hi hr hu hy id is it ja ka kk km kn
-ko ky lo lt lv mk ml mn mr ms my nb ne nl pa pl pt ro ru si sk sl sq sr sv sw ta te th tr uk ur uz vi zh zh-Hant""".split()
+ko ky lo lt lv mk ml mn mr ms my nb ne nl pa pl pt ro ru si sk sl sq sr sv sw ta te th tr uk ur uz vi zh zh-Hant
+en-GB pt-PT""".split()
 
 # The base unit of each unit, and how many of them it is.
 UNITS = {
@@ -60,6 +62,9 @@ LONGEST = 40
 # Ordinal numbers in words are days of a month, floors, editions.
 MOST_ORDINAL = 31
 
+# Numbers of which the last word is that number.
+LARGE = {count * unit: unit for unit in (1000, 1000000, 1000000000) for count in (1, 2, 5)}
+
 # Currencies that all languages have a name for; the others have one at home.
 NAMED = {"EUR", "USD", "GBP", "JPY", "CNY", "CHF"}
 
@@ -81,8 +86,8 @@ n2 两 兩 zwo két
 n12 tizenkét
 n22 huszonkét
 n1000 k
-n1000000 mln mio Mio mn млн millions Millionen millones milioni milhões миллионов
-n1000000000 bn mld Mrd млрд
+n1000000 m mln mio Mio mn млн millions Millionen millones milioni milhões миллионов
+n1000000000 b bn mld Mrd млрд
 n1 하나 한
 n2 둘 두
 n3 셋 세
@@ -110,7 +115,7 @@ u10000um 公分 厘米
 u1000000000um kms 公里 千米
 u1tbsp tbsps tbs EL
 u1tsp tsps TL
-u1bp bps
+u1bp bps basis_points Basispunkte
 u1C °C C degC
 u1F °F
 u60000ms mins minute minutes
@@ -137,6 +142,9 @@ BETWEEN_WORDS = re.compile(r"[\s\-'.,/()·״\"׳]+")
 
 found = {}
 
+# The names of halves of a day that are no longer than two letters.
+PERIODS = {"am", "pm", "fm", "em", "vm", "nm", "ip", "ap"}
+
 # Where a word of several parts has a space or a hyphen.
 gaps = {}
 
@@ -160,7 +168,7 @@ def numerals(folder, language):
         return
     with open(name, encoding="utf-8") as file:
         rules = icu.RuleBasedNumberFormat(file.read(), icu.Locale(language))
-    numbers = [*range(101), *range(200, 1000, 100), 1000, 1000000]
+    numbers = [*range(101), *range(200, 1000, 100), *LARGE]
     for i in range(rules.getNumberOfRuleSetNames()):
         rule_set = rules.getRuleSetName(i)
         # Han numerals are read digit by digit.
@@ -173,8 +181,9 @@ def numerals(folder, language):
             phrase = rules.format(number, rule_set)
             if not re.search(r"\d", phrase):
                 add(f"{kind}{number}", phrase)
-                if number >= 1000 and kind == "n":
-                    add(f"n{number}", phrase.split()[-1])
+                words = phrase.split()
+                if number in LARGE and kind == "n" and len(words) > 1:
+                    add(f"n{LARGE[number]}", words[-1])
 
 
 def leaves(value):
@@ -193,12 +202,20 @@ def dates(folder, language):
         for width in ("abbreviated", "wide"):
             for number, name in calendar["months"][form][width].items():
                 add(f"m{number}", name)
+                if language == "he":
+                    # In March.
+                    add(f"m{number}", "ב" + name)
             for name, day in calendar["days"][form][width].items():
                 add(f"d{1 + days.index(name)}", day)
         for width in ("abbreviated", "wide"):
             periods = calendar["dayPeriods"][form][width]
-            add("p0", periods["am"])
-            add("p12", periods["pm"])
+            for period, name in periods.items():
+                if period in ("noon", "midnight") and width == "wide":
+                    add("t12:00" if period == "noon" else "t00:00", name)
+                if period == "am" or period.startswith("morning"):
+                    add("p0", name)
+                elif period == "pm" or period.startswith(("afternoon", "evening")):
+                    add("p12", name)
 
 
 def units(folder, language):
@@ -276,7 +293,7 @@ def main():
     for line in OTHERS.strip().split("\n"):
         meaning, *words = line.split()
         for word in words:
-            add(meaning, word)
+            add(meaning, word.replace("_", " "))
     version = read(folder, "cldr-core/package.json")["version"]
     meanings = forms(program)
     sys.stdout.write(HEAD.format(version=version))
@@ -287,6 +304,8 @@ def main():
         if meaning[0] in "no" and is_composed(key, meaning[1:], meanings)
     }
     for key in sorted(meanings, key=lambda key: key.encode()):
+        if len(key) <= 2 and key.isascii() and key not in PERIODS:
+            meanings[key] -= {"p0", "p12"}
         kept = sorted((meaning for meaning in meanings[key] if (key, meaning) not in composed), key=lambda code: (code == "+", code))
         if kept:
             print(key, *kept)

@@ -2,17 +2,19 @@
 //! greeting, a heading and in a long text a sentence do not matter; a number does, and any word that
 //! says what the text is about.
 
+use super::characters::{is_hiragana, is_okurigana};
 use super::finding::Kind;
 use super::hunks::Hunk;
 use super::judge::Judge;
 use super::lists::{Classes, lists};
 use super::nature::{
-    cover, describes_itself, is_bounded, is_date, is_doubled, is_item, is_measure, is_sentence,
-    repeats, slid, stands_for_neighbour,
+    cover, describes_itself, facts, is_apart, is_bounded, is_condition, is_date, is_doubled,
+    is_item, is_measure, is_sentence, repeats, slid, stands_for_neighbour,
 };
-use super::shape::VERY_LONG;
+use super::shape::{LONG, VERY_LONG};
 use super::tally::WORDS_OF_AN_EXCHANGE;
 use super::tokens::{Token, TokenKind, Tokens};
+use crate::text::scripts::is_han;
 use std::ops::Range;
 
 /// Which share of the words of a long text one addition may have.
@@ -30,6 +32,15 @@ const MOST_BETWEEN: usize = 2;
 
 /// Words of a greeting or a closing.
 const MOST_OF_GREETING: usize = 14;
+
+/// What decides in whatever carries a text.
+const DECIDES: Classes = Classes::MODIFIER.or(Classes::OUTCOME).or(Classes::CALENDAR);
+
+/// Words of a note.
+const MOST_OF_NOTE: usize = 5;
+
+/// Words of a text that has a heading.
+const LEAST_UNDER_HEADING: usize = 20;
 
 /// Words that only one text has.
 struct Addition<'t> {
@@ -64,7 +75,11 @@ impl<'t> Judge<'t> {
         };
         let is_clause = self.is_clause(&addition);
         let (kind, mut decides) = self.kind_of_added(&addition, is_clause);
-        if kind != Kind::Greeting {
+        let is_around = matches!(
+            kind,
+            Kind::Greeting | Kind::Notice | Kind::Light | Kind::Spelling
+        );
+        if !is_around {
             if !is_clause {
                 self.count_negations(hunk);
             }
@@ -114,6 +129,18 @@ impl<'t> Judge<'t> {
         if addition.has_all(|token| token.in_query) {
             return (Kind::Added, false);
         }
+        if addition.has_all(|token| token.in_frame) && !addition.makes_another_mark() {
+            return (Kind::Greeting, false);
+        }
+        if addition.is_page_number() {
+            return (Kind::Number, false);
+        }
+        if addition.is_okurigana() {
+            return (Kind::Spelling, false);
+        }
+        if addition.is_notice() {
+            return (Kind::Notice, false);
+        }
         if let Some(rates) = addition.rating() {
             self.tally.symbols[usize::from(addition.in_a)] = true;
             return (Kind::Symbol, rates && !self.has_fewer_fields);
@@ -139,6 +166,9 @@ impl<'t> Judge<'t> {
             && stands_for_neighbour(text, words, *only)
         {
             return (Kind::Spelling, false);
+        }
+        if addition.is_light() {
+            return (Kind::Light, false);
         }
         (Kind::Added, self.makes_another(addition))
     }
@@ -176,8 +206,8 @@ impl<'t> Judge<'t> {
         }
         let is_whole = || self.shape.words >= VERY_LONG || addition.is_bounded();
         let is_address = || self.shape.is_long && addition.has_all(|token| token.in_address);
-        let is_harmless =
-            self.has_fewer_fields || is_clause && (!has_number || is_whole()) || is_address();
+        let is_clause = is_clause && (!has_number || is_whole()) && !addition.has_facts();
+        let is_harmless = self.has_fewer_fields || is_clause || is_address();
         is_harmless.then_some(Kind::Added)
     }
 
@@ -207,7 +237,17 @@ impl<'t> Judge<'t> {
             rest.len() > 1 && !self.shape.is_long && (joins(words.start) || joins(words.end - 1));
         let is_whole = is_sentence(text, words) || self.shape.is_entry && is_bounded(text, words);
         let is_statement = !self.shape.is_long && self.weight(rest.len()) >= SENTENCE && is_whole;
-        is_unit || is_part || is_item || is_statement
+        // What a short text is about is in each of its words.
+        let is_modified = addition.has(Classes::MODIFIER)
+            || lists().modifier_parts.are_in(text.joined(&cover(rest)));
+        let is_fact = self.shape.is_long && addition.has_facts();
+        is_fact
+            || is_unit
+            || is_part
+            || is_item
+            || is_statement
+            || is_modified
+            || self.shape.words < LONG
     }
 
     /// Whether a word is a number. In a long text one with letters counts as a word: it names something.
@@ -226,6 +266,115 @@ impl<'t> Judge<'t> {
 impl Addition<'_> {
     fn has_all(&self, is: fn(&Token) -> bool) -> bool {
         self.rest.iter().all(|i| is(self.text.at(*i)))
+    }
+
+    fn has(&self, class: Classes) -> bool {
+        self.rest
+            .iter()
+            .any(|i| lists().classes(self.text.word(*i)).has(class))
+    }
+
+    /// Whether all words are of these classes.
+    fn are_all(&self, classes: Classes) -> bool {
+        self.rest
+            .iter()
+            .all(|i| lists().classes(self.text.word(*i)).has(classes))
+    }
+
+    /// Whether the words say what came of something, deny or condition it.
+    fn has_facts(&self) -> bool {
+        !facts(self.text, &cover(self.rest)).is_empty() || is_condition(self.text, self.rest)
+    }
+
+    /// Whether the words are a number that has a line for itself, as that of a page.
+    fn is_page_number(&self) -> bool {
+        self.gap.is_empty() && self.has_all(|token| token.is_alone)
+    }
+
+    /// Whether one kana more is the end of a word of Han that may be left out.
+    fn is_okurigana(&self) -> bool {
+        let first = |i: usize| self.text.word(i).chars().next();
+        let ([only], true) = (self.rest, self.gap.is_empty()) else {
+            return false;
+        };
+        let (Some(in_front), Some(kana)) = (only.checked_sub(1).and_then(first), first(*only))
+        else {
+            return false;
+        };
+        let behind = if only + 1 < self.text.len() {
+            first(only + 1)
+        } else {
+            None
+        };
+        // 北京市 is 北京.
+        let is_city = matches!(kana, '市' | '省') && is_han(in_front) && behind.is_some_and(is_han);
+        is_city || is_hiragana(kana) && is_okurigana(in_front, kana, behind)
+    }
+
+    /// Whether articles, prepositions and the like are all there is.
+    fn is_light(&self) -> bool {
+        let light = Classes::LIGHT.or(Classes::FUNCTION);
+        let counts = Classes::NEGATION
+            .or(Classes::CONDITION)
+            .or(Classes::MODIFIER);
+        self.are_all(light) && !self.has(counts)
+    }
+
+    /// Whether the words are around a text and not of it: the note of an editor, a source, a request to
+    /// share, the title beside a name.
+    fn is_notice(&self) -> bool {
+        if self.has(DECIDES) && !self.has_notice() {
+            return false;
+        }
+        let around = Classes::LIGHT.or(Classes::FUNCTION).or(Classes::GREETING);
+        if self.are_all(Classes::TITLE.or(around)) && self.has(Classes::TITLE) {
+            return true;
+        }
+        let is_apart = is_apart(self.text, &self.words);
+        let is_reference = |token: &Token| {
+            token.is_reference && (token.in_bracket || token.kind == TokenKind::Word)
+        };
+        if self.has_all(is_reference)
+            || self.gap.is_empty() && self.has_all(|token| token.in_address)
+        {
+            return true;
+        }
+        let has_number = self
+            .rest
+            .iter()
+            .any(|i| self.text.at(*i).kind == TokenKind::Number);
+        if !is_apart || has_number {
+            return false;
+        }
+        let is_note = self.rest.len() <= MOST_OF_NOTE && self.has(Classes::NOTE)
+            || self.are_all(Classes::NOTE.or(around));
+        let is_source =
+            self.rest.len() <= MOST_OF_NOTE && (self.has(Classes::SOURCE) || self.is_behind_bar());
+        let is_denied = self.has(Classes::NEGATION);
+        let is_aside = self.words.start == 0
+            && self.rest.len() <= MOST_OF_NOTE
+            && self.has_all(|token| token.in_bracket);
+        let is_heading = self.words.start == 0
+            && self.rest.len() <= MOST_OF_NOTE
+            && self.other.len() >= LEAST_UNDER_HEADING
+            && self.text.at(self.words.end - 1).ends_line;
+        is_note || is_source || (is_aside || is_heading) && !is_denied || self.has_notice()
+    }
+
+    /// Whether words that carry the text are few, and make another thing of it: DRAFT:
+    fn makes_another_mark(&self) -> bool {
+        self.rest.len() <= MOST_OF_NOTE && self.has(DECIDES)
+    }
+
+    /// Whether the words have a part of a notice: subscribe to our newsletter.
+    fn has_notice(&self) -> bool {
+        lists().notice_parts.are_in(self.text.joined(&self.words))
+    }
+
+    /// Whether the words are the last ones, behind a bar: the name of a site.
+    fn is_behind_bar(&self) -> bool {
+        let begin = self.words.start;
+        self.words.end == self.text.len() && begin > 0 && self.text.at(begin - 1).bar
     }
 
     /// Whether the words are a clause more, or the end of one and the begin of the next; where the other

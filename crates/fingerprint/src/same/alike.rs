@@ -21,6 +21,18 @@ pub enum Likeness {
 /// Letters that are compared one by one.
 const MOST_LETTERS: usize = 40;
 
+/// Letters of words in which neighbours may have changed places, one may be left out, replaced, and two
+/// slips may be: in shorter ones it is another word.
+const SWAPPED_LETTERS: usize = 4;
+const LEFT_OUT_LETTERS: usize = 5;
+const REPLACED_LETTERS: usize = 6;
+const TWICE_WRONG_LETTERS: usize = 8;
+
+const VOWELS: &[char] = &[
+    'a', 'e', 'i', 'o', 'u', 'y', 'а', 'е', 'и', 'о', 'у', 'ы', 'э', 'ю', 'я', 'α', 'ε', 'η', 'ι',
+    'ο', 'υ', 'ω',
+];
+
 /// A word, with what is looked up once for all others that it is compared with.
 pub struct Word<'t> {
     text: &'t str,
@@ -89,6 +101,9 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
     if !a.is_plain || !b.is_plain || is_size(a.text) && is_size(b.text) {
         return Likeness::Unlike;
     }
+    if lists().are_two_words(a.text, b.text) || is_code_name(a.text, b.text) {
+        return Likeness::Unlike;
+    }
     if a.spelling == b.spelling || is_full_spelling(a.text, b.text) {
         return Likeness::Spelling;
     }
@@ -105,10 +120,7 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
             true => Likeness::Spelling,
             false => Likeness::Short,
         }
-    } else if is_typing_error(a.text, b.text)
-        || (a.text, b.text) != (&*a.spelling, &*b.spelling)
-            && is_typing_error(&a.spelling, &b.spelling)
-    {
+    } else if is_typing_error(a.text, b.text) || is_swapped(&a.spelling, &b.spelling) {
         Likeness::Typing
     } else {
         return Likeness::Unlike;
@@ -150,7 +162,11 @@ fn is_scan(a: &str, b: &str) -> bool {
                 a.len().min(b.len()) > 3 || a_first == b_first && a.len() + b.len() > 5;
             comparable && strokes(a).eq(strokes(b))
         }
-        _ => is_long && strokes(a).eq(strokes(b)),
+        _ => {
+            is_long
+                && (strokes(a).eq(strokes(b))
+                    || strokes(&a.replace('8', "ss")).eq(strokes(&b.replace('8', "ss"))))
+        }
     }
 }
 
@@ -250,7 +266,16 @@ fn is_negated(a: &str, b: &str) -> bool {
                 && short.ends_with(&long[at + 2..])
         })
     };
-    by_prefix || by_infix()
+    // Before -iyor the vowel of the negation is lost: geliyorum, gelmiyorum.
+    let in_present = || {
+        long.match_indices('m').any(|(at, _)| {
+            long.len() == short.len() + 1
+                && long[at + 1..].contains("yor")
+                && short.starts_with(&long[..at])
+                && short.ends_with(&long[at + 1..])
+        })
+    };
+    by_prefix || by_infix() || in_present()
 }
 
 /// Whether a word is short for another: its letters are in it in order, and a point or its length
@@ -277,41 +302,115 @@ fn is_syllable(c: char) -> bool {
     ('가'..='힣').contains(&c)
 }
 
-/// Whether a word of four letters and more is another with an error, or of eight and more with two.
+/// Whether a word is another one with a slip of the hand or the ear. Without a dictionary the evidence is
+/// the slip itself: neighbours that change places, a letter left out, doubled or hit beside, a vowel for
+/// another one within a longer word. Any other letter makes another word.
 fn is_typing_error(a: &str, b: &str) -> bool {
-    let begin = |word: &str| {
-        let mut chars = word.chars();
-        [chars.next(), chars.next()]
-    };
-    let ([a0, a1], [b0, b1]) = (begin(a), begin(b));
+    let is_hangul = a.starts_with(is_syllable) && b.starts_with(is_syllable);
+    let count = |word: &str| word.chars().take(MOST_LETTERS + 1).count();
+    let (in_a, in_b) = (count(a), count(b));
+    if in_a.max(in_b) > MOST_LETTERS || in_a.abs_diff(in_b) > 2 {
+        return false;
+    }
     // Jamo of a syllable take part one by one.
-    let is_hangul = a0.is_some_and(is_syllable);
-    let most_more = if a.is_ascii() && b.is_ascii() {
-        2
-    } else {
-        2 * 4
-    };
-    let may_be = a.len().min(b.len()) >= 3
-        && a.len().abs_diff(b.len()) <= most_more
-        && (a0 == b0 || a0 == b1 || a1 == b0);
-    if !is_hangul && !may_be {
-        return false;
+    if is_hangul && in_a.min(in_b) >= 3 {
+        let (a, b): (Vec<char>, Vec<char>) = (a.nfd().collect(), b.nfd().collect());
+        return is_within(&a, &b, if a.len().min(b.len()) >= 8 { 2 } else { 1 });
     }
-    let count = |word: &str| word.chars().take(MOST_LETTERS).count();
-    let (a, b): (Vec<char>, Vec<char>) = match is_hangul && count(a).min(count(b)) >= 3 {
-        true => (a.nfd().collect(), b.nfd().collect()),
-        false => (a.chars().collect(), b.chars().collect()),
-    };
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    is_slip(&a, &b) || is_double_slip(&a, &b)
+}
+
+/// Whether one slip makes one word of the other.
+fn is_slip(a: &[char], b: &[char]) -> bool {
     let length = a.len().min(b.len());
-    let begins_alike = a[0] == b[0] || length > 1 && a[0] == b[1] && a[1] == b[0];
-    if length == 3 && a.len() == b.len() {
-        return a[0] == b[0] && a[1] == b[2] && a[2] == b[1];
+    let front = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+    let tails = a[front..].iter().rev().zip(b[front..].iter().rev());
+    let back = tails.take_while(|(x, y)| x == y).count();
+    match (&a[front..a.len() - back], &b[front..b.len() - back]) {
+        ([x, y], [v, w]) => x == w && y == v && length >= SWAPPED_LETTERS,
+        ([x], [y]) => {
+            let is_inside = front > 0 && back > 0;
+            let is_vowel = |c: &char| VOWELS.contains(c);
+            length >= REPLACED_LETTERS
+                && is_inside
+                && (are_neighbours(*x, *y) || is_vowel(x) && is_vowel(y))
+        }
+        ([x], []) | ([], [x]) => {
+            let (longer, at) = match a.len() > b.len() {
+                true => (a, front),
+                false => (b, front),
+            };
+            let is_doubled = at > 0 && longer[at - 1] == *x || longer.get(at + 1) == Some(x);
+            let is_plural = *x == 's' && back == 0 && length >= SWAPPED_LETTERS;
+            let is_nasal = matches!(x, '\u{901}' | '\u{902}');
+            is_plural
+                || is_nasal
+                || front > 0
+                    && (length >= LEFT_OUT_LETTERS || is_doubled && length >= SWAPPED_LETTERS)
+        }
+        _ => false,
     }
-    if length < 4 || !begins_alike {
-        return false;
+}
+
+/// Whether two slips make one long word of the other: its consonants are the same, in order.
+fn is_double_slip(a: &[char], b: &[char]) -> bool {
+    let consonants = |word: &[char]| {
+        let mut consonants: Vec<char> = word.to_vec();
+        consonants.dedup();
+        consonants.retain(|c| !VOWELS.contains(c));
+        consonants
+    };
+    a.len().min(b.len()) >= TWICE_WRONG_LETTERS
+        && a[..2] == b[..2]
+        && a.last() == b.last()
+        && is_within(a, b, 2)
+        && consonants(a) == consonants(b)
+}
+
+/// Whether neighbouring letters changed places, in words in one spelling.
+fn is_swapped(a: &str, b: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    a.len() == b.len() && a.len() >= REPLACED_LETTERS && is_slip(&a, &b)
+}
+
+/// Whether two letters are beside each other on the keys of most Latin scripts.
+fn are_neighbours(a: char, b: char) -> bool {
+    const ROWS: [&str; 3] = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
+    let place = |c: char| {
+        let found = ROWS
+            .iter()
+            .enumerate()
+            .map(|(row, keys)| (row, keys.find(c)));
+        found
+            .into_iter()
+            .find_map(|(row, at)| at.map(|at| (row, at)))
+    };
+    match (place(a), place(b)) {
+        (Some((row, at)), Some((other_row, other_at))) if row == other_row => {
+            at.abs_diff(other_at) == 1
+        }
+        (Some((0, above)), Some((1, below))) | (Some((1, below)), Some((0, above))) => {
+            above == below || above == below + 1
+        }
+        (Some((1, above)), Some((2, below))) | (Some((2, below)), Some((1, above))) => {
+            above == below || above == below + 1
+        }
+        _ => false,
     }
-    let most = if length >= 8 { 2 } else { 1 };
-    is_within(&a, &b, most)
+}
+
+/// Whether one is short and of one letter alone, or without a vowel: a size, a code.
+fn is_code_name(a: &str, b: &str) -> bool {
+    let is_code = |word: &str| word.len() <= 4 && word.is_ascii() && !word.contains(VOWELS);
+    let is_one_letter = |word: &str| {
+        let mut chars = word.chars();
+        let first = chars.next();
+        word.len() <= 4 && chars.all(|c| Some(c) == first)
+    };
+    a.len() != b.len()
+        && a.len().max(b.len()) <= 4
+        && (is_code(a) && is_code(b) || is_one_letter(a) && is_one_letter(b))
 }
 
 /// Whether at most that many edits (insert, delete, replace, swap of neighbours) make one word of the other.

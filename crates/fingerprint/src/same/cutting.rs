@@ -62,7 +62,16 @@ pub(super) struct Reader<'t> {
     pub(super) may_begin_item: bool,
     /// Whether a hyphen stands between the word in front and the next one.
     pub(super) joins: bool,
+    /// Brackets that are open.
+    pub(super) depth: usize,
+    pub(super) in_frame: bool,
+    pub(super) is_alone: bool,
     pub(super) tokens: Tokens,
+}
+
+/// Whether a text begins with the sign between two numbers: the x of 4x6.
+fn begins_with_times(text: &str) -> bool {
+    matches!(text.as_bytes(), [b'x', digit, ..] if digit.is_ascii_digit())
 }
 
 impl<'t> Reader<'t> {
@@ -76,6 +85,9 @@ impl<'t> Reader<'t> {
             query_end: 0,
             may_begin_item: true,
             joins: false,
+            depth: 0,
+            in_frame: false,
+            is_alone: false,
             tokens,
         }
     }
@@ -151,6 +163,13 @@ impl<'t> Reader<'t> {
             in_address: self.begin < self.address_end,
             ends_sentence: false,
             ends_clause: false,
+            ends_line: false,
+            in_bracket: self.depth > 0,
+            in_frame: self.in_frame,
+            colon: false,
+            bar: false,
+            is_reference: self.in_front == '#',
+            is_alone: std::mem::take(&mut self.is_alone),
             is_joined: std::mem::take(&mut self.joins),
         };
         self.tokens.push(word, token);
@@ -169,7 +188,8 @@ impl<'t> Reader<'t> {
             .count();
         let is_code = body[end..end + letters]
             .bytes()
-            .any(|byte| byte.is_ascii_digit());
+            .any(|byte| byte.is_ascii_digit())
+            && !(begins_with_times(&body[end..]) && &body[..end] != "0");
         if is_code {
             self.push_text(&body[..end + letters], TokenKind::Number);
             self.at = begin + end + letters;
@@ -233,7 +253,10 @@ impl<'t> Reader<'t> {
                 return;
             }
         }
-        let mut length = word_length(rest);
+        let mut length = match self.in_front.is_ascii_digit() && begins_with_times(rest) {
+            true => 1,
+            false => word_length(rest),
+        };
         let mut word = &rest[..length];
         let joined;
         while let Some(more) = behind_apostrophe(&rest[length..], word) {

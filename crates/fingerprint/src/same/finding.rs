@@ -2,7 +2,12 @@
 //! helpers make them; `simhash_same` and `simhash_differences` read them. Places are those of
 //! words.
 
+use super::nature::is_apart;
+use super::tokens::Tokens;
 use std::ops::Range;
+
+/// Words of a sentence, at least.
+const WORDS_OF_A_SENTENCE: usize = 3;
 
 /// What a difference is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +32,14 @@ pub enum Kind {
     Spelling,
     /// Words that only one text has.
     Added,
+    /// A sentence, a line or what is in brackets that only one text has.
+    Sentence,
+    /// Articles, prepositions and the like that only one text has.
+    Light,
+    /// A note, a source, a request to share that only one text has.
+    Notice,
+    /// The end of a text that is cut off in the other.
+    CutOff,
     /// A greeting or a closing that only one text has.
     Greeting,
     /// A word that one text has twice.
@@ -48,7 +61,11 @@ impl Kind {
             Kind::Character => "character",
             Kind::Typing => "typing",
             Kind::Spelling => "spelling",
-            Kind::Added => "added",
+            Kind::Added => "word added",
+            Kind::Sentence => "sentence added",
+            Kind::Light => "light",
+            Kind::Notice => "notice",
+            Kind::CutOff => "cut off",
             Kind::Greeting => "greeting",
             Kind::Doubled => "doubled",
             Kind::Order => "order",
@@ -66,6 +83,17 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// The kind to show: what is added is a word or a sentence.
+    pub fn kind_shown(&self, a: &Tokens, b: &Tokens) -> Kind {
+        let is_sentence = |text: &Tokens, words: &Range<usize>| {
+            words.len() >= WORDS_OF_A_SENTENCE && is_apart(text, words)
+        };
+        match self.kind {
+            Kind::Added if is_sentence(a, &self.a) || is_sentence(b, &self.b) => Kind::Sentence,
+            kind => kind,
+        }
+    }
+
     pub fn swap(&mut self) {
         std::mem::swap(&mut self.a, &mut self.b);
     }

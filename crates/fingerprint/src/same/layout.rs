@@ -2,17 +2,40 @@
 //! page numbers and the numbers of a list. [`super`] calls it first. What is left is in the order
 //! of the text.
 
-use super::lists::lists;
+use super::fold::fold;
+use super::lists::{Classes, lists};
 use crate::error::Error;
 use crate::text::markup::{Markup, strip};
 use std::borrow::Cow;
 
+/// What [`plain`] writes around lines that carry a text, as a signature. A text's own ones are left out.
+pub const FRAME_BEGINS: char = '\u{2}';
+pub const FRAME_ENDS: char = '\u{3}';
+
+/// What stands in front of a number that has a line for itself.
+pub const ALONE: char = '\u{4}';
+
 /// The text as it would stand on one page, in one piece.
 pub fn plain<'t>(text: &'t str, check_interrupts: &mut dyn FnMut()) -> Result<Cow<'t, str>, Error> {
-    let text = match has_markup(text) {
+    let mut text = match has_markup(text) {
         true => strip(Markup::Html, text, check_interrupts)?,
         false => Cow::Borrowed(text),
     };
+    if text.contains([FRAME_BEGINS, FRAME_ENDS, ALONE]) {
+        text = Cow::Owned(text.replace([FRAME_BEGINS, FRAME_ENDS, ALONE], " "));
+    }
+    if let Some(label) = speaker(&text) {
+        let (name, rest) = text.split_at(label);
+        text = Cow::Owned(
+            [
+                &FRAME_BEGINS.to_string(),
+                name,
+                &FRAME_ENDS.to_string(),
+                rest,
+            ]
+            .concat(),
+        );
+    }
     let trimmed = text.trim();
     if !trimmed.contains('\n') && !trimmed.starts_with('>') {
         return Ok(text);
@@ -44,15 +67,15 @@ fn has_markup(text: &str) -> bool {
 
 fn lines_joined(text: &str) -> String {
     let numbered = is_numbered(text);
-    let mut joined = String::with_capacity(text.len());
-    let mut lines = text.lines().peekable();
-    while let Some(line) = lines.next() {
-        let mut line = unquoted(line);
+    let lines: Vec<&str> = text.lines().map(unquoted).collect();
+    let pages = page_numbers(text, &lines);
+    let mut joined = String::with_capacity(text.len() + 8);
+    let mut in_signature = false;
+    for (n, mut line) in lines.iter().copied().enumerate() {
         if numbered && let Some((_, rest)) = list_number(line) {
             line = rest;
         }
-        let inside = !joined.is_empty() && lines.peek().is_some();
-        if inside && is_page_number(line) {
+        if pages.contains(&n) {
             continue;
         }
         if joined.ends_with('\n') && starts_with_letter(line) && ends_with_hyphen(joined.trim_end())
@@ -60,10 +83,151 @@ fn lines_joined(text: &str) -> String {
             joined.truncate(joined.trim_end().len());
             joined.pop();
         }
+        if !in_signature && n > 0 && is_signature_mark(line) && lines.len() - n <= MOST_OF_SIGNATURE
+        {
+            in_signature = true;
+            joined.push(FRAME_BEGINS);
+        }
+        line = without_heading_mark(line);
+        let is_head = !in_signature && is_quotation_head(line);
+        if is_head {
+            joined.push(FRAME_BEGINS);
+        }
+        if lines.len() > LINES_OF_A_PAGE && n > 0 && page_number(line).is_some() {
+            joined.push(ALONE);
+        }
         joined.push_str(line.trim_end());
+        if is_head {
+            joined.push(FRAME_ENDS);
+        }
         joined.push('\n');
     }
     joined
+}
+
+/// The bytes of the name of a speaker with which a text begins: ANNA: I told you.
+fn speaker(text: &str) -> Option<usize> {
+    let colon = text.find(':')?;
+    let name = &text[..colon];
+    let is_name = name.chars().count() <= MOST_OF_SPEAKER
+        && name.chars().filter(|c| c.is_alphabetic()).count() >= 2
+        && name.chars().all(|c| c.is_uppercase() || " .-'".contains(c));
+    (is_name && text.len() > colon + 1).then_some(colon + 1)
+}
+
+/// Letters of the name of a speaker.
+const MOST_OF_SPEAKER: usize = 20;
+
+/// The text with each minus beside its number: − 5 °C is −5 °C. A hyphen in front of a space is one only
+/// where degrees follow.
+pub fn signs_joined(text: &str) -> Cow<'_, str> {
+    if !text.contains("\u{2212} ") && !text.contains('°') {
+        return Cow::Borrowed(text);
+    }
+    let mut joined = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['\u{2212}', '-']) {
+        let sign = rest[at..].chars().next().unwrap_or_default();
+        let (front, behind) = rest.split_at(at + sign.len_utf8());
+        joined.push_str(front);
+        let number = behind.trim_start_matches(' ');
+        let digits =
+            number.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ',');
+        let has_degrees = digits.trim_start_matches(' ').starts_with('°');
+        let is_number = digits.len() < number.len() && number.len() < behind.len();
+        rest = match is_number && (sign == '\u{2212}' || has_degrees) {
+            true => number,
+            false => behind,
+        };
+    }
+    joined.push_str(rest);
+    Cow::Owned(joined)
+}
+
+/// The text with the number sign as a word for itself, with dimensions as several numbers, and without the
+/// commands of LaTeX.
+pub fn signs_apart(text: &str) -> Cow<'_, str> {
+    let has_dimension = text.as_bytes().windows(3).any(|w| {
+        w[0].is_ascii_digit() && matches!(w[1], b'x' | b'X' | b'*') && w[2].is_ascii_digit()
+    });
+    let has_command = text.contains('\\') && text.contains('{');
+    if !text.contains(['№', '×']) && !has_dimension && !has_command {
+        return Cow::Borrowed(text);
+    }
+    let mut apart = String::with_capacity(text.len() + 8);
+    let mut in_front = ' ';
+    let mut in_word = false;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let behind = chars.peek().copied().unwrap_or(' ');
+        let is_between = in_front.is_ascii_digit() && behind.is_ascii_digit();
+        match c {
+            '№' => apart.push_str("№ "),
+            '×' | '*' if is_between => apart.push_str(" x "),
+            'x' | 'X' if is_between && !in_word => apart.push_str(" x "),
+            '\\' if has_command && behind.is_ascii_alphabetic() => {
+                while chars.next_if(char::is_ascii_alphabetic).is_some() {}
+                chars.next_if_eq(&'{');
+            }
+            '}' if has_command => (),
+            '~' if has_command => apart.push(' '),
+            c => apart.push(c),
+        }
+        // 0x1F and E4x7 are names, 140x200 is not.
+        in_word = c.is_ascii_alphabetic() && !matches!(c, 'x' | 'X')
+            || in_word && c.is_ascii_alphanumeric()
+            || c == '0' && !in_front.is_ascii_digit() && in_front != '.';
+        in_front = c;
+    }
+    Cow::Owned(apart)
+}
+
+/// Lines below the two dashes of a signature.
+const MOST_OF_SIGNATURE: usize = 16;
+
+/// The two dashes above the signature of a mail (RFC 3676), and what is written for them.
+fn is_signature_mark(line: &str) -> bool {
+    let line = line.trim();
+    line.len() >= 2 && line.bytes().all(|byte| byte == b'-' || byte == b'_')
+}
+
+/// The line above a quoted mail: on Wed, Jun 5, 2024 Lena Fox wrote:
+fn is_quotation_head(line: &str) -> bool {
+    let Some(head) = line.trim_end().strip_suffix([':', '\u{ff1a}']) else {
+        return false;
+    };
+    let ends = [
+        "wrote",
+        "schrieb",
+        "geschrieben",
+        "a écrit",
+        "escribió",
+        "escreveu",
+        "ha scritto",
+        "schreef",
+        "пишет",
+        "написал",
+        "написала",
+        "napisał",
+        "napisała",
+        "写道",
+        "寫道",
+        "yazdı",
+        "skrev",
+        "кто-то писал",
+        "wrote",
+        "書きました",
+    ];
+    ends.into_iter().any(|end| head.trim_end().ends_with(end))
+        || head.starts_with("Am ") && head.contains(" schrieb ")
+}
+
+/// A line without the mark of a heading of a wiki: h2.
+fn without_heading_mark(line: &str) -> &str {
+    match line.as_bytes() {
+        [b'h', b'1'..=b'6', b'.', b' ', ..] => &line[4..],
+        _ => line,
+    }
 }
 
 /// A line without the quotation marks of mail.
@@ -86,7 +250,10 @@ fn list_number(line: &str) -> Option<(char, &str)> {
     let mut chars = line.chars();
     let number = chars.next().filter(char::is_ascii_digit)?;
     let rest = chars.as_str().strip_prefix(['.', ')', '、'])?;
-    (!rest.starts_with(|c: char| c.is_ascii_digit())).then_some((number, rest))
+    let next = rest.split_whitespace().next().unwrap_or_default();
+    let is_date = lists().classes(&fold(next)).has(Classes::CALENDAR);
+    let is_date = is_date && !lists().classes(&fold(next)).has(Classes::NUMERAL);
+    (!rest.starts_with(|c: char| c.is_ascii_digit()) && !is_date).then_some((number, rest))
 }
 
 /// Whether lines begin with 1 and 2.
@@ -102,18 +269,61 @@ fn is_numbered(text: &str) -> bool {
     seen == [true; 2]
 }
 
-/// Whether a line has a number of up to four digits, and nothing beside it but words like "page".
-fn is_page_number(line: &str) -> bool {
+/// Lines from a page number to the next one, at least.
+const LINES_OF_A_PAGE: usize = 4;
+
+/// The lines that are page numbers. A number alone on a line is one only where a page can end: beside a form
+/// feed, beside a word for page, or in numbers that grow by one with lines between them.
+fn page_numbers(text: &str, lines: &[&str]) -> Vec<usize> {
+    let has_feed = text.contains('\u{c}');
+    let mut pages: Vec<usize> = Vec::new();
+    let mut growing: Vec<(usize, u32)> = Vec::new();
+    for (n, line) in lines.iter().enumerate() {
+        let Some((number, is_named)) = page_number(line) else {
+            continue;
+        };
+        let inside = n > 0 && n + 1 < lines.len();
+        let begins_page = |line: &&str| line.trim_start_matches(' ').starts_with('\u{c}');
+        let beside_feed =
+            has_feed && (begins_page(line) || lines.get(n + 1).is_some_and(begins_page));
+        if inside && is_named || beside_feed {
+            pages.push(n);
+        } else if inside {
+            let follows = |(last, of_last): &&(usize, u32)| {
+                *of_last + 1 == number && n - last >= LINES_OF_A_PAGE
+            };
+            match growing.last().filter(follows).copied() {
+                Some((last, _)) => {
+                    pages.extend((!pages.contains(&last)).then_some(last));
+                    pages.push(n);
+                    growing.push((n, number));
+                }
+                None => growing.push((n, number)),
+            }
+        }
+    }
+    pages.sort_unstable();
+    pages
+}
+
+/// The number of a line that has one of up to four digits and nothing beside it but words for page; and
+/// whether it has such a word.
+fn page_number(line: &str) -> Option<(u32, bool)> {
     let words = line
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty());
-    let mut digits = 0;
+    let (mut first, mut digits, mut is_named) = (None, 0, false);
     for word in words.flat_map(|word| word.split_inclusive(['第', '共', '页', '頁'])) {
-        match word.chars().next().is_some_and(char::is_numeric) {
-            true => digits += word.chars().filter(|c| c.is_numeric()).count(),
-            false if lists().is_page_word(&word.to_lowercase()) => (),
-            false => return false,
+        let is_number = word.chars().all(char::is_numeric);
+        if is_number {
+            digits += word.chars().count();
+            first = first.or(word.parse().ok());
+        } else if lists().is_page_word(&word.to_lowercase()) {
+            is_named |= word.chars().count() > 2 || word.contains(['页', '頁', '쪽']);
+        } else {
+            return None;
         }
     }
-    (1..=6).contains(&digits)
+    let number = first.filter(|_| (1..=6).contains(&digits))?;
+    Some((number, is_named))
 }

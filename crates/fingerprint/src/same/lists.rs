@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 /// What a word is, one bit each.
 #[derive(Clone, Copy, Default, PartialEq)]
-pub struct Classes(u16);
+pub struct Classes(u32);
 
 impl Classes {
     pub const NEGATION: Self = Self(1);
@@ -27,6 +27,36 @@ impl Classes {
     pub const HOLDS: Self = Self(128);
     pub const CURRENCY: Self = Self(256);
     pub const CONJUNCTION: Self = Self(512);
+    /// Prepositions, pronouns, forms of be and have: one more or less is no other text.
+    pub const LIGHT: Self = Self(1 << 10);
+    /// What makes another thing of the one beside it wherever it stands: draft, former, void.
+    pub const MODIFIER: Self = Self(1 << 11);
+    /// What came of something: approved, rejected, reversed.
+    pub const OUTCOME: Self = Self(1 << 12);
+    /// if, unless, only.
+    pub const CONDITION: Self = Self(1 << 13);
+    /// Titles and degrees beside a name.
+    pub const TITLE: Self = Self(1 << 14);
+    /// What an editor writes beside a text: edited, update, repost.
+    pub const NOTE: Self = Self(1 << 15);
+    /// Agencies and papers, as the source of a report.
+    pub const SOURCE: Self = Self(1 << 16);
+    /// Ends a letter, in front of the name: regards.
+    pub const CLOSING: Self = Self(1 << 17);
+    /// A phrase of `wordings` begins with it.
+    pub const BEGINS_PHRASE: Self = Self(1 << 18);
+
+    /// Says that the order of the words around it counts: before, than, from.
+    pub const ORDERS: Self = Self(1 << 19);
+
+    /// A number in words.
+    pub const NUMERAL: Self = Self(1 << 20);
+    /// Whom a salutation may address without a name: all, team, ladies and gentlemen.
+    pub const GENERIC: Self = Self(1 << 21);
+
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
 
     pub fn has(self, class: Self) -> bool {
         self.0 & class.0 != 0
@@ -40,6 +70,8 @@ pub struct Entry {
     /// The line of equal words that it stands in, and the lines of opposites.
     equal: Option<u16>,
     opposites: Vec<u16>,
+    /// The lines of words that look like errors of each other and are not.
+    confused: Vec<u16>,
 }
 
 impl Entry {
@@ -74,6 +106,15 @@ pub struct Lists {
     pub decisions: Phrases,
     pub numerals_han_not: Vec<String>,
     pub negating_prefixes: Vec<String>,
+    /// Prefixes of which another one makes another word, by lines.
+    prefixes: Vec<Vec<String>>,
+    /// Parts of a notice that is added to a text: subscribe to our newsletter, all rights reserved.
+    pub notice_parts: Phrases,
+    /// What makes another thing of the one beside it, in scripts without spaces.
+    pub modifier_parts: Phrases,
+    /// Words that order what stands around them, in scripts without spaces.
+    pub ordering_parts: Phrases,
+    surnames: HashSet<char>,
     pub organisations: Phrases,
     pub tracking_parameters: Vec<String>,
     /// Short forms and what they are short for.
@@ -105,7 +146,7 @@ impl Lists {
         for (class, list) in [
             (Classes::NEGATION, list!("negation")),
             (Classes::CALENDAR, list!("calendar")),
-            (Classes::CALENDAR, list!("numerals")),
+            (Classes::CALENDAR.or(Classes::NUMERAL), list!("numerals")),
             (Classes::GREETING, list!("greetings")),
             (Classes::FUNCTION, list!("function_words")),
             (Classes::FUNCTION, list!("fillers")),
@@ -115,6 +156,17 @@ impl Lists {
             (Classes::HOLDS, list!("holds")),
             (Classes::CURRENCY, list!("currencies")),
             (Classes::CONJUNCTION, list!("conjunctions")),
+            (Classes::LIGHT, list!("light_words")),
+            (Classes::FUNCTION, list!("light_characters")),
+            (Classes::MODIFIER, list!("modifiers")),
+            (Classes::OUTCOME, list!("outcomes")),
+            (Classes::CONDITION, list!("conditions")),
+            (Classes::TITLE, list!("titles")),
+            (Classes::NOTE, list!("notes")),
+            (Classes::SOURCE, list!("sources")),
+            (Classes::CLOSING, list!("closings")),
+            (Classes::GENERIC, list!("generic_addressees")),
+            (Classes::ORDERS, list!("ordering_words")),
         ] {
             for word in folded(list) {
                 words.entry(word).or_default().classes.0 |= class.0;
@@ -130,6 +182,11 @@ impl Lists {
                 words.entry(word).or_default().opposites.push(line as u16);
             }
         }
+        for (line, group) in list!("confused_words").lines().enumerate() {
+            for word in folded(group) {
+                words.entry(word).or_default().confused.push(line as u16);
+            }
+        }
         let mut deciding_characters: HashMap<char, u128> = HashMap::new();
         let others = [list!("surnames"), list!("numerals_han")].map(fold);
         for (n, group) in folded(list!("deciding_characters"))
@@ -139,6 +196,9 @@ impl Lists {
             for c in group.chars() {
                 *deciding_characters.entry(c).or_default() |= 1 << n;
             }
+        }
+        for first in super::wording::firsts() {
+            words.entry(first).or_default().classes.0 |= Classes::BEGINS_PHRASE.0;
         }
         let mut outlines = vec![0; OUTLINES / u64::BITS as usize];
         for word in words.keys() {
@@ -159,6 +219,14 @@ impl Lists {
             item_parts: Phrases::new(list!("item_parts")),
             numerals_han_not: folded(list!("numerals_han_not")).collect(),
             negating_prefixes: folded(list!("negating_prefixes")).collect(),
+            prefixes: list!("prefixes")
+                .lines()
+                .map(|line| folded(line).collect())
+                .collect(),
+            notice_parts: Phrases::new(list!("notice_parts")),
+            modifier_parts: Phrases::new(list!("modifier_parts")),
+            ordering_parts: Phrases::new("然后 之后 战胜 胜 比 先 再 从 到"),
+            surnames: characters(list!("surnames")),
             organisations: Phrases::new(list!("organisations")),
             tracking_parameters: folded(list!("tracking_parameters")).collect(),
             abbreviations: folded(list!("abbreviations"))
@@ -194,6 +262,24 @@ impl Lists {
         matches!((self.entry(a), self.entry(b)), (Some(a), Some(b)) if a.is_equal(b))
     }
 
+    /// Whether two words that look like one with an error are two, by the list or by prefixes.
+    pub fn are_two_words(&self, a: &str, b: &str) -> bool {
+        let are_listed = matches!((self.entry(a), self.entry(b)), (Some(a), Some(b))
+            if a.confused.iter().any(|line| b.confused.contains(line)));
+        let stem = |word: &'_ str, prefix: &str| word.strip_prefix(prefix).map(str::to_owned);
+        are_listed
+            || self.prefixes.iter().any(|line| {
+                line.iter().any(|first| {
+                    stem(a, first).is_some_and(|stem| {
+                        stem.chars().nth(2).is_some()
+                            && line.iter().any(|other| {
+                                other != first && b.strip_prefix(other.as_str()) == Some(&stem)
+                            })
+                    })
+                })
+            })
+    }
+
     pub fn is_opposite(&self, a: &str, b: &str) -> bool {
         matches!((self.entry(a), self.entry(b)), (Some(a), Some(b)) if a.is_opposite(b))
     }
@@ -217,6 +303,10 @@ impl Lists {
 
     pub fn is_numeral_han(&self, c: char) -> bool {
         self.numerals_han.contains(&c)
+    }
+
+    pub fn is_surname(&self, c: char) -> bool {
+        self.surnames.contains(&c)
     }
 
     pub fn is_place_ending(&self, word: &str) -> bool {

@@ -3,6 +3,7 @@
 //! word begins. A mark is counted, and never becomes a word unless it is a symbol.
 
 use super::cutting::Reader;
+use super::layout::{ALONE, FRAME_BEGINS, FRAME_ENDS};
 use super::letters::{is_character, is_symbol};
 use super::lists::lists;
 use super::tokens::TokenKind;
@@ -27,6 +28,7 @@ impl Reader<'_> {
             '。' | '؟' | '।' | '!' => self.end_sentence(),
             ';' => {
                 self.tokens.marks.semicolons += 1;
+                self.end_line();
                 self.may_begin_item = true;
                 self.end_clause();
                 if !behind.is_whitespace() {
@@ -40,6 +42,9 @@ impl Reader<'_> {
             ':' if self.in_front.is_ascii_digit() && behind.is_ascii_digit() => (),
             ':' => {
                 self.tokens.marks.colons += 1;
+                if let Some(last) = self.tokens.tokens.last_mut() {
+                    last.colon = true;
+                }
                 self.end_clause();
                 self.may_begin_item = true;
             }
@@ -47,8 +52,31 @@ impl Reader<'_> {
                 self.tokens.marks.commas += 1;
                 self.end_clause();
             }
+            '(' | '[' | '{' | '【' | '〔' => {
+                self.depth = 1;
+                self.end_clause();
+            }
+            ')' | ']' | '}' | '】' | '〕' => {
+                self.depth = 0;
+                self.end_clause();
+            }
+            FRAME_BEGINS => self.in_frame = true,
+            FRAME_ENDS => self.in_frame = false,
+            ALONE => self.is_alone = true,
+            '|' => {
+                self.end_line();
+                if let Some(last) = self.tokens.tokens.last_mut() {
+                    last.bar = true;
+                }
+            }
+            '-' | '\u{2014}' | '\u{2015}' if self.in_front == ' ' && behind == ' ' => {
+                self.end_line()
+            }
             '-' | '_' | '/' => self.joins = self.in_front.is_ascii_alphanumeric(),
             '\n' => {
+                if let Some(last) = self.tokens.tokens.last_mut() {
+                    last.ends_line = true;
+                }
                 if behind == '\n' {
                     self.end_sentence();
                 }
@@ -73,6 +101,12 @@ impl Reader<'_> {
         {
             (last.ends_sentence, last.ends_clause) = (true, true);
             self.tokens.marks.sentences += 1;
+        }
+    }
+
+    fn end_line(&mut self) {
+        if let Some(last) = self.tokens.tokens.last_mut() {
+            (last.ends_line, last.ends_clause) = (true, true);
         }
     }
 

@@ -17,9 +17,12 @@
 
 mod added;
 mod alike;
+mod characters;
+mod code;
 mod cutting;
 mod finding;
 mod fold;
+mod frame;
 mod hunks;
 mod judge;
 mod layout;
@@ -42,9 +45,10 @@ mod tally;
 mod tests;
 mod tokens;
 mod values;
+mod wording;
 
 use crate::error::Error;
-use finding::Finding;
+use finding::{Finding, finding};
 use judge::{Wanted, judge};
 use shape::Shape;
 use tokens::Tokens;
@@ -78,6 +82,35 @@ pub fn same(a: &str, b: &str, check_interrupts: &mut dyn FnMut()) -> Result<bool
     })
 }
 
+/// How much two texts may differ that are called the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strictness {
+    /// As a person would say it.
+    Person,
+    /// In spelling and layout alone: whatever is added, left out, moved or mistyped decides. For what
+    /// deletes, merges or refuses.
+    Strict,
+}
+
+/// Whether two texts are the same, as strictly as wanted.
+pub fn same_as(
+    a: &str,
+    b: &str,
+    strictness: Strictness,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<bool, Error> {
+    if strictness == Strictness::Person || a == b {
+        return same(a, b, check_interrupts);
+    }
+    Ok(match compare(a, b, Wanted::Verdict, check_interrupts)? {
+        Comparison::Findings(_, _, findings) => {
+            let is_layout = |finding: &Finding| finding.kind == Kind::Spelling && !finding.decides;
+            findings.iter().all(is_layout)
+        }
+        Comparison::Signs(differences) => differences.is_empty(),
+    })
+}
+
 /// What differs between two texts.
 pub fn differences(
     a: &str,
@@ -95,7 +128,7 @@ pub fn differences(
     for finding in findings {
         differences.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
         differences.push(Difference {
-            kind: finding.kind,
+            kind: finding.kind_shown(&in_a, &in_b),
             in_a: in_a.shown(&finding.a),
             in_b: in_b.shown(&finding.b),
             decides: finding.decides,
@@ -117,9 +150,16 @@ fn compare(
     wanted: Wanted,
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<Comparison, Error> {
+    let is_code =
+        code::is_code(a) || code::is_code(b) || code::is_element(a) && code::is_element(b);
+    if is_code {
+        let (in_a, in_b) = (code::cut(a), code::cut(b));
+        let findings = every_word(&in_a, &in_b, check_interrupts)?;
+        return Ok(Comparison::Findings(in_a, in_b, findings));
+    }
     let (mut form_of_a, mut form_of_b) = (form(a, check_interrupts)?, form(b, check_interrupts)?);
     serbian::in_one_script(&mut form_of_a, &mut form_of_b);
-    if form_of_a == form_of_b {
+    if form_of_a == form_of_b || are_one_layout(a, b) {
         return Ok(Comparison::Signs(Vec::new()));
     }
     let (Some(mut in_a), Some(mut in_b)) = (
@@ -133,6 +173,7 @@ fn compare(
         (&mut in_b, &form_of_b),
         check_interrupts,
     );
+    let (in_a, in_b) = (prepared(in_a), prepared(in_b));
     if (in_a.len() == 0) != (in_b.len() == 0) {
         return Ok(Comparison::Signs(vec![whole(form_of_a, form_of_b)]));
     }
@@ -148,6 +189,9 @@ fn compare(
     } else {
         (&in_a, &in_b)
     };
+    if let Some(cut_off) = frame::cut_off([a, b], [&in_a, &in_b]) {
+        return Ok(Comparison::Findings(in_a, in_b, vec![cut_off]));
+    }
     let mut findings = verdict(first, second, wanted, check_interrupts)?;
     if swapped {
         findings.iter_mut().for_each(Finding::swap);
@@ -155,9 +199,18 @@ fn compare(
     Ok(Comparison::Findings(in_a, in_b, findings))
 }
 
+/// The words in the form in which they are compared, with what carries the text marked.
+fn prepared(words: Tokens) -> Tokens {
+    let mut words = wording::in_one_form(words);
+    frame::mark(&mut words);
+    words
+}
+
 /// The form in which the words of a text are compared.
 fn form(text: &str, check_interrupts: &mut dyn FnMut()) -> Result<String, Error> {
     let plain = layout::plain(text.trim(), check_interrupts)?;
+    let plain = layout::signs_joined(&plain);
+    let plain = layout::signs_apart(&plain);
     let mut folded = String::new();
     folded
         .try_reserve(3 * plain.len())
@@ -179,10 +232,39 @@ fn verdict(
     if !judged.decides() {
         return Ok(judged.findings);
     }
+    if order::is_reordered(a, b) {
+        let order = finding(Kind::Order, 0..a.len(), 0..b.len(), false);
+        return Ok(vec![order]);
+    }
     match sentences::in_any_order(a, b, &shape, judged.moved, wanted, check_interrupts)? {
         Some(findings) => Ok(findings),
         None => Ok(judged.findings),
     }
+}
+
+/// Whether two texts differ in white space alone, which is no difference: not even where it makes a line
+/// of a number.
+fn are_one_layout(a: &str, b: &str) -> bool {
+    a.split_whitespace().eq(b.split_whitespace())
+}
+
+/// The differences of texts in which each word counts.
+fn every_word(
+    a: &Tokens,
+    b: &Tokens,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Vec<Finding>, Error> {
+    let middle = hunks::middle(a, b);
+    let numbered = hunks::numbered(a, b, &middle, check_interrupts)?;
+    let hunks = hunks::hunks(&middle, &numbered, check_interrupts)?;
+    let kind = |hunk: &hunks::Hunk| match (hunk.a.is_empty(), hunk.b.is_empty()) {
+        (false, false) => Kind::Word,
+        _ => Kind::Added,
+    };
+    let found = hunks
+        .iter()
+        .map(|hunk| finding(kind(hunk), hunk.a.clone(), hunk.b.clone(), true));
+    Ok(found.collect())
 }
 
 /// The signs of a text without a word: white space and repetitions do not count.

@@ -103,6 +103,23 @@ pub fn is_bounded(text: &Tokens, words: &Range<usize>) -> bool {
     begins && (words.end == text.len() || text.at(words.end - 1).ends_clause)
 }
 
+/// Whether words are a line, a sentence, what is in brackets, or a part between dashes, for themselves.
+pub fn is_apart(text: &Tokens, words: &Range<usize>) -> bool {
+    let ends = |i: usize| text.at(i).ends_sentence || text.at(i).ends_line || text.at(i).colon;
+    let bracket = |i: usize| text.at(i).in_bracket;
+    let Some(last) = words.end.checked_sub(1) else {
+        return false;
+    };
+    let begins = words.start == 0 || ends(words.start - 1);
+    let is_whole = begins && (words.end == text.len() || ends(last));
+    let in_brackets = words.clone().all(bracket)
+        && (words.start == 0 || !bracket(words.start - 1) || text.at(words.start - 1).ends_clause)
+        && (words.end == text.len() || !bracket(words.end) || text.at(last).ends_clause);
+    let is_edge = words.start == 0 && text.at(last).ends_clause && words.end < text.len()
+        || words.end == text.len() && words.start > 0 && text.at(words.start - 1).ends_clause;
+    is_whole || in_brackets || is_edge
+}
+
 /// The words that one text has beside the other's, moved to where they are whole clauses: of two equal
 /// stretches in a row either may be the second one.
 pub fn slid(text: &Tokens, words: &Range<usize>) -> Range<usize> {
@@ -214,4 +231,38 @@ pub fn describes_itself(text: &Tokens, words: &Range<usize>) -> bool {
 pub fn is_item(text: &Tokens, words: &[usize]) -> bool {
     let has = |i: &usize| lists().classes(text.word(*i)).has(Classes::ITEM);
     words.iter().take(2).any(has) || words.last().is_some_and(has)
+}
+
+/// The numbers, outcomes, dates and conditions of a passage in alphabetical order, and its negations.
+pub fn facts<'t>(text: &'t Tokens, words: &Range<usize>) -> Vec<&'t str> {
+    const FACTS: Classes = Classes::OUTCOME.or(Classes::CALENDAR).or(Classes::MODIFIER);
+    let is_fact = |i: &usize| {
+        text.at(*i).kind == TokenKind::Number || lists().classes(text.word(*i)).has(FACTS)
+    };
+    let negates = |i: &usize| lists().classes(text.word(*i)).has(Classes::NEGATION);
+    let mut facts: Vec<&str> = words
+        .clone()
+        .filter(is_fact)
+        .map(|i| text.word(i))
+        .collect();
+    facts.extend(words.clone().filter(negates).map(|_| "not"));
+    let joined = text.joined(words);
+    if words
+        .clone()
+        .any(|i| text.at(i).kind == TokenKind::Character)
+    {
+        facts.extend(lists().decisions.all(joined));
+        facts.extend(lists().modifier_parts.all(joined));
+        let negations = lists().negation_parts.count(joined, &lists().negation_not);
+        facts.extend((0..negations).map(|_| "not"));
+    }
+    facts.sort_unstable();
+    facts
+}
+
+/// Whether words set a condition.
+pub fn is_condition(text: &Tokens, words: &[usize]) -> bool {
+    words
+        .iter()
+        .any(|i| lists().classes(text.word(*i)).has(Classes::CONDITION))
 }

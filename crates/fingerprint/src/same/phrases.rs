@@ -48,6 +48,17 @@ impl Phrases {
             .any(|(at, _)| self.at_begin(&text[at..]).is_some())
     }
 
+    /// All that are in a text, from its begin on.
+    pub fn all<'t>(&self, text: &'t str) -> Vec<&'t str> {
+        let (mut all, mut rest) = (Vec::new(), text);
+        while let Some(c) = rest.chars().next() {
+            let length = self.at_begin(rest);
+            all.extend(length.map(|length| &rest[..length]));
+            rest = &rest[length.unwrap_or(c.len_utf8())..];
+        }
+        all
+    }
+
     /// How many characters are left of a text without them; None when it has none.
     pub fn left(&self, text: &str) -> Option<usize> {
         let (mut left, mut has, mut rest) = (0, false, text);

@@ -2,11 +2,14 @@
 //! stretch, and [`super::tally`] settles what is tolerated here one by one. In a long text another
 //! addressee, the date below it and a clause in other words do not decide.
 
+use super::characters::{is_kana, look_alike, may_be_slip};
 use super::finding::Kind;
 use super::hunks::Hunk;
 use super::judge::Judge;
 use super::lists::{Classes, lists};
-use super::nature::{cover, describes_itself, is_bounded, is_closing_date, is_initials, is_item};
+use super::nature::{
+    cover, describes_itself, facts, is_bounded, is_closing_date, is_initials, is_item,
+};
 use super::shape::VERY_LONG;
 use super::tally::more_negations;
 use super::tokens::{TokenKind, Tokens};
@@ -18,9 +21,8 @@ const HEAD: usize = 20;
 /// Characters or words of the name in front of an office.
 const MOST_OF_NAME: usize = 3;
 
-/// Words of a clause that may be another one, and of a stretch that may be another word.
+/// Words of a clause that may be another one.
 const CLAUSE: f64 = 3.0;
-const MOST_EXCHANGED: f64 = 2.0;
 
 impl Judge<'_> {
     /// Judges words that stand for each other.
@@ -29,13 +31,18 @@ impl Judge<'_> {
         if let ([i], [j]) = (rest_a, rest_b)
             && self.is_wrong_character(*i, *j, hunk)
         {
-            self.tally.errors += 1.0;
+            let (x, y) = (first(self.a, *i), first(self.b, *j));
+            let is_scan = look_alike(x, y) || is_kana(x);
+            self.tally.errors += if is_scan { 0.25 } else { 1.0 };
             return self.found(Kind::Character, a, b, false);
         }
         if is_initials(self.a, rest_a, self.b, rest_b)
             || is_initials(self.b, rest_b, self.a, rest_a)
         {
             return self.found(Kind::Spelling, a, b, false);
+        }
+        if self.is_other_frame(rest_a, rest_b) {
+            return self.found(Kind::Greeting, a, b, false);
         }
         let kind = self.kind_of_replaced(rest_a, rest_b);
         let tolerated = match self.shape.is_long {
@@ -50,7 +57,8 @@ impl Judge<'_> {
         let is_tolerated = self.shape.is_long
             && self.shape.words >= VERY_LONG
             && !describes_itself(self.a, &hunk.a)
-            && !describes_itself(self.b, &hunk.b);
+            && !describes_itself(self.b, &hunk.b)
+            && self.have_equal_facts(&hunk.a, &hunk.b);
         if is_tolerated {
             self.tally.rewritten += self.weight(hunk.a.len().max(hunk.b.len()));
         }
@@ -83,31 +91,40 @@ impl Judge<'_> {
         let is_plain = kind == Kind::Word || kind == Kind::Date && self.shape.by_characters;
         let is_other_passage = self.shape.words >= VERY_LONG && weight >= CLAUSE
             || is_plain && least >= CLAUSE && self.is_clause_of_both(hunk);
-        if !says_what_it_is && is_other_passage {
+        if !says_what_it_is && is_other_passage && self.have_equal_facts(&hunk.a, &hunk.b) {
             self.tally.rewritten += weight;
-            return Some(Kind::Word);
-        }
-        let in_head = hunk.a.start.min(hunk.b.start) < HEAD;
-        if kind == Kind::Word
-            && self.shape.by_characters
-            && !says_what_it_is
-            && !self.is_opposite_character(rest_a, rest_b)
-            && !in_head
-            && weight <= MOST_EXCHANGED
-            && !self.is_decision(hunk)
-            && more_negations(self.a, self.b, hunk, self.around) == 0
-        {
-            self.tally.exchanged += 1.0;
             return Some(Kind::Word);
         }
         None
     }
 
-    /// Whether words tell one decision from another: approved, rejected.
-    fn is_decision(&self, hunk: &Hunk) -> bool {
-        let decides =
-            |text: &Tokens, words: &Range<usize>| lists().decisions.are_in(text.joined(words));
-        decides(self.a, &hunk.a) || decides(self.b, &hunk.b)
+    /// Whether words carry both texts, and do not name two people: a salutation, a signature.
+    fn is_other_frame(&self, rest_a: &[usize], rest_b: &[usize]) -> bool {
+        let are_in_frame =
+            |text: &Tokens, words: &[usize]| words.iter().all(|i| text.at(*i).in_frame);
+        let has_name = |text: &Tokens, words: &[usize]| {
+            let of_form = Classes::GREETING
+                .or(Classes::ADDRESSEE)
+                .or(Classes::TITLE)
+                .or(Classes::GENERIC)
+                .or(Classes::LIGHT)
+                .or(Classes::CLOSING)
+                .or(Classes::FUNCTION)
+                .or(Classes::CONJUNCTION);
+            let is_name = |i: &usize| {
+                !lists().classes(text.word(*i)).has(of_form)
+                    && text.at(*i).kind != TokenKind::Character
+            };
+            words.iter().any(is_name)
+        };
+        are_in_frame(self.a, rest_a)
+            && are_in_frame(self.b, rest_b)
+            && !(has_name(self.a, rest_a) && has_name(self.b, rest_b))
+    }
+
+    /// Whether passages have the same numbers and outcomes, and as many negations.
+    pub fn have_equal_facts(&self, a: &Range<usize>, b: &Range<usize>) -> bool {
+        facts(self.a, a) == facts(self.b, b)
     }
 
     fn is_clause_of_both(&self, hunk: &Hunk) -> bool {
@@ -154,7 +171,10 @@ impl Judge<'_> {
             more_negations(self.a, self.b, hunk, self.around) != 0
                 && !lists().is_negation_error(self.a.word(i), self.b.word(j))
         };
-        !in_place(self.a, i)
+        may_be_slip(first(self.a, i), first(self.b, j))
+            && !is_in_name(self.a, i)
+            && !is_in_name(self.b, j)
+            && !in_place(self.a, i)
             && !in_place(self.b, j)
             && !self.is_opposite_character(&[i], &[j])
             && !is_negated()
@@ -162,7 +182,6 @@ impl Judge<'_> {
 
     /// Whether one character stands for another that makes another thing.
     fn is_opposite_character(&self, rest_a: &[usize], rest_b: &[usize]) -> bool {
-        let first = |text: &Tokens, i: usize| text.word(i).chars().next().unwrap_or_default();
         matches!((rest_a, rest_b), ([i], [j])
             if lists().characters_decide(first(self.a, *i), first(self.b, *j)))
     }
@@ -192,6 +211,19 @@ impl Judge<'_> {
         }
         is_address
     }
+}
+
+fn first(text: &Tokens, i: usize) -> char {
+    text.word(i).chars().next().unwrap_or_default()
+}
+
+/// Whether a character is in the name of a person: one or two behind a surname, with which a clause begins
+/// and which ends with them.
+fn is_in_name(text: &Tokens, i: usize) -> bool {
+    let begins = |at: usize| at == 0 || text.at(at - 1).ends_clause;
+    let ends = |at: usize| at + 1 == text.len() || text.at(at).ends_clause;
+    (1..=2).any(|by| i >= by && begins(i - by) && lists().is_surname(first(text, i - by)))
+        && (ends(i) || i + 1 < text.len() && ends(i + 1))
 }
 
 /// How many words or characters stand beside a form of address, which is among them or follows them;

@@ -1,11 +1,12 @@
 //! Two texts with the sentences that both have taken out, and those that are much alike in one order:
 //! the order of sentences does not decide. [`super`] asks where something else does.
 
-use super::finding::{Finding, Kind};
+use super::finding::{Finding, Kind, finding};
 use super::hunks::{quick_hash, reserved};
 use super::judge::{Wanted, judge};
+use super::lists::{Classes, lists};
 use super::shape::Shape;
-use super::tokens::Tokens;
+use super::tokens::{TokenKind, Tokens};
 use crate::error::Error;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -24,8 +25,13 @@ pub fn in_any_order(
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<Option<Vec<Finding>>, Error> {
     let (middle_of_a, middle_of_b) = middles(a, b);
-    let (in_a, in_b) = (sentences(a, middle_of_a)?, sentences(b, middle_of_b)?);
-    if in_a.len() < 2 || in_b.len() < 2 || !may_be_moved(moved, &in_a) {
+    let (in_a, in_b) = (
+        sentences(a, middle_of_a.clone())?,
+        sentences(b, middle_of_b.clone())?,
+    );
+    let least = if shape.is_long { 1 } else { 2 };
+    let is_short = in_a.len().min(in_b.len()) < least;
+    if is_short || !shape.is_long && !may_be_moved(moved, &in_a) {
         return Ok(None);
     }
     let mut left: HashMap<&str, usize> = HashMap::new();
@@ -47,11 +53,22 @@ pub fn in_any_order(
         .cloned()
         .collect();
     rest_of_a.reverse();
+    if shape.is_long {
+        drop_reworded(a, &mut rest_of_a, b, &mut rest_of_b);
+    }
     let is_turned = shape.is_long
         && may_be_moved(moved, &rest_of_a)
         && put_in_order(a, &rest_of_a, b, &mut rest_of_b)?;
-    if rest_of_a.len() == in_a.len() && !is_turned {
+    if rest_of_a.len() == in_a.len() && rest_of_b.len() == in_b.len() && !is_turned {
         return Ok(None);
+    }
+    if rest_of_a.is_empty() && rest_of_b.is_empty() {
+        return Ok(Some(vec![finding(
+            Kind::Order,
+            middle_of_a,
+            middle_of_b,
+            false,
+        )]));
     }
     let (words_of_a, words_of_b) = (words(&rest_of_a), words(&rest_of_b));
     let (only_a, only_b) = (
@@ -73,8 +90,8 @@ pub fn in_any_order(
     }
     findings.push(Finding {
         kind: Kind::Order,
-        a: in_a[0].clone(),
-        b: in_b[0].clone(),
+        a: in_a.first().cloned().unwrap_or_default(),
+        b: in_b.first().cloned().unwrap_or_default(),
         decides: false,
     });
     Ok(Some(findings))
@@ -127,6 +144,83 @@ fn may_be_moved(moved: usize, sentences: &[Range<usize>]) -> bool {
     let shortest = sentences.iter().map(Range::len).min();
     shortest.is_some_and(|words| 2 * moved >= words)
 }
+
+/// Letters of a word that its forms share.
+const STEM: usize = 4;
+
+/// Takes out the sentences that both texts have with the same words in another form, or with a part of it
+/// in front that the other has at the end.
+fn drop_reworded(
+    a: &Tokens,
+    of_a: &mut Vec<Range<usize>>,
+    b: &Tokens,
+    of_b: &mut Vec<Range<usize>>,
+) {
+    let mut left: HashMap<Vec<&str>, Vec<(Vec<&str>, usize)>> = HashMap::new();
+    for (n, sentence) in of_b.iter().enumerate() {
+        let stems = stems(b, sentence);
+        let mut sorted = stems.clone();
+        sorted.sort_unstable();
+        left.entry(sorted).or_default().push((stems, n));
+    }
+    let mut taken = vec![false; of_b.len()];
+    of_a.retain(|sentence| {
+        let stems = stems(a, sentence);
+        let mut sorted = stems.clone();
+        sorted.sort_unstable();
+        let found = left.get(&sorted).and_then(|others| {
+            let is_free =
+                |(other, n): &&(Vec<&str>, usize)| !taken[*n] && is_rotated(&stems, other);
+            others
+                .iter()
+                .take(MOST_ALIKE)
+                .find(is_free)
+                .map(|(_, n)| *n)
+        });
+        let is_reworded = found.is_some() && stems.len() >= LEAST_STEMS;
+        if let (Some(n), true) = (found, is_reworded) {
+            taken[n] = true;
+        }
+        !is_reworded
+    });
+    let mut n = 0;
+    of_b.retain(|_| {
+        n += 1;
+        !taken[n - 1]
+    });
+}
+
+/// Sentences of the same words that are compared, and words of one, at least.
+const MOST_ALIKE: usize = 4;
+const LEAST_STEMS: usize = 3;
+
+/// The begins of the words of a sentence that count.
+fn stems<'t>(text: &'t Tokens, sentence: &Range<usize>) -> Vec<&'t str> {
+    let left_out = Classes::FUNCTION.or(Classes::LIGHT).or(Classes::GREETING);
+    let counts = |i: &usize| {
+        let classes = lists().classes(text.word(*i));
+        !classes.has(left_out) || classes.has(Classes::NEGATION)
+    };
+    let stem = |i: usize| {
+        let word = text.word(i);
+        let is_word = text.at(i).kind == TokenKind::Word;
+        match word.char_indices().nth(STEM) {
+            Some((end, _)) if is_word => &word[..end],
+            _ => word,
+        }
+    };
+    sentence.clone().filter(counts).map(stem).collect()
+}
+
+/// Whether words are others with two blocks in turn, or the same.
+fn is_rotated(a: &[&str], b: &[&str]) -> bool {
+    a.len() == b.len()
+        && (0..a.len().min(MOST_TURNED))
+            .any(|by| a[by..] == b[..a.len() - by] && a[..by] == b[a.len() - by..])
+}
+
+/// Words of the block that is turned.
+const MOST_TURNED: usize = 60;
 
 /// Puts the sentences of the second text in the order of those of the first one that are much alike; one
 /// that is like none stays behind the one in front of it. Returns whether any has moved.

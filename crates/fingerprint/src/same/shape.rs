@@ -5,7 +5,7 @@ use super::lists::{Classes, lists};
 use super::tokens::{TokenKind, Tokens};
 
 /// Words of a long text: in it more may differ.
-const LONG: f64 = 60.0;
+pub const LONG: f64 = 60.0;
 
 /// Words of a text of which passages may be in other words.
 pub const VERY_LONG: f64 = 160.0;

@@ -41,6 +41,11 @@ const GREEK: [(char, char); 14] = [
     ('ζ', 'z'),
 ];
 
+/// Consonants and vowels of Korean that laugh and weep, by themselves.
+const LAUGHS: [char; 6] = [
+    '\u{110f}', '\u{1112}', '\u{1172}', '\u{116e}', '\u{314b}', '\u{314e}',
+];
+
 /// The text with one spelling for each of these.
 pub fn one_spelling(folded: String) -> String {
     if folded.is_ascii() {
@@ -51,6 +56,9 @@ pub fn one_spelling(folded: String) -> String {
         if text.contains(short) {
             text = text.replace(short, long);
         }
+    }
+    if text.contains(LAUGHS) {
+        text.retain(|c| !LAUGHS.contains(&c));
     }
     unmasked(devanagari(text))
 }

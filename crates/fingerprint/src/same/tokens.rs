@@ -29,12 +29,26 @@ pub struct Token {
     pub ends_sentence: bool,
     /// A sentence or a part of one, between commas, ends behind it.
     pub ends_clause: bool,
+    /// A line, a field between bars or a part between dashes ends behind it.
+    pub ends_line: bool,
+    /// It stands in brackets.
+    pub in_bracket: bool,
+    /// It stands in what carries a text: a salutation, a signature, the head of a quoted mail.
+    pub in_frame: bool,
+    /// A number behind #.
+    pub is_reference: bool,
+    /// A bar follows.
+    pub bar: bool,
+    /// A colon follows.
+    pub colon: bool,
+    /// A number that has a line for itself, as that of a page.
+    pub is_alone: bool,
     /// A hyphen joins it to the word in front.
     pub is_joined: bool,
 }
 
 /// Marks that a text has.
-#[derive(Default, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub struct Marks {
     pub semicolons: usize,
     pub colons: usize,

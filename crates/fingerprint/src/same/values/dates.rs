@@ -7,7 +7,9 @@ use super::{Text, Values};
 use crate::same::tokens::TokenKind;
 
 /// Words that may stand between the day, the month and the year, and behind the year.
-const BETWEEN: [&str; 9] = ["of", "de", "del", "di", "d", "the", "den", "da", "ng"];
+const BETWEEN: [&str; 10] = [
+    "of", "de", "del", "di", "d", "the", "den", "da", "ng", "nam",
+];
 const BEHIND_YEAR: [&str; 8] = ["г", "года", "р", "року", "r", "roku", "m", "y"];
 
 /// A day of a month, of a year if it is known.
@@ -62,9 +64,12 @@ pub fn dates(text: Text, i: usize, numerals: &[Numeral], values: &mut Values) {
 }
 
 /// The first two letters of a name, which its short forms have too; in another language the same letters
-/// may be another word.
+/// may be another word. Characters have several words for a day.
 fn begin(text: Text, i: usize) -> String {
-    text.word(i).chars().take(2).collect()
+    match text.is(i, TokenKind::Character) {
+        true => String::new(),
+        false => text.word(i).chars().take(2).collect(),
+    }
 }
 
 /// Reads digits and a separator behind them.
@@ -167,6 +172,8 @@ fn behind_year(text: Text, i: usize, date: Date) -> usize {
 
 /// Adds a day and a month, and the same with the year behind them.
 fn push(text: Text, i: usize, end: usize, (month, day): (u32, u32), values: &mut Values) {
+    // The Vietnamese word for day.
+    let i = i - usize::from(i > 0 && text.word(i - 1) == "ngay");
     let Some(date) = Date::of(None, month, day) else {
         return;
     };

@@ -6,9 +6,10 @@
 //! that a numeral, which is often an ordinary word of another language, matters only where it meets
 //! the same value; another value decides as any other word does.
 //!
-//! `table` has the words, `numerals`, `dates`, `times` and `quantities` read what begins at a word, `number`
+//! `table` has the words, `numerals`, `dates`, `times`, `quantities` and `addresses` read what begins at a word, `number`
 //! is how an amount is kept. The answer depends on the two texts alone and not on their order.
 
+mod addresses;
 mod dates;
 mod number;
 mod numerals;
@@ -20,6 +21,7 @@ mod times;
 
 use super::hunks::middle;
 use super::tokens::{Token, TokenKind, Tokens};
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use table::{Meaning, begins_longer, meanings};
@@ -158,7 +160,9 @@ pub fn meet(
     }
     let (mut of_a, mut of_b) = written_differently((text_a, &in_a), (text_b, &in_b));
     for _ in 0..2 {
-        (of_a, of_b) = (without_overlaps(&in_a, of_a), without_overlaps(&in_b, of_b));
+        let lengths = lengths([(&in_a, &of_a), (&in_b, &of_b)]);
+        of_a = without_overlaps(&in_a, of_a, &lengths);
+        of_b = without_overlaps(&in_b, of_b, &lengths);
         let (forms_a, forms_b) = (forms(&in_a, &of_a), forms(&in_b, &of_b));
         of_a.retain(|n| forms_b.contains(in_a[*n].form.as_str()));
         of_b.retain(|n| forms_a.contains(in_b[*n].form.as_str()));
@@ -182,8 +186,17 @@ fn values(text: Text, words: Range<usize>, check_interrupts: &mut dyn FnMut()) -
         dates::dates(text, i, &numerals, &mut values);
         times::times(text, i, &mut values);
         quantities::signs(text, i, &mut values);
+        addresses::address(text, i, &mut values);
     }
-    values.0
+    without_parts(values.0)
+}
+
+/// Without values that are in others of the same form: the Japanese short name of a day begins the long one.
+fn without_parts(mut values: Vec<Value>) -> Vec<Value> {
+    let key = |value: &Value| (value.words.start, usize::MAX - value.words.end);
+    values.sort_unstable_by(|a, b| a.form.cmp(&b.form).then(key(a).cmp(&key(b))));
+    values.dedup_by(|part, kept| part.form == kept.form && part.words.end <= kept.words.end);
+    values
 }
 
 fn forms<'v>(values: &'v [Value], chosen: &[usize]) -> HashSet<&'v str> {
@@ -198,32 +211,59 @@ fn written_differently(
 ) -> (Vec<usize>, Vec<usize>) {
     // Which text has a form, and whether in digits; how many times more the first one has words for it.
     let mut forms: HashMap<&str, [bool; 3]> = HashMap::new();
-    let mut more: HashMap<(&str, &str), i64> = HashMap::new();
+    let mut more: HashMap<(&str, &str, usize), i64> = HashMap::new();
     for (n, text, values) in [(0, a, in_a), (1, b, in_b)] {
         for value in values {
             let known = forms.entry(&value.form).or_default();
             known[n] = true;
             known[2] |= !value.is_word;
             let written = text.tokens.joined(&value.words);
-            *more.entry((&value.form, written)).or_default() += 1 - 2 * n as i64;
+            let written = (value.form.as_str(), written, value.words.len());
+            *more.entry(written).or_default() += 1 - 2 * n as i64;
         }
     }
     let differently = |text: Text, values: &[Value]| -> Vec<usize> {
         let is_one = |n: &usize| {
             let form = values[*n].form.as_str();
             let written = text.tokens.joined(&values[*n].words);
-            forms.get(form) == Some(&[true; 3]) && more.get(&(form, written)) != Some(&0)
+            let written = (form, written, values[*n].words.len());
+            forms.get(form) == Some(&[true; 3]) && more.get(&written) != Some(&0)
         };
         (0..values.len()).filter(is_one).collect()
     };
     (differently(a, in_a), differently(b, in_b))
 }
 
+/// How many words of both texts the longest ones of a form are.
+fn lengths<'v>(chosen: [(&'v [Value], &[usize]); 2]) -> HashMap<&'v str, usize> {
+    let mut lengths: HashMap<&str, [usize; 2]> = HashMap::new();
+    for (of_text, (values, chosen)) in chosen.into_iter().enumerate() {
+        for value in chosen.iter().map(|n| &values[*n]) {
+            let longest = &mut lengths.entry(&value.form).or_default()[of_text];
+            *longest = value.words.len().max(*longest);
+        }
+    }
+    lengths
+        .into_iter()
+        .map(|(form, [a, b])| (form, a + b))
+        .collect()
+}
+
 /// Those of some values that have no word in common; of two that have, the one of more words stays.
-fn without_overlaps(values: &[Value], mut chosen: Vec<usize>) -> Vec<usize> {
+fn without_overlaps(
+    values: &[Value],
+    mut chosen: Vec<usize>,
+    lengths: &HashMap<&str, usize>,
+) -> Vec<usize> {
+    let length = |form: &str| lengths.get(form).copied().unwrap_or_default();
     chosen.sort_by_key(|n| {
-        let words = &values[*n].words;
-        (usize::MAX - words.len(), words.start, &values[*n].form)
+        let Value { words, form, .. } = &values[*n];
+        (
+            Reverse(length(form)),
+            form,
+            Reverse(words.len()),
+            words.start,
+        )
     });
     let mut taken = HashSet::new();
     chosen.retain(|n| {

@@ -57,6 +57,12 @@ impl Number {
         Some(Self { digits, ..self }.without_zeros())
     }
 
+    /// The sum of two whole numbers.
+    pub fn plus(self, other: Self) -> Option<Self> {
+        let sum = self.as_whole()?.checked_add(other.as_whole()?)?;
+        Some(Self::whole(sum))
+    }
+
     /// Without decimals that are zero at the end.
     fn without_zeros(mut self) -> Self {
         while self.decimals > 0 && self.digits.is_multiple_of(10) {

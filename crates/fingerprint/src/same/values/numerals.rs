@@ -12,6 +12,7 @@ pub enum Written {
     Digits,
     OrdinalDigits,
     Han,
+    Roman,
     Words,
     OrdinalWords,
 }
@@ -100,10 +101,17 @@ pub fn push(text: Text, i: usize, numeral: &Numeral, values: &mut Values) {
         return;
     }
     if matches!(written, Written::OrdinalDigits | Written::OrdinalWords) {
+        // In Cyrillic letters the digits often have no ending: 3 этаж.
+        if text.word(i).starts_with(is_cyrillic) {
+            add(words.clone(), format!("n{number}"), written, values);
+        }
         return add(words, format!("o{number}."), written, values);
     }
-    if written == Written::Digits && is_ordinal_by_neighbour(text, i) {
+    if written == Written::Roman || written == Written::Digits && is_ordinal_by_neighbour(text, i) {
         add(words.clone(), format!("o{number}."), written, values);
+    }
+    if written == Written::Digits && is_cyrillic_ending(text, end) {
+        add(i..end + 1, format!("o{number}."), written, values);
     }
     add(words, format!("n{number}"), written, values);
 }
@@ -115,6 +123,16 @@ fn add(words: Range<usize>, form: String, written: Written, values: &mut Values)
         unit: 0..0,
         is_word: matches!(written, Written::Words | Written::OrdinalWords),
     });
+}
+
+fn is_cyrillic(c: char) -> bool {
+    matches!(c, '\u{400}'..='\u{52f}')
+}
+
+/// Whether a word is the ending of an ordinal number: 3-й.
+fn is_cyrillic_ending(text: Text, i: usize) -> bool {
+    let word = text.word(i);
+    word.starts_with(is_cyrillic) && word.chars().count() <= 2 && text.tokens.at(i).is_joined
 }
 
 /// Whether a point behind digits, or a word in front, may make an ordinal number of them.
@@ -153,7 +171,7 @@ fn digits(text: Text, i: usize) -> Vec<Numeral> {
 }
 
 /// A word from twelve on by which a number in front is multiplied.
-fn multiplier(text: Text, i: usize) -> Option<(usize, u64)> {
+pub fn multiplier(text: Text, i: usize) -> Option<(usize, u64)> {
     if text.is(i, TokenKind::Character) {
         let unit = han_unit(text.word(i).chars().next()?)?;
         return Some((i + 1, unit));
@@ -262,6 +280,22 @@ fn is_thousands(mut number: u64) -> bool {
     number == 1
 }
 
+/// A number in digits or Han numerals at the begin of a text, and its bytes.
+pub fn short_number(text: &str) -> Option<(u64, usize)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    if digits > 0 {
+        return Some((text[..digits].parse().ok()?, digits));
+    }
+    let is_numeral = |c: &char| han_digit(*c).or(han_unit(*c)).is_some();
+    let row: Vec<char> = text
+        .chars()
+        .take(MOST_PARTS)
+        .take_while(is_numeral)
+        .collect();
+    let length = row.iter().map(|c| c.len_utf8()).sum();
+    Some((han_number(&row)?, length)).filter(|_| !row.is_empty())
+}
+
 fn han_digit(c: char) -> Option<u64> {
     Some(match c {
         '〇' | '零' => 0,
@@ -302,18 +336,22 @@ fn han(text: Text, i: usize) -> Option<Numeral> {
     if row.is_empty() || i > 0 && numeral(i - 1).is_some() {
         return None;
     }
-    let number = match row.iter().all(|c| han_digit(*c).is_some()) {
-        true => row
-            .iter()
-            .try_fold(0u64, |sum, c| Some(10 * sum + han_digit(*c)?))?,
-        false => han_sum(&row)?,
-    };
+    let number = han_number(&row)?;
     Some(Numeral {
         end: i + row.len(),
         number: Number::whole(number),
         written: Written::Han,
         is_article: false,
     })
+}
+
+fn han_number(row: &[char]) -> Option<u64> {
+    match row.iter().all(|c| han_digit(*c).is_some()) {
+        true => row
+            .iter()
+            .try_fold(0u64, |sum, c| Some(10 * sum + han_digit(*c)?)),
+        false => han_sum(row),
+    }
 }
 
 fn han_sum(row: &[char]) -> Option<u64> {
@@ -347,7 +385,7 @@ fn roman(text: Text, i: usize) -> Option<Numeral> {
     Some(Numeral {
         end: i + 1,
         number: Number::whole(number),
-        written: Written::Words,
+        written: Written::Roman,
         is_article: false,
     })
 }

@@ -1,10 +1,12 @@
 //! Amounts with a unit or a currency, numbers behind a sign, versions. [`super`] asks what begins at
 //! each word. An amount is written in the base unit, so that 0.75 l is 750 ml.
 
-use super::numerals::{Numeral, numerals};
-use super::table::Meaning;
+use super::number::Number;
+use super::numerals::{Numeral, multiplier, numerals};
+use super::table::{Meaning, meanings};
 use super::{Text, Value, Values};
 use crate::same::tokens::TokenKind;
+use std::ops::Range;
 
 /// Words in front of a number that stand for its sign.
 const NUMBER_SIGNS: [&str; 10] = [
@@ -25,6 +27,9 @@ const VERSION: [&str; 3] = ["version", "ver", "v"];
 /// Units of time, which stand in dates too.
 const OF_CALENDAR: [&str; 3] = ["day", "month", "year"];
 
+/// The base unit of hours and minutes.
+const OF_A_CLOCK: &str = "ms";
+
 /// Adds the amounts of a number that begins at a word.
 pub fn amounts(text: Text, i: usize, numeral: &Numeral, values: &mut Values) {
     let Numeral { end, number, .. } = *numeral;
@@ -33,6 +38,9 @@ pub fn amounts(text: Text, i: usize, numeral: &Numeral, values: &mut Values) {
         match meaning {
             Meaning::Unit(factor, base) => {
                 if let Some(amount) = number.times(factor) {
+                    if base == OF_A_CLOCK {
+                        with_rest(text, words.clone(), (amount, factor), values);
+                    }
                     let is_characters = (end..behind).all(|j| text.is(j, TokenKind::Character));
                     let is_one_word = is_characters && !OF_CALENDAR.contains(&base);
                     values.0.push(Value {
@@ -43,8 +51,39 @@ pub fn amounts(text: Text, i: usize, numeral: &Numeral, values: &mut Values) {
                     });
                 }
             }
-            Meaning::Currency(code) => values.push(words, format!("c{number} {code}")),
+            Meaning::Currency(code) => {
+                // The cutter puts a sign in front of the number behind it: 4.2 $ million.
+                if let Some((end, unit)) = multiplier(text, behind)
+                    && let Some(number) = number.times(unit)
+                {
+                    values.push(i..end, format!("c{number} {code}"));
+                }
+                values.push(words, format!("c{number} {code}"));
+            }
             _ => (),
+        }
+    }
+}
+
+/// Adds a duration with the part in a smaller unit that follows it: 1 h 30 min.
+fn with_rest(text: Text, words: Range<usize>, (amount, unit): (Number, u64), values: &mut Values) {
+    let at = words.end
+        + usize::from(matches!(
+            text.word(words.end),
+            "and" | "und" | "et" | "y" | "e" | "и"
+        ));
+    if at >= text.tokens.len() {
+        return;
+    }
+    for numeral in numerals(text, at) {
+        for (end, meaning) in text.meanings(numeral.end) {
+            if let Meaning::Unit(factor, OF_A_CLOCK) = meaning
+                && factor < unit
+                && let Some(rest) = numeral.number.times(factor)
+                && let Some(sum) = amount.plus(rest)
+            {
+                values.push(words.start..end, format!("q{sum} {OF_A_CLOCK}"));
+            }
         }
     }
 }
@@ -67,11 +106,34 @@ pub fn signs(text: Text, i: usize, values: &mut Values) {
             }
         }
     }
+    sign_of_letters(text, i, values);
+    if word == "百" && text.tokens.len() > i + 3 && text.tokens.joined(&(i..i + 3)) == "百分之"
+    {
+        for numeral in numerals(text, i + 3) {
+            values.push(i..numeral.end, format!("q{} pct", numeral.number));
+        }
+    }
     if NUMBER_SIGNS.contains(&word) && text.is(i + 1, TokenKind::Number) {
         values.push(i..i + 2, format!("#{}", text.word(i + 1)));
     }
     if word.starts_with('v') {
         version(text, i, values);
+    }
+}
+
+/// Adds money with a sign of letters and a symbol: US$ 20. The cutter puts the symbol behind the number.
+fn sign_of_letters(text: Text, i: usize, values: &mut Values) {
+    let symbol = i + 2;
+    let is_sign = text.is(i + 1, TokenKind::Number)
+        && text.is(symbol, TokenKind::Symbol)
+        && text.tokens.at(symbol).from == text.tokens.at(i + 1).from;
+    let Some(number) = Number::read(text.word(i + 1)).filter(|_| is_sign) else {
+        return;
+    };
+    for meaning in meanings(&[text.word(i), text.word(symbol)].concat()) {
+        if let Meaning::Currency(code) = meaning {
+            values.push(i..symbol + 1, format!("c{number} {code}"));
+        }
     }
 }
 

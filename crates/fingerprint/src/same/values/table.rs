@@ -3,6 +3,8 @@
 //! stands between them. The compiler makes the index, so that nothing is read at the first use and all
 //! processes share it.
 
+use crate::same::lists::{Classes, lists};
+
 const LIST: &str = include_str!("../../text/lists/same/values.txt");
 
 /// Places of the index, of which a third is taken.
@@ -61,6 +63,8 @@ pub enum Meaning {
     Meridiem(u32),
     /// It stands beside the time of a clock.
     Clock,
+    /// A time of day: noon, midnight.
+    Time(&'static str),
     /// That many of a base unit.
     Unit(u64, &'static str),
     Currency(&'static str),
@@ -72,9 +76,14 @@ pub fn begins_longer(word: &str) -> bool {
 }
 
 /// The meanings of a word, or of words without what stands between them.
+/// A preposition of one language may be a day of another: per, de.
 pub fn meanings(word: &str) -> impl Iterator<Item = Meaning> {
     let line = line(word).unwrap_or_default();
-    line.split(' ').filter_map(meaning)
+    let is_light = lists().classes(word).has(Classes::LIGHT);
+    let is_day = |meaning: &Meaning| matches!(meaning, Meaning::Day(_) | Meaning::Meridiem(_));
+    line.split(' ')
+        .filter_map(meaning)
+        .filter(move |meaning| !(is_light && is_day(meaning)))
 }
 
 fn line(word: &str) -> Option<&'static str> {
@@ -100,6 +109,7 @@ fn meaning(code: &'static str) -> Option<Meaning> {
         "d" => Meaning::Day(number()?),
         "p" => Meaning::Meridiem(number()?),
         "h" => Meaning::Clock,
+        "t" => Meaning::Time(about),
         "u" => {
             let digits = about.bytes().take_while(u8::is_ascii_digit).count();
             Meaning::Unit(about[..digits].parse().ok()?, &about[digits..])

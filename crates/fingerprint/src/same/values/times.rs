@@ -19,7 +19,12 @@ struct Time {
 
 /// Adds the time that begins at a word.
 pub fn times(text: Text, i: usize, values: &mut Values) {
-    let is_inside = |c: char| c.is_alphanumeric() && c.is_ascii() || ":.-/".contains(c);
+    let is_inside = |c: char| c.is_ascii_alphanumeric() || ":./".contains(c);
+    for (end, meaning) in text.meanings(i) {
+        if let Meaning::Time(time) = meaning {
+            values.push(i..end, format!("t{time}"));
+        }
+    }
     if !text.is(i, TokenKind::Number) || text.in_front(i).is_some_and(is_inside) {
         return;
     }

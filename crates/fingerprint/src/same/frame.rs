@@ -1,0 +1,197 @@
+//! What carries a text and is not of it: the salutation, the closing with the signature behind it, the end
+//! that a preview cuts off. [`super`] marks the words of each text before it compares them; what differs
+//! in marked words decides only where it names two people.
+
+use super::finding::{Finding, Kind, finding};
+use super::lists::{Classes, lists};
+use super::tokens::{TokenKind, Tokens};
+
+/// Words of a salutation, of the line of a closing, and of the signature below it.
+const MOST_OF_SALUTATION: usize = 8;
+const MOST_OF_CLOSING: usize = 6;
+const MOST_OF_SIGNATURE: usize = 40;
+
+/// Characters of a clause of thanks.
+const MOST_OF_THANKS: usize = 12;
+
+/// Words of a text that may be cut off, at least.
+const LEAST_CUT: usize = 5;
+
+/// Marks the salutation and the signature of a text.
+pub fn mark(text: &mut Tokens) {
+    let has = |i: usize, class| lists().classes(text.word(i)).has(class);
+    let end = salutation(text, &has);
+    let begin = signature(text, &has, end);
+    let length = text.len();
+    // A text that is nothing else is what it says.
+    if end + (length - begin) >= length {
+        return;
+    }
+    text.tokens[..end]
+        .iter_mut()
+        .for_each(|token| token.in_frame = true);
+    text.tokens[begin..]
+        .iter_mut()
+        .for_each(|token| token.in_frame = true);
+}
+
+/// Where the salutation ends.
+fn salutation(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool) -> usize {
+    let most = text.len().min(MOST_OF_SALUTATION);
+    let greets = |i: usize| {
+        has(i, Classes::GREETING) && !has(i, Classes::CLOSING)
+            || text.at(i).kind == TokenKind::Character
+                && lists()
+                    .greeting_parts
+                    .at_begin(text.joined(&(i..text.len().min(i + 4))))
+                    .is_some()
+    };
+    let ends = |i: usize| text.at(i).ends_clause || text.at(i).ends_line;
+    let by_characters = |i: usize| text.at(i).kind == TokenKind::Character;
+    let Some(last) = (0..most).find(|i| ends(*i)) else {
+        return 0;
+    };
+    if !(0..=last.min(if by_characters(0) { last } else { 1 })).any(greets) {
+        return 0;
+    }
+    // The name on the next line, or in front of a colon: Hola, Marta:
+    let name = (last + 1..(last + 4).min(text.len())).find(|i| ends(*i));
+    match name {
+        Some(name)
+            if !by_characters(name)
+                && (text.at(name).colon || text.at(name).ends_line && name == last + 1)
+                && !text.at(last).colon
+                && !text.at(last).ends_line =>
+        {
+            name + 1
+        }
+        _ => last + 1,
+    }
+}
+
+/// Where clauses of thanks and greetings begin that end a text without spaces.
+fn thanks(text: &Tokens, from: usize) -> usize {
+    let mut begin = text.len();
+    while begin > from && text.at(begin - 1).kind == TokenKind::Character {
+        let front = (from..begin - 1)
+            .rev()
+            .take(MOST_OF_THANKS)
+            .find(|i| text.at(*i).ends_clause);
+        match front {
+            Some(last)
+                if lists()
+                    .greeting_parts
+                    .are_in(text.joined(&(last + 1..begin))) =>
+            {
+                begin = last + 1
+            }
+            _ => break,
+        }
+    }
+    begin
+}
+
+/// Where the closing begins, or the text ends.
+fn signature(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool, from: usize) -> usize {
+    let first = text.len().saturating_sub(MOST_OF_SIGNATURE).max(from);
+    let begins = |i: usize| i > 0 && (text.at(i - 1).ends_clause || text.at(i - 1).ends_line);
+    let ends = |i: usize| i + 1 == text.len() || text.at(i).ends_clause || text.at(i).ends_line;
+    let is_closing = |i: &usize| {
+        let line = (*i..text.len()).take(MOST_OF_CLOSING).position(ends);
+        let Some(line) = line.map(|last| *i..*i + last + 1) else {
+            return false;
+        };
+        let closes = line.clone().any(|i| has(i, Classes::CLOSING));
+        let around = Classes::CLOSING
+            .or(Classes::GREETING)
+            .or(Classes::LIGHT)
+            .or(Classes::FUNCTION)
+            .or(Classes::CONJUNCTION);
+        closes
+            && line
+                .clone()
+                .all(|i| has(i, around) || text.at(i).kind == TokenKind::Word && i > line.start + 1)
+            && has(line.start, around)
+            && !has(line.start, Classes::NEGATION)
+    };
+    let closing = (first..text.len()).filter(|i| begins(*i)).find(is_closing);
+    closing.unwrap_or_else(|| thanks(text, from))
+}
+
+/// Whether one of two texts is the begin of the other, cut off where it says so: the difference that it makes.
+pub fn cut_off(written: [&str; 2], words: [&Tokens; 2]) -> Option<Finding> {
+    let is_cut = written.map(says_that_it_is_cut);
+    match is_cut {
+        [Some(more), None] => {
+            let rest = rest_behind(words[0], words[1], more)?;
+            Some(finding(
+                Kind::CutOff,
+                words[0].len()..words[0].len(),
+                rest..words[1].len(),
+                false,
+            ))
+        }
+        [None, Some(more)] => {
+            let rest = rest_behind(words[1], words[0], more)?;
+            Some(finding(
+                Kind::CutOff,
+                rest..words[0].len(),
+                words[1].len()..words[1].len(),
+                false,
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// The bytes of "read more" at the end of a text that is cut off.
+fn says_that_it_is_cut(text: &str) -> Option<usize> {
+    let text = text.trim_end();
+    const MORE: [&str; 22] = [
+        "read more",
+        "more",
+        "continue reading",
+        "show more",
+        "see more",
+        "mehr",
+        "weiterlesen",
+        "mehr lesen",
+        "lire la suite",
+        "leer más",
+        "seguir leyendo",
+        "leia mais",
+        "ler mais",
+        "leggi tutto",
+        "continua",
+        "lees meer",
+        "читать далее",
+        "ещё",
+        "czytaj więcej",
+        "devamını oku",
+        "阅读全文",
+        "続きを読む",
+    ];
+    if let Some(inner) = text.strip_suffix([']', ')', '】', '）']) {
+        let begin = inner.rfind(['[', '(', '【', '（'])?;
+        let open = inner[begin..].chars().next()?;
+        let inside = inner[begin + open.len_utf8()..]
+            .trim_matches(|c: char| !c.is_alphanumeric())
+            .to_lowercase();
+        let is_more = inside.is_empty() && inner.ends_with(['.', '…']) || MORE.contains(&&*inside);
+        return is_more.then(|| inside.split_whitespace().count());
+    }
+    (text.ends_with('…') || text.ends_with("...")).then_some(0)
+}
+
+/// Where the second text goes on, of which the first is the begin. `more` words say that it is cut.
+fn rest_behind(cut: &Tokens, whole: &Tokens, more: usize) -> Option<usize> {
+    let by_characters = cut.len() > 0 && cut.at(0).kind == TokenKind::Character;
+    let more = if by_characters && more > 0 { 4 } else { more };
+    let length = cut.len().checked_sub(more)?;
+    let last = length.checked_sub(1)?;
+    let is_begin = length >= LEAST_CUT
+        && whole.len() >= length
+        && (0..last).all(|i| cut.word(i) == whole.word(i))
+        && whole.word(last).starts_with(cut.word(last));
+    is_begin.then_some(last)
+}
