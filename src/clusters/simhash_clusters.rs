@@ -83,7 +83,8 @@ fn clusters(
     let radius_at = first_argument_after::<1>(keyed);
     let across_at = kept.is_none().then_some(radius_at + 6);
     let kept = kept.unwrap_or_default();
-    let mut sources: [SourceTable; 1] = SourceTable::from_arguments(args, name, keyed);
+    let mut sources: [SourceTable; 1] =
+        SourceTable::from_arguments(args, name, keyed, Some(radius_at + 2));
     let order = sources[0].order();
     let keys = kept.keys.and_then(|keys| {
         let items: Vec<_> = keys.array().items.into_iter().flatten().collect();
@@ -103,6 +104,7 @@ fn clusters(
     };
     let checked = CheckArguments {
         function: name,
+        own: args.function(),
         texts: [args.name(radius_at + 2)],
         min_jaccard: args.get::<f64>(radius_at + 3),
         checked_by: args.get::<pg_sys::Oid>(radius_at + 5),
