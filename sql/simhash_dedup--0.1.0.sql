@@ -312,12 +312,12 @@ LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_index_predicate_support';
 COMMENT ON FUNCTION simhash_catalog.index_predicate_support(internal) IS 'planner support for index_predicate';
 
 CREATE FUNCTION simhash_catalog.index_fingerprint(index oid, VARIADIC columns "any") RETURNS bigint
-LANGUAGE c STABLE PARALLEL SAFE SUPPORT simhash_catalog.index_fingerprint_support
+LANGUAGE c STABLE PARALLEL RESTRICTED SUPPORT simhash_catalog.index_fingerprint_support
 AS 'MODULE_PATHNAME', 'simhash_index_term';
 COMMENT ON FUNCTION simhash_catalog.index_fingerprint(oid, "any") IS
 	'the fingerprint that an index makes of the columns of a row, for triggers';
 CREATE FUNCTION simhash_catalog.index_predicate(index oid, VARIADIC columns "any") RETURNS boolean
-LANGUAGE c STABLE PARALLEL SAFE SUPPORT simhash_catalog.index_predicate_support
+LANGUAGE c STABLE PARALLEL RESTRICTED SUPPORT simhash_catalog.index_predicate_support
 AS 'MODULE_PATHNAME', 'simhash_index_term';
 COMMENT ON FUNCTION simhash_catalog.index_predicate(oid, "any") IS
 	'the predicate of an index for a row, for triggers';
@@ -715,7 +715,7 @@ COMMENT ON FUNCTION simhash_clusters_keyed(
 -- Rows of any key: they are numbered in a temporary table, in the order in which they come first. So the key is shown as
 -- text, and a table without one is read by ctid.
 CREATE FUNCTION simhash_catalog.listed_names(list text) RETURNS text[]
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+LANGUAGE sql IMMUTABLE STRICT
 RETURN CASE
 	WHEN list OPERATOR(pg_catalog.~) '^\s*\{' THEN list::pg_catalog.text[]
 	ELSE pg_catalog.regexp_split_to_array(pg_catalog.btrim(list), '\s*,\s*') END;
@@ -758,7 +758,9 @@ BEGIN
 			USING ERRCODE = 'wrong_object_type',
 			HINT = 'Call simhash_clusters, and name a column that tells rows apart: key => ''...''.';
 	END IF;
-	DROP TABLE IF EXISTS pg_temp.simhash_duplicates_rows;
+	IF to_regclass('pg_temp.simhash_duplicates_rows') IS NOT NULL THEN
+		DROP TABLE pg_temp.simhash_duplicates_rows;
+	END IF;
 	EXECUTE format(
 		'CREATE TEMPORARY TABLE simhash_duplicates_rows ON COMMIT DROP AS '
 		'SELECT row_number() OVER (ORDER BY %s) AS simhash_place, %s AS simhash_key, %s AS simhash_text%s FROM %s AS t',
@@ -779,8 +781,9 @@ BEGIN
 	RETURN QUERY
 		SELECT dense_rank() OVER (ORDER BY c.size DESC, c.cluster_id), c.size, r.simhash_key,
 			c.key = c.representative,
-			CASE WHEN c.key <> c.representative
-				THEN @extschema@.simhash_diff(s.simhash_text, r.simhash_text, 2) END
+			CASE WHEN c.key = c.representative THEN NULL
+				WHEN r.simhash_text = s.simhash_text THEN ''
+				ELSE @extschema@.simhash_diff(s.simhash_text, r.simhash_text, 2) END
 		FROM @extschema@.simhash_clusters(
 			'pg_temp.simhash_duplicates_rows'::regclass, 'simhash_place', 'simhash_text',
 			method => 'leader', within => scope) AS c

@@ -80,7 +80,7 @@ fn widest_text(opened: &OpenTable, sql: &str) -> String {
     if names.len() > 1 {
         for name in &names {
             let sample = format!(
-                "SELECT {} FROM (SELECT {} FROM {sql} LIMIT {SAMPLE}) AS some",
+                "SELECT {} FROM (SELECT {} FROM {sql} LIMIT {SAMPLE}) AS first_rows",
                 width(name),
                 quoted(name)
             );

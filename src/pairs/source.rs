@@ -102,7 +102,18 @@ impl SourceTable {
                 fingerprint: args.name(first + 2),
                 text: text.and_then(|at| args.name(at)),
             };
-            let chosen = Chosen::new(oid, named, function, &key);
+            let chosen = match N {
+                1 => Chosen::new(oid, named, function, &key),
+                // Of two relations a call names the columns.
+                _ => Chosen {
+                    key: required(named.key, function, &key),
+                    compared: required(
+                        named.fingerprint,
+                        function,
+                        &format!("fingerprint{ending}"),
+                    ),
+                },
+            };
             let source = Self::open(oid, &chosen.key, &chosen.compared, key_type);
             check_key(
                 &chosen.key,
