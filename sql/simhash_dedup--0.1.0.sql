@@ -312,12 +312,12 @@ LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_index_predicate_support';
 COMMENT ON FUNCTION simhash_catalog.index_predicate_support(internal) IS 'planner support for index_predicate';
 
 CREATE FUNCTION simhash_catalog.index_fingerprint(index oid, VARIADIC columns "any") RETURNS bigint
-LANGUAGE c STABLE PARALLEL SAFE SUPPORT simhash_catalog.index_fingerprint_support
+LANGUAGE c STABLE PARALLEL RESTRICTED SUPPORT simhash_catalog.index_fingerprint_support
 AS 'MODULE_PATHNAME', 'simhash_index_term';
 COMMENT ON FUNCTION simhash_catalog.index_fingerprint(oid, "any") IS
 	'the fingerprint that an index makes of the columns of a row, for triggers';
 CREATE FUNCTION simhash_catalog.index_predicate(index oid, VARIADIC columns "any") RETURNS boolean
-LANGUAGE c STABLE PARALLEL SAFE SUPPORT simhash_catalog.index_predicate_support
+LANGUAGE c STABLE PARALLEL RESTRICTED SUPPORT simhash_catalog.index_predicate_support
 AS 'MODULE_PATHNAME', 'simhash_index_term';
 COMMENT ON FUNCTION simhash_catalog.index_predicate(oid, "any") IS
 	'the predicate of an index for a row, for triggers';
@@ -608,19 +608,32 @@ COMMENT ON OPERATOR FAMILY simhash_enum_ops USING simhash IS 'scopes of enumerat
 
 -- ---------------------------------------------------------------- pairs and clusters
 -- They read the table with the caller's privileges and row security, and need no index. Not STRICT:
--- a NULL relation, column or radius is an error, and of key_type only the type is used. PARALLEL
+-- a NULL relation is an error, and of key_type only the type is used. A NULL radius is that of texts or of hashes. PARALLEL
 -- RESTRICTED, as the server's table_to_xml: the query they run may read temporary tables. checked_by is a
 -- regproc, which the server looks up when the call is parsed: a view depends on the function.
 
+-- The fingerprint of a text for the queries of these functions, whatever the schema of the extension.
+CREATE FUNCTION simhash_catalog.text_fingerprint(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL)
+RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text64';
+COMMENT ON FUNCTION simhash_catalog.text_fingerprint(text, jsonb, text) IS
+	'the function simhash64 of a text, for queries of functions';
+
+CREATE FUNCTION simhash_catalog.widest_text(relation regclass) RETURNS text
+LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_widest_text';
+COMMENT ON FUNCTION simhash_catalog.widest_text(regclass) IS
+	'the column with the longest texts, which a NOTICE names';
+
 CREATE FUNCTION simhash_pairs(
-	relation regclass, key name, fingerprint name, radius int DEFAULT 3, within text[] DEFAULT '{}',
+	relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, radius int DEFAULT NULL, within text[] DEFAULT '{}',
 	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
 	across text[] DEFAULT '{}',
 	OUT a bigint, OUT b bigint, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs';
 COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int, text[], name, float8, regproc, text[]) IS
-	'every pair of rows whose fingerprints differ in at most radius bits, once, with a < b; with '
+	'every pair of near-duplicate rows, once, with a < b: their texts, or the fingerprints in a column, differ in at most '
+	'radius bits; with '
 	'within, names of columns, only pairs that are equal in all of them; with across, only the others; with text, the name of a column, '
 	'only if the Jaccard similarity of the texts is at least min_jaccard, 0.8 if NULL; with checked_by, only '
 	'those for which that function of two texts or two rows returns true';
@@ -628,7 +641,7 @@ COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int, text[], name, float
 CREATE FUNCTION simhash_pairs_between(
 	relation_a regclass, key_a name, fingerprint_a name,
 	relation_b regclass, key_b name, fingerprint_b name,
-	radius int DEFAULT 3, within text[] DEFAULT '{}',
+	radius int DEFAULT NULL, within text[] DEFAULT '{}',
 	text_a name DEFAULT NULL, text_b name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
 	across text[] DEFAULT '{}',
 	OUT a bigint, OUT b bigint, OUT distance int
@@ -645,7 +658,7 @@ COMMENT ON FUNCTION simhash_pairs_between(
 -- literal and parameter. key_type stands first, as in jsonb_populate_record: behind fingerprint it
 -- would silently take the radius of a call that forgets it.
 CREATE FUNCTION simhash_pairs_keyed(
-	key_type anyelement, relation regclass, key name, fingerprint name, radius int DEFAULT 3,
+	key_type anyelement, relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, radius int DEFAULT NULL,
 	within text[] DEFAULT '{}', text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL,
 	checked_by regproc DEFAULT NULL, across text[] DEFAULT '{}',
 	OUT a anyelement, OUT b anyelement, OUT distance int
@@ -660,7 +673,7 @@ CREATE FUNCTION simhash_pairs_between_keyed(
 	key_type_a anyelement, key_type_b anycompatible,
 	relation_a regclass, key_a name, fingerprint_a name,
 	relation_b regclass, key_b name, fingerprint_b name,
-	radius int DEFAULT 3, within text[] DEFAULT '{}',
+	radius int DEFAULT NULL, within text[] DEFAULT '{}',
 	text_a name DEFAULT NULL, text_b name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
 	across text[] DEFAULT '{}',
 	OUT a anyelement, OUT b anycompatible, OUT distance int
@@ -673,7 +686,7 @@ COMMENT ON FUNCTION simhash_pairs_between_keyed(
 	'are NULL::uuid or the like, and only their types are used';
 
 CREATE FUNCTION simhash_clusters(
-	relation regclass, key name, fingerprint name, radius int DEFAULT 3, method text DEFAULT NULL,
+	relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, radius int DEFAULT NULL, method text DEFAULT NULL,
 	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, within text[] DEFAULT '{}',
 	checked_by regproc DEFAULT NULL, across text[] DEFAULT '{}',
 	OUT cluster_id bigint, OUT key bigint, OUT size bigint, OUT representative bigint,
@@ -686,7 +699,7 @@ COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, floa
 	'simhash_pairs; if pairs are checked, the default method is star instead of components';
 
 CREATE FUNCTION simhash_clusters_keyed(
-	key_type anyelement, relation regclass, key name, fingerprint name, radius int DEFAULT 3,
+	key_type anyelement, relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, radius int DEFAULT NULL,
 	method text DEFAULT NULL, text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL,
 	within text[] DEFAULT '{}', checked_by regproc DEFAULT NULL, across text[] DEFAULT '{}',
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
@@ -699,9 +712,95 @@ COMMENT ON FUNCTION simhash_clusters_keyed(
 	'as simhash_clusters, for keys that are not integers; key_type is NULL::uuid or the like, and '
 	'only its type is used';
 
+-- Rows of any key: they are numbered in a temporary table, in the order in which they come first. So the key is shown as
+-- text, and a table without one is read by ctid.
+CREATE FUNCTION simhash_catalog.listed_names(list text) RETURNS text[]
+LANGUAGE sql IMMUTABLE STRICT
+RETURN CASE
+	WHEN list OPERATOR(pg_catalog.~) '^\s*\{' THEN list::pg_catalog.text[]
+	ELSE pg_catalog.regexp_split_to_array(pg_catalog.btrim(list), '\s*,\s*') END;
+COMMENT ON FUNCTION simhash_catalog.listed_names(text) IS 'names of columns: with commas between them, or as an array';
+
+CREATE FUNCTION simhash_duplicates(
+	relation regclass, columns text DEFAULT NULL, within text DEFAULT NULL, first_by text DEFAULT NULL,
+	OUT "group" bigint, OUT size bigint, OUT key text, OUT stays boolean, OUT differs text
+) RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE COST 100000 ROWS 1000 SET search_path = pg_catalog, pg_temp AS $function$
+DECLARE
+	texts text[] := simhash_catalog.listed_names(columns);
+	scope text[] := coalesce(simhash_catalog.listed_names(within), '{}');
+	comes_first text[] := coalesce(simhash_catalog.listed_names(first_by), '{}');
+	keys text[] := ARRAY(
+		SELECT a.attname FROM pg_index AS i, unnest(i.indkey) WITH ORDINALITY AS k (number, place), pg_attribute AS a
+		WHERE i.indrelid = relation AND i.indisprimary AND a.attrelid = relation AND a.attnum = k.number
+			AND k.place <= i.indnkeyatts
+		ORDER BY k.place);
+	unknown text;
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	IF relation IS NULL THEN
+		RAISE EXCEPTION 'argument "relation" of simhash_duplicates must not be null'
+			USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	texts := coalesce(texts, ARRAY[simhash_catalog.widest_text(relation)]);
+	SELECT name INTO unknown FROM unnest(texts || scope || comes_first) AS name
+	WHERE NOT EXISTS (
+		SELECT FROM pg_attribute AS a
+		WHERE a.attrelid = relation AND a.attname = name AND a.attnum > 0 AND NOT a.attisdropped)
+	LIMIT 1;
+	IF unknown IS NOT NULL THEN
+		RAISE EXCEPTION 'column "%" of relation "%" does not exist', unknown, relation
+			USING ERRCODE = 'undefined_column',
+			HINT = 'Write simhash_duplicates(' || quote_literal(relation) || ', ''column''), or several columns with commas between them.';
+	END IF;
+	IF keys = '{}' AND (SELECT c.relkind NOT IN ('r', 'm') FROM pg_class AS c WHERE c.oid = relation) THEN
+		RAISE EXCEPTION '"%" has no primary key', relation
+			USING ERRCODE = 'wrong_object_type',
+			HINT = 'Call simhash_clusters, and name a column that tells rows apart: key => ''...''.';
+	END IF;
+	IF to_regclass('pg_temp.simhash_duplicates_rows') IS NOT NULL THEN
+		DROP TABLE pg_temp.simhash_duplicates_rows;
+	END IF;
+	EXECUTE format(
+		'CREATE TEMPORARY TABLE simhash_duplicates_rows ON COMMIT DROP AS '
+		'SELECT row_number() OVER (ORDER BY %s) AS simhash_place, %s AS simhash_key, %s AS simhash_text%s FROM %s AS t',
+		(SELECT string_agg(by, ', ' ORDER BY place) FROM (
+			SELECT format('t.%I', name), place FROM unnest(comes_first || keys) WITH ORDINALITY AS n (name, place)
+			UNION ALL SELECT 't.ctid', 1000 WHERE keys = '{}') AS o (by, place)),
+		CASE cardinality(keys)
+			WHEN 0 THEN 't.ctid::text'
+			WHEN 1 THEN format('t.%I::text', keys[1])
+			ELSE (SELECT 'ROW(' || string_agg(format('t.%I', name), ', ' ORDER BY place) || ')::text'
+				FROM unnest(keys) WITH ORDINALITY AS n (name, place)) END,
+		CASE cardinality(texts)
+			WHEN 1 THEN format('t.%I::text', texts[1])
+			ELSE (SELECT 'concat_ws(chr(10), ' || string_agg(format('t.%I::text', name), ', ' ORDER BY place) || ')'
+				FROM unnest(texts) WITH ORDINALITY AS n (name, place)) END,
+		(SELECT string_agg(format(', t.%I', name), '') FROM unnest(scope) AS name),
+		relation);
+	RETURN QUERY
+		SELECT dense_rank() OVER (ORDER BY c.size DESC, c.cluster_id), c.size, r.simhash_key,
+			c.key = c.representative,
+			CASE WHEN c.key = c.representative THEN NULL
+				WHEN r.simhash_text = s.simhash_text THEN ''
+				ELSE @extschema@.simhash_diff(s.simhash_text, r.simhash_text, 2) END
+		FROM @extschema@.simhash_clusters(
+			'pg_temp.simhash_duplicates_rows'::regclass, 'simhash_place', 'simhash_text',
+			method => 'leader', within => scope) AS c
+		JOIN pg_temp.simhash_duplicates_rows AS r ON r.simhash_place = c.key
+		JOIN pg_temp.simhash_duplicates_rows AS s ON s.simhash_place = c.representative
+		ORDER BY 1, c.key;
+	DROP TABLE pg_temp.simhash_duplicates_rows;
+END
+$function$;
+COMMENT ON FUNCTION simhash_duplicates(regclass, text, text, text) IS
+	'near-duplicate rows of a table, in groups: the size, the key as text, whether the row stays, and how its text differs '
+	'from that of the row that does; columns names those of the text, within those in which rows of a group are equal, first_by '
+	'what comes first';
+
 -- VOLATILE: it draws at random. Keys of any type come back as text.
 CREATE FUNCTION simhash_radius_report(
-	relation regclass, key name, fingerprint name, text name DEFAULT NULL, max_radius int DEFAULT 12,
+	relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, text name DEFAULT NULL, max_radius int DEFAULT 12,
 	sample int DEFAULT 2000, checked_by regproc DEFAULT NULL, within text[] DEFAULT '{}', across text[] DEFAULT '{}',
 	OUT distance int, OUT pairs bigint, OUT pairs_low bigint, OUT pairs_high bigint,
 	OUT compared int, OUT jaccard_mean float8, OUT jaccard_p5 float8, OUT jaccard_median float8,
