@@ -172,7 +172,7 @@ fn each_spread_over_the_quarters_is_found_once() {
         let centre = centres[number as usize % centres.len()];
         let differing = if number % 2 == 0 {
             // Up to five bits of each quarter.
-            let bits = (0..4u32).flat_map(|b| (0..number / 2 >> b & 5).map(move |_| b));
+            let bits = (0..4u32).flat_map(|b| (0..(number / 2) >> b & 5).map(move |_| b));
             bits.fold(0, |all, b| all | 1 << (16 * b + random.below(16) as u32))
         } else {
             random.next() >> 16
