@@ -2,45 +2,28 @@
 //! greeting, a heading and in a long text a sentence do not matter; a number does, and any word that
 //! says what the text is about.
 
+use super::align::Hunk;
 use super::characters::{is_hiragana, is_okurigana};
 use super::finding::Kind;
-use super::hunks::Hunk;
 use super::judge::Judge;
+use super::limits::{
+    ADDED_CLAUSE, BETWEEN_SWAPPED, BOUNDED_CLAUSE, CLAUSE_SHARE, LEAST_UNDER_HEADING, LONG,
+    MOST_OF_GREETING, MOST_OF_NOTE, SENTENCE, VERY_LONG, WORDS_OF_AN_EXCHANGE,
+};
 use super::lists::{Classes, lists};
 use super::nature::{
     cover, describes_itself, facts, is_apart, is_bounded, is_condition, is_date, is_doubled,
     is_item, is_measure, is_sentence, repeats, slid, stands_for_neighbour,
 };
-use super::shape::{LONG, VERY_LONG};
-use super::tally::WORDS_OF_AN_EXCHANGE;
 use super::tokens::{Token, TokenKind, Tokens};
 use crate::text::scripts::is_han;
 use std::ops::Range;
 
-/// Which share of the words of a long text one addition may have.
-const CLAUSE_SHARE: f64 = 0.25;
-
-/// Words of a clause, and of one between two commas.
-const CLAUSE: f64 = 4.0;
-const BOUNDED_CLAUSE: f64 = 3.0;
-
-/// Words of a heading, or of a sentence that makes a short text another one.
-const SENTENCE: f64 = 3.0;
-
-/// Equal words between two of which each text has one.
-const MOST_BETWEEN: usize = 2;
-
-/// Words of a greeting or a closing.
-const MOST_OF_GREETING: usize = 14;
+/// Characters that by themselves make another thing of the one behind them: deputy, former, false.
+const MODIFIERS: &str = "副前元旧仮偽伪假代原";
 
 /// What decides in whatever carries a text.
 const DECIDES: Classes = Classes::MODIFIER.or(Classes::OUTCOME).or(Classes::CALENDAR);
-
-/// Words of a note.
-const MOST_OF_NOTE: usize = 5;
-
-/// Words of a text that has a heading.
-const LEAST_UNDER_HEADING: usize = 20;
 
 /// Words that only one text has.
 struct Addition<'t> {
@@ -108,7 +91,7 @@ impl<'t> Judge<'t> {
                 let mut between = last.a.end..hunk.a.start;
                 was_in_a != in_a
                     && word != other
-                    && between.len() <= MOST_BETWEEN
+                    && between.len() <= BETWEEN_SWAPPED
                     && !between.any(|i| self.a.at(i).ends_clause)
             })
     }
@@ -116,7 +99,7 @@ impl<'t> Judge<'t> {
     /// A clause more in a long text.
     fn is_clause(&self, addition: &Addition) -> bool {
         let weight = self.weight(addition.rest.len());
-        let is_passage = self.shape.by_characters && weight >= CLAUSE
+        let is_passage = self.shape.by_characters && weight >= ADDED_CLAUSE
             || self.shape.words >= VERY_LONG && weight >= BOUNDED_CLAUSE;
         self.shape.is_long
             && weight <= CLAUSE_SHARE * self.shape.words
@@ -239,7 +222,8 @@ impl<'t> Judge<'t> {
         let is_statement = !self.shape.is_long && self.weight(rest.len()) >= SENTENCE && is_whole;
         // What a short text is about is in each of its words.
         let is_modified = addition.has(Classes::MODIFIER)
-            || lists().modifier_parts.are_in(text.joined(&cover(rest)));
+            || lists().modifier_parts.are_in(text.joined(&cover(rest)))
+            || rest.len() == 1 && MODIFIERS.contains(text.word(rest[0]));
         let is_fact = self.shape.is_long && addition.has_facts();
         is_fact
             || is_unit

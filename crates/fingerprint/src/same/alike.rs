@@ -1,6 +1,9 @@
 //! Whether two different words are forms of one, or one with a typing error. `judge`, `pairing` and
 //! `tally` ask. Neither order nor place counts.
 
+use super::limits::{
+    LEFT_OUT_LETTERS, MOST_LETTERS, REPLACED_LETTERS, SWAPPED_LETTERS, TWICE_WRONG_LETTERS,
+};
 use super::lists::{Classes, Entry, lists};
 use super::tokens::{Token, TokenKind};
 use unicode_normalization::UnicodeNormalization;
@@ -17,16 +20,6 @@ pub enum Likeness {
     Typing,
     Unlike,
 }
-
-/// Letters that are compared one by one.
-const MOST_LETTERS: usize = 40;
-
-/// Letters of words in which neighbours may have changed places, one may be left out, replaced, and two
-/// slips may be: in shorter ones it is another word.
-const SWAPPED_LETTERS: usize = 4;
-const LEFT_OUT_LETTERS: usize = 5;
-const REPLACED_LETTERS: usize = 6;
-const TWICE_WRONG_LETTERS: usize = 8;
 
 const VOWELS: &[char] = &[
     'a', 'e', 'i', 'o', 'u', 'y', 'а', 'е', 'и', 'о', 'у', 'ы', 'э', 'ю', 'я', 'α', 'ε', 'η', 'ι',

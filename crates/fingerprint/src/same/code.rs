@@ -43,8 +43,10 @@ pub fn is_code(text: &str) -> bool {
 }
 
 fn is_statement(line: &str) -> bool {
-    let has_operator =
-        || OPERATORS.iter().any(|operator| line.contains(operator)) && !line.contains("http");
+    if line.contains("://") {
+        return false;
+    }
+    let has_operator = || OPERATORS.iter().any(|operator| line.contains(operator));
     let begins = STATEMENTS.iter().any(|begin| line.starts_with(begin))
         && line.contains(['(', '=', '{', ':', '<']);
     let ends =

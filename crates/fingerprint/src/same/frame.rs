@@ -3,19 +3,11 @@
 //! in marked words decides only where it names two people.
 
 use super::finding::{Finding, Kind, finding};
+use super::limits::{
+    LEAST_CUT, MOST_OF_CLOSING, MOST_OF_SALUTATION, MOST_OF_THANKS, WORDS_OF_SIGNATURE,
+};
 use super::lists::{Classes, lists};
 use super::tokens::{TokenKind, Tokens};
-
-/// Words of a salutation, of the line of a closing, and of the signature below it.
-const MOST_OF_SALUTATION: usize = 8;
-const MOST_OF_CLOSING: usize = 6;
-const MOST_OF_SIGNATURE: usize = 40;
-
-/// Characters of a clause of thanks.
-const MOST_OF_THANKS: usize = 12;
-
-/// Words of a text that may be cut off, at least.
-const LEAST_CUT: usize = 5;
 
 /// Marks the salutation and the signature of a text.
 pub fn mark(text: &mut Tokens) {
@@ -93,7 +85,7 @@ fn thanks(text: &Tokens, from: usize) -> usize {
 
 /// Where the closing begins, or the text ends.
 fn signature(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool, from: usize) -> usize {
-    let first = text.len().saturating_sub(MOST_OF_SIGNATURE).max(from);
+    let first = text.len().saturating_sub(WORDS_OF_SIGNATURE).max(from);
     let begins = |i: usize| i > 0 && (text.at(i - 1).ends_clause || text.at(i - 1).ends_line);
     let ends = |i: usize| i + 1 == text.len() || text.at(i).ends_clause || text.at(i).ends_line;
     let is_closing = |i: &usize| {

@@ -1,30 +1,22 @@
-//! Judges each stretch of words that differs, then lets [`super::tally`] settle what all of them
-//! decide together. [`super`] calls it once for two texts, [`super::sentences`] once more. Within one
-//! call a finding that decides is never taken back.
+//! Judges each stretch of words that differs, then lets the tally of [`super::finding`] settle what all of
+//! them decide together. What two texts are like, their shape, says how much may differ. [`super`]
+//! calls it once for two texts, [`super::sentences`] once more. Within one call a finding that decides
+//! is never taken back.
 
+use super::align::{Hunk, hunks, middle, numbered, passages};
+use super::align::{Pairing, pair};
 use super::alike::Likeness;
+use super::finding::Tally;
 use super::finding::{Finding, Kind, finding};
-use super::hunks::{Hunk, hunks, middle, numbered, passages};
+use super::limits::{
+    AROUND, LONG, MOST_PAIRED, NAME, UNLIKE_SHARE, UNLIKE_WORDS, VERY_LONG, WORDS_OF_A_FIELD,
+};
 use super::lists::{Classes, lists};
-use super::nature::{NAME, describes_itself};
+use super::nature::{cover, describes_itself};
 use super::order::is_rotated;
-use super::pairing::{Pairing, pair};
-use super::shape::{Shape, VERY_LONG};
-use super::tally::Tally;
 use super::tokens::{TokenKind, Tokens};
 use crate::error::Error;
 use std::ops::Range;
-
-/// Words of each text that are paired one by one.
-const MOST_PAIRED: usize = 16;
-
-/// Two texts of which one lacks more than these words of the other, and more than that share of all, have
-/// nothing to do with each other.
-const UNLIKE_WORDS: usize = 12;
-const UNLIKE_SHARE: f64 = 0.6;
-
-/// Words around a difference that may be part of a negation with it.
-const AROUND: usize = 6;
 
 const VOWELS: [char; 5] = ['a', 'e', 'i', 'o', 'u'];
 
@@ -34,6 +26,8 @@ pub enum Wanted {
     /// Whether something decides: what does ends the work.
     Verdict,
     All,
+    /// Whether something differs beyond spelling and layout.
+    Strict,
 }
 
 /// What differs, and how many words both texts have in different orders.
@@ -166,13 +160,19 @@ impl<'t> Judge<'t> {
             true => self.paired(hunk),
             false => (hunk.a.clone().collect(), hunk.b.clone().collect()),
         };
+        let all = (cover(&rest_a), cover(&rest_b));
         let rest_a = self.counting(self.a, rest_a);
         let rest_b = self.counting(self.b, rest_b);
         match (rest_a.is_empty(), rest_b.is_empty()) {
             (false, false) => self.replaced(hunk, &rest_a, &rest_b),
             (false, true) => self.added(hunk, &rest_a, true),
             (true, false) => self.added(hunk, &rest_b, false),
-            (true, true) => self.count_negations(hunk),
+            (true, true) => {
+                self.count_negations(hunk);
+                if !all.0.is_empty() || !all.1.is_empty() {
+                    self.found(Kind::Light, all.0, all.1, false);
+                }
+            }
         }
     }
 
@@ -278,4 +278,76 @@ impl<'t> Judge<'t> {
                 && digits(in_front).len() + digits(in_a).len() >= 7
                 && digits(in_a) == digits(in_b)
     }
+}
+
+/// What two texts are like.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Most of it is in a script without spaces.
+    pub by_characters: bool,
+    /// Words of the shorter text; two characters count as one.
+    pub words: f64,
+    pub is_long: bool,
+    /// The entry of a catalogue: however long it is, nothing more may differ in it.
+    pub is_entry: bool,
+    /// Fields of a record, of which one text may have fewer.
+    pub is_record: bool,
+    /// The name of an organisation.
+    pub is_name: bool,
+}
+
+impl Shape {
+    pub fn of(a: &Tokens, b: &Tokens) -> Self {
+        let characters = |tokens: &Tokens| {
+            tokens
+                .all()
+                .iter()
+                .filter(|token| token.kind == TokenKind::Character)
+                .count()
+        };
+        let by_characters = 2 * (characters(a) + characters(b)) > a.len() + b.len();
+        let words = a.len().min(b.len()) as f64 / if by_characters { 2.0 } else { 1.0 };
+        let is_entry = words >= LONG && !by_characters && (is_entry(a) || is_entry(b));
+        Self {
+            by_characters,
+            words,
+            is_long: words >= LONG && !is_entry,
+            is_entry,
+            is_record: is_record(a) || is_record(b),
+            is_name: by_characters && (is_name(a) || is_name(b)),
+        }
+    }
+}
+
+impl Shape {
+    /// Words as they count: two characters are one.
+    pub fn weight(&self, words: usize) -> f64 {
+        words as f64 / if self.by_characters { 2.0 } else { 1.0 }
+    }
+}
+
+/// Whether a text says somewhere what thing it is about: this package, the library contains.
+fn is_entry(text: &Tokens) -> bool {
+    let mut last = Classes::default();
+    (0..text.len()).any(|i| {
+        let classes = lists().classes(text.word(i));
+        let in_front = std::mem::replace(&mut last, classes);
+        classes.has(Classes::ITEM) && in_front.has(Classes::THIS)
+            || classes.has(Classes::HOLDS) && in_front.has(Classes::ITEM)
+    })
+}
+
+/// Whether a text is a row of fields: many marks between them, and hardly a sentence.
+fn is_record(text: &Tokens) -> bool {
+    let marks = &text.marks;
+    marks.semicolons >= 2
+        || marks.colons >= 4
+        || marks.commas >= 3
+            && text.len() < 40.min(WORDS_OF_A_FIELD * (marks.commas + 1))
+            && marks.sentences <= 1
+}
+
+fn is_name(text: &Tokens) -> bool {
+    let all = text.joined(&(0..text.len()));
+    text.len() < 25 && lists().organisations.are_in(all)
 }

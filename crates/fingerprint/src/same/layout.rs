@@ -2,7 +2,8 @@
 //! page numbers and the numbers of a list. [`super`] calls it first. What is left is in the order
 //! of the text.
 
-use super::fold::fold;
+use super::form::fold;
+use super::limits::{LEAST_PAGES, LINES_OF_A_PAGE, LINES_OF_SIGNATURE, MOST_OF_SPEAKER};
 use super::lists::{Classes, lists};
 use crate::error::Error;
 use crate::text::markup::{Markup, strip};
@@ -83,7 +84,10 @@ fn lines_joined(text: &str) -> String {
             joined.truncate(joined.trim_end().len());
             joined.pop();
         }
-        if !in_signature && n > 0 && is_signature_mark(line) && lines.len() - n <= MOST_OF_SIGNATURE
+        if !in_signature
+            && n > 0
+            && is_signature_mark(line)
+            && lines.len() - n <= LINES_OF_SIGNATURE
         {
             in_signature = true;
             joined.push(FRAME_BEGINS);
@@ -114,9 +118,6 @@ fn speaker(text: &str) -> Option<usize> {
         && name.chars().all(|c| c.is_uppercase() || " .-'".contains(c));
     (is_name && text.len() > colon + 1).then_some(colon + 1)
 }
-
-/// Letters of the name of a speaker.
-const MOST_OF_SPEAKER: usize = 20;
 
 /// The text with each minus beside its number: − 5 °C is −5 °C. A hyphen in front of a space is one only
 /// where degrees follow.
@@ -181,9 +182,6 @@ pub fn signs_apart(text: &str) -> Cow<'_, str> {
     }
     Cow::Owned(apart)
 }
-
-/// Lines below the two dashes of a signature.
-const MOST_OF_SIGNATURE: usize = 16;
 
 /// The two dashes above the signature of a mail (RFC 3676), and what is written for them.
 fn is_signature_mark(line: &str) -> bool {
@@ -269,9 +267,6 @@ fn is_numbered(text: &str) -> bool {
     seen == [true; 2]
 }
 
-/// Lines from a page number to the next one, at least.
-const LINES_OF_A_PAGE: usize = 4;
-
 /// The lines that are page numbers. A number alone on a line is one only where a page can end: beside a form
 /// feed, beside a word for page, or in numbers that grow by one with lines between them.
 fn page_numbers(text: &str, lines: &[&str]) -> Vec<usize> {
@@ -289,16 +284,17 @@ fn page_numbers(text: &str, lines: &[&str]) -> Vec<usize> {
         if inside && is_named || beside_feed {
             pages.push(n);
         } else if inside {
-            let follows = |(last, of_last): &&(usize, u32)| {
+            let follows = |(last, of_last): &(usize, u32)| {
                 *of_last + 1 == number && n - last >= LINES_OF_A_PAGE
             };
-            match growing.last().filter(follows).copied() {
-                Some((last, _)) => {
-                    pages.extend((!pages.contains(&last)).then_some(last));
-                    pages.push(n);
-                    growing.push((n, number));
-                }
-                None => growing.push((n, number)),
+            if !growing.last().is_some_and(follows) {
+                growing.clear();
+            }
+            growing.push((n, number));
+            match growing.len() {
+                ..LEAST_PAGES => (),
+                LEAST_PAGES => pages.extend(growing.iter().map(|(line, _)| *line)),
+                _ => pages.push(n),
             }
         }
     }

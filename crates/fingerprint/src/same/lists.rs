@@ -1,8 +1,8 @@
 //! The words that decide and those that do not, from `text/lists/same`. They are few, and none is
 //! looked up where two texts agree.
 
-use super::fold::fold;
-use super::phrases::Phrases;
+use super::form::fold;
+use super::wording::Phrases;
 use crate::hash::{Hashed, city64};
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;

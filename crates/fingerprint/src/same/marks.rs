@@ -3,8 +3,8 @@
 //! word begins. A mark is counted, and never becomes a word unless it is a symbol.
 
 use super::cutting::Reader;
+use super::cutting::{is_character, is_symbol};
 use super::layout::{ALONE, FRAME_BEGINS, FRAME_ENDS};
-use super::letters::{is_character, is_symbol};
 use super::lists::lists;
 use super::tokens::TokenKind;
 use crate::text::scripts::is_han;

@@ -1,46 +1,38 @@
 //! Whether a person would call two texts the same, by what differs instead of how much.
 //! `simhash_same` and `simhash_differences` return it.
 //!
-//! In the order in which two texts flow through: `layout` takes mark-up, quotation marks of mail,
-//! hyphens at line ends and page numbers away, `fold` what case, accents and invisible characters
-//! make, `spelling` letters that only look alike. `serbian` writes the two in one script.
-//! `cutting` makes `tokens` of it, by `letters`, with `numbers` in one form; `values` gives
-//! numerals, dates and amounts of both texts one form. `hunks` aligns the words of both, by their
-//! longest common `subsequence`. `judge` says of each stretch that differs whether it decides, as `replaced` or
-//! `added`: by the kind of its words (`nature`), by the words of `lists` and their `phrases`, and
-//! by `alike`: whether two words are forms of one. `tally` settles what all together decide. Texts
-//! that differ are compared once more with their equal sentences taken out (`sentences`), where
-//! these stand in another order.
+//! In the order in which two texts flow through: `code` takes texts of code, of which each name and
+//! operator counts. `layout` takes mark-up, quotation marks of mail, hyphens at line ends and page
+//! numbers away, `form` what case, accents, invisible characters and look-alike letters make. `cutting`
+//! and `marks` make `tokens` of it. `values` brings what stands for one value into one form,
+//! `wording` what is said in other words, `frame` marks salutations and signatures. `align` finds
+//! the words that differ. `judge` says of each stretch that differs whether it decides, as `replaced`
+//! or `added`: by the kind of its words (`nature`), by the words of `lists`, and by `alike` and
+//! `characters`: whether two words are forms of one. `finding` settles what all together decide. Texts
+//! that differ are compared once more by their `order`, and with their equal sentences taken out
+//! (`sentences`). All figures by which they judge are in `limits`, each with its reason.
 //!
 //! The answer depends on the texts alone, and its time is linear in their length. What must not
 //! live here: a threshold for how alike two texts are; that is `similarity`.
 
 mod added;
+mod align;
 mod alike;
 mod characters;
 mod code;
 mod cutting;
 mod finding;
-mod fold;
+mod form;
 mod frame;
-mod hunks;
 mod judge;
 mod layout;
-mod letters;
+mod limits;
 mod lists;
 mod marks;
 mod nature;
-mod numbers;
 mod order;
-mod pairing;
-mod phrases;
 mod replaced;
 mod sentences;
-mod serbian;
-mod shape;
-mod spelling;
-mod subsequence;
-mod tally;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -49,8 +41,8 @@ mod wording;
 
 use crate::error::Error;
 use finding::{Finding, finding};
+use judge::Shape;
 use judge::{Wanted, judge};
-use shape::Shape;
 use tokens::Tokens;
 
 pub use finding::Kind;
@@ -102,7 +94,7 @@ pub fn same_as(
     if strictness == Strictness::Person || a == b {
         return same(a, b, check_interrupts);
     }
-    Ok(match compare(a, b, Wanted::Verdict, check_interrupts)? {
+    Ok(match compare(a, b, Wanted::Strict, check_interrupts)? {
         Comparison::Findings(_, _, findings) => {
             let is_layout = |finding: &Finding| finding.kind == Kind::Spelling && !finding.decides;
             findings.iter().all(is_layout)
@@ -154,11 +146,20 @@ fn compare(
         code::is_code(a) || code::is_code(b) || code::is_element(a) && code::is_element(b);
     if is_code {
         let (in_a, in_b) = (code::cut(a), code::cut(b));
-        let findings = every_word(&in_a, &in_b, check_interrupts)?;
+        let swapped = b < a;
+        let (first, second) = if swapped {
+            (&in_b, &in_a)
+        } else {
+            (&in_a, &in_b)
+        };
+        let mut findings = every_word(first, second, check_interrupts)?;
+        if swapped {
+            findings.iter_mut().for_each(Finding::swap);
+        }
         return Ok(Comparison::Findings(in_a, in_b, findings));
     }
     let (mut form_of_a, mut form_of_b) = (form(a, check_interrupts)?, form(b, check_interrupts)?);
-    serbian::in_one_script(&mut form_of_a, &mut form_of_b);
+    form::in_one_script(&mut form_of_a, &mut form_of_b);
     if form_of_a == form_of_b || are_one_layout(a, b) {
         return Ok(Comparison::Signs(Vec::new()));
     }
@@ -173,7 +174,9 @@ fn compare(
         (&mut in_b, &form_of_b),
         check_interrupts,
     );
-    let (in_a, in_b) = (prepared(in_a), prepared(in_b));
+    if wanted != Wanted::Strict {
+        (in_a, in_b) = (prepared(in_a), prepared(in_b));
+    }
     if (in_a.len() == 0) != (in_b.len() == 0) {
         return Ok(Comparison::Signs(vec![whole(form_of_a, form_of_b)]));
     }
@@ -216,9 +219,9 @@ fn form(text: &str, check_interrupts: &mut dyn FnMut()) -> Result<String, Error>
         .try_reserve(3 * plain.len())
         .map_err(|_| Error::OutOfMemory)?;
     check_interrupts();
-    fold::fold_into(&plain, &mut folded);
+    form::fold_into(&plain, &mut folded);
     check_interrupts();
-    Ok(spelling::one_spelling(folded))
+    Ok(form::one_spelling(folded))
 }
 
 fn verdict(
@@ -254,10 +257,10 @@ fn every_word(
     b: &Tokens,
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<Vec<Finding>, Error> {
-    let middle = hunks::middle(a, b);
-    let numbered = hunks::numbered(a, b, &middle, check_interrupts)?;
-    let hunks = hunks::hunks(&middle, &numbered, check_interrupts)?;
-    let kind = |hunk: &hunks::Hunk| match (hunk.a.is_empty(), hunk.b.is_empty()) {
+    let middle = align::middle(a, b);
+    let numbered = align::numbered(a, b, &middle, check_interrupts)?;
+    let hunks = align::hunks(&middle, &numbered, check_interrupts)?;
+    let kind = |hunk: &align::Hunk| match (hunk.a.is_empty(), hunk.b.is_empty()) {
         (false, false) => Kind::Word,
         _ => Kind::Added,
     };

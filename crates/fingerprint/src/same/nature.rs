@@ -1,31 +1,16 @@
 //! What words are by themselves and by those beside them: a date, a heading, a whole clause. `judge`,
 //! `added` and `replaced` ask; each answer depends on the texts and the lists alone.
 
+use super::limits::{HEADING_SHARE, LEAD, MOST_REPEATED, MOST_SLID, NAME, NAMED_HEADING_SHARE};
 use super::lists::{Classes, lists};
 use super::tokens::{TokenKind, Tokens};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Words by which a stretch is moved at most, of a heading and of a sentence up to a difference.
-const MOST_SLID: usize = 60;
-
-/// Which share of a heading the text below has again, and of one that begins as only headings do.
-const HEADING_SHARE: f64 = 0.8;
-const NAMED_HEADING_SHARE: f64 = 0.4;
-
-/// Words of a text in which those of a heading are looked for.
-const MOST_REPEATED: usize = 4096;
-
-/// Letters of a name that a catalogue begins with, and words of a sentence at its end.
-pub const NAME: usize = 5;
-
 /// What numerals of Chinese count, as far as it decides.
 const UNITS: [char; 12] = [
     '年', '月', '日', '号', '时', '点', '分', '元', '万', '亿', '周', '岁',
 ];
-
-/// Words of a sentence in which it says what it is about.
-const LEAD: usize = 10;
 
 /// From the first to the last of some words.
 pub fn cover(words: &[usize]) -> Range<usize> {
@@ -237,7 +222,12 @@ pub fn is_item(text: &Tokens, words: &[usize]) -> bool {
 pub fn facts<'t>(text: &'t Tokens, words: &Range<usize>) -> Vec<&'t str> {
     const FACTS: Classes = Classes::OUTCOME.or(Classes::CALENDAR).or(Classes::MODIFIER);
     let is_fact = |i: &usize| {
-        text.at(*i).kind == TokenKind::Number || lists().classes(text.word(*i)).has(FACTS)
+        let classes = lists().classes(text.word(*i));
+        // A numeral of Han is part of many words; a unit says that it counts.
+        let counts = || *i + 1 < text.len() && text.word(*i + 1).contains(UNITS);
+        let is_character = text.at(*i).kind == TokenKind::Character;
+        text.at(*i).kind == TokenKind::Number
+            || classes.has(FACTS) && !(is_character && classes.has(Classes::NUMERAL) && !counts())
     };
     let negates = |i: &usize| lists().classes(text.word(*i)).has(Classes::NEGATION);
     let mut facts: Vec<&str> = words

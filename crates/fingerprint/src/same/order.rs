@@ -1,13 +1,11 @@
 //! Orders of words that say nothing: names written with the surname first, lists, a block at the other end.
 //! `judge` asks for the first, [`super`] for the others where something decides.
 
-use super::hunks::Middle;
+use super::align::Middle;
+use super::limits::{LEAST_OF_GROUP, LEAST_REORDERED, MOST_MOVED, MOST_REORDERED, MOST_SHARED};
 use super::lists::{Classes, lists};
 use super::tokens::{TokenKind, Tokens};
 use std::ops::Range;
-
-/// Words that change places with each other at most.
-const MOST_MOVED: usize = 4;
 
 /// Whether two texts differ in the order of neighbouring words alone, and in initials.
 pub fn is_rotated(a: &Tokens, b: &Tokens, middle: &Middle) -> bool {
@@ -50,18 +48,6 @@ fn may_be_name(text: &Tokens, i: usize) -> bool {
         && !classes.has(Classes::NEGATION)
         && !classes.has(Classes::CALENDAR)
 }
-
-/// Words that are looked through for a block that has moved.
-const MOST_REORDERED: usize = 200;
-
-/// Words of a text in which a block may have moved.
-const LEAST_REORDERED: usize = 3;
-
-/// Digits of a group of a telephone number, at least.
-const LEAST_OF_GROUP: usize = 3;
-
-/// Words that two things in turn may share at either end.
-const MOST_SHARED: usize = 3;
 
 /// Whether two texts have the same words, and differ in an order that says nothing: of the items of a list,
 /// of two things joined by "and", of a block at the begin or the end, of the words that say when.

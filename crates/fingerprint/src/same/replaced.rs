@@ -1,28 +1,19 @@
 //! Words of one text that stand where the other has different ones. [`super::judge`] asks for each
-//! stretch, and [`super::tally`] settles what is tolerated here one by one. In a long text another
+//! stretch, and [`super::finding`] settles what is tolerated here one by one. In a long text another
 //! addressee, the date below it and a clause in other words do not decide.
 
+use super::align::Hunk;
 use super::characters::{is_kana, look_alike, may_be_slip};
 use super::finding::Kind;
-use super::hunks::Hunk;
+use super::finding::more_negations;
 use super::judge::Judge;
+use super::limits::{HEAD, MOST_OF_NAME, REPLACED_CLAUSE, VERY_LONG};
 use super::lists::{Classes, lists};
 use super::nature::{
     cover, describes_itself, facts, is_bounded, is_closing_date, is_initials, is_item,
 };
-use super::shape::VERY_LONG;
-use super::tally::more_negations;
 use super::tokens::{TokenKind, Tokens};
 use std::ops::Range;
-
-/// Words from the begin in which somebody is addressed.
-const HEAD: usize = 20;
-
-/// Characters or words of the name in front of an office.
-const MOST_OF_NAME: usize = 3;
-
-/// Words of a clause that may be another one.
-const CLAUSE: f64 = 3.0;
 
 impl Judge<'_> {
     /// Judges words that stand for each other.
@@ -89,8 +80,8 @@ impl Judge<'_> {
             || is_item(self.b, rest_b);
         // Numerals are parts of many longer words of Chinese.
         let is_plain = kind == Kind::Word || kind == Kind::Date && self.shape.by_characters;
-        let is_other_passage = self.shape.words >= VERY_LONG && weight >= CLAUSE
-            || is_plain && least >= CLAUSE && self.is_clause_of_both(hunk);
+        let is_other_passage = self.shape.words >= VERY_LONG && weight >= REPLACED_CLAUSE
+            || is_plain && least >= REPLACED_CLAUSE && self.is_clause_of_both(hunk);
         if !says_what_it_is && is_other_passage && self.have_equal_facts(&hunk.a, &hunk.b) {
             self.tally.rewritten += weight;
             return Some(Kind::Word);

@@ -1,18 +1,16 @@
 //! Two texts with the sentences that both have taken out, and those that are much alike in one order:
 //! the order of sentences does not decide. [`super`] asks where something else does.
 
+use super::align::{quick_hash, reserved};
 use super::finding::{Finding, Kind, finding};
-use super::hunks::{quick_hash, reserved};
+use super::judge::Shape;
 use super::judge::{Wanted, judge};
+use super::limits::{ALIKE_SHARE, LEAST_STEMS, MOST_ALIKE, MOST_TURNED, STEM};
 use super::lists::{Classes, lists};
-use super::shape::Shape;
 use super::tokens::{TokenKind, Tokens};
 use crate::error::Error;
 use std::collections::HashMap;
 use std::ops::Range;
-
-/// Which share of the pairs of words of a sentence another one has that is much alike.
-const ALIKE_SHARE: f64 = 0.5;
 
 /// What differs between the sentences that only one text has, if nothing of it decides. `moved` words
 /// stand elsewhere in the other text: fewer than half of a sentence are by chance.
@@ -145,9 +143,6 @@ fn may_be_moved(moved: usize, sentences: &[Range<usize>]) -> bool {
     shortest.is_some_and(|words| 2 * moved >= words)
 }
 
-/// Letters of a word that its forms share.
-const STEM: usize = 4;
-
 /// Takes out the sentences that both texts have with the same words in another form, or with a part of it
 /// in front that the other has at the end.
 fn drop_reworded(
@@ -190,10 +185,6 @@ fn drop_reworded(
     });
 }
 
-/// Sentences of the same words that are compared, and words of one, at least.
-const MOST_ALIKE: usize = 4;
-const LEAST_STEMS: usize = 3;
-
 /// The begins of the words of a sentence that count.
 fn stems<'t>(text: &'t Tokens, sentence: &Range<usize>) -> Vec<&'t str> {
     let left_out = Classes::FUNCTION.or(Classes::LIGHT).or(Classes::GREETING);
@@ -218,9 +209,6 @@ fn is_rotated(a: &[&str], b: &[&str]) -> bool {
         && (0..a.len().min(MOST_TURNED))
             .any(|by| a[by..] == b[..a.len() - by] && a[..by] == b[a.len() - by..])
 }
-
-/// Words of the block that is turned.
-const MOST_TURNED: usize = 60;
 
 /// Puts the sentences of the second text in the order of those of the first one that are much alike; one
 /// that is like none stays behind the one in front of it. Returns whether any has moved.

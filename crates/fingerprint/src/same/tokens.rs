@@ -1,5 +1,6 @@
-//! The words, numbers and symbols of a folded text. What does not decide is in none of them:
-//! punctuation, white space, the numbers of a list, parameters that follow a visitor.
+//! The words, numbers and symbols of a folded text, numbers in one form: `1,500.00`, `1 500,00` and `1500`
+//! are equal, `15,000.0` is not. The cutter makes them and all others read them. What does not decide
+//! is in none of them: punctuation, white space, parameters that follow a visitor.
 
 use std::ops::Range;
 
@@ -128,5 +129,118 @@ impl Tokens {
             end: self.text.len() as u32,
             ..token
         });
+    }
+}
+
+/// Where the number that begins a text ends. A group of three digits behind a space belongs to it.
+pub fn number_end(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let digits = |from: usize| {
+        bytes[from..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count()
+    };
+    let mut end = digits(0);
+    let mut groups = (1..=3).contains(&end) && bytes[0] != b'0';
+    loop {
+        match bytes.get(end) {
+            Some(b' ') if groups && digits(end + 1) == 3 => end += 4,
+            Some(b'.' | b',' | b'\'') if is_digit(end + 1) => {
+                let length = digits(end + 1);
+                groups &= length == 3;
+                end += 1 + length;
+            }
+            _ => return end,
+        }
+    }
+}
+
+/// Calls `number` for what a number means in one form. Commas may separate several.
+pub fn canonical(body: &str, number: &mut dyn FnMut(&str)) {
+    if body.bytes().all(|byte| byte.is_ascii_digit()) {
+        return number(body);
+    }
+    let parts: Vec<&str> = body.split(is_separator).collect();
+    let separators: Vec<u8> = body.bytes().filter(|byte| !byte.is_ascii_digit()).collect();
+    if let Some(whole) = grouped(&parts, &separators) {
+        return number(whole_or_decimal(&whole));
+    }
+    if let ([whole, decimals], b"." | b",") = (&parts[..], &separators[..]) {
+        return number(whole_or_decimal(&format!("{whole}.{decimals}")));
+    }
+    for part in body.split([',', ' ', '\'']) {
+        number(part);
+    }
+}
+
+fn is_separator(c: char) -> bool {
+    !c.is_ascii_digit()
+}
+
+/// A number without the separators of its groups of digits, of which the last may be decimals.
+fn grouped(parts: &[&str], separators: &[u8]) -> Option<String> {
+    let first = separators[0];
+    let same = separators
+        .iter()
+        .take_while(|separator| **separator == first)
+        .count();
+    let (groups, decimals) = parts.split_at(same + 1);
+    let western = groups[0].len() <= 3 && groups[1..].iter().all(|group| group.len() == 3);
+    let (last, inner) = groups[1..].split_last()?;
+    let indian = first == b','
+        && !inner.is_empty()
+        && last.len() == 3
+        && groups[0].len() <= 2
+        && inner.iter().all(|group| group.len() == 2);
+    if groups[0].starts_with('0') || !(western || indian) {
+        return None;
+    }
+    match (decimals, separators.get(same)) {
+        ([], _) => Some(groups.concat()),
+        ([decimals], Some(b'.' | b',')) => Some(format!("{}.{decimals}", groups.concat())),
+        _ => None,
+    }
+}
+
+/// A decimal number, without decimals that are all zero.
+fn whole_or_decimal(number: &str) -> &str {
+    match number.split_once('.') {
+        Some((whole, decimals)) if decimals.bytes().all(|byte| byte == b'0') => whole,
+        _ => number,
+    }
+}
+
+#[cfg(test)]
+mod numbers_tests {
+    use super::*;
+
+    fn all(body: &str) -> Vec<String> {
+        let mut numbers = Vec::new();
+        assert_eq!(number_end(body), body.len(), "{body}");
+        canonical(body, &mut |number| numbers.push(number.to_owned()));
+        numbers
+    }
+
+    #[test]
+    fn one_number_written_in_several_ways() {
+        for body in ["1500", "1,500.00", "1 500,00", "1.500", "1'500", "1500.0"] {
+            assert_eq!(all(body), ["1500"], "{body}");
+        }
+        for (body, number) in [
+            ("15,000.0", "15000"),
+            ("12,34,567", "1234567"),
+            ("0,75", "0.75"),
+            ("007", "007"),
+            ("1.1.12", "1.1.12"),
+            ("12.0", "12"),
+            ("1.10", "1.10"),
+            ("1 250 000", "1250000"),
+        ] {
+            assert_eq!(all(body), [number], "{body}");
+        }
+        assert_eq!(all("1,2,3"), ["1", "2", "3"]);
+        assert_eq!(number_end("020 7946 0877"), 3);
     }
 }

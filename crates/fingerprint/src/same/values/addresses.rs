@@ -3,7 +3,7 @@
 
 use super::numerals::short_number;
 use super::{Text, Values};
-use crate::same::letters::is_character;
+use crate::same::cutting::is_character;
 
 /// What stands behind the numbers, the longer ones first.
 const MARKS: [&str; 6] = ["丁目", "番地の", "番地", "番", "号", "-"];

@@ -19,7 +19,7 @@ mod table;
 mod tests;
 mod times;
 
-use super::hunks::middle;
+use super::align::middle;
 use super::tokens::{Token, TokenKind, Tokens};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};

@@ -1,0 +1,418 @@
+//! Which words of two texts differ, and which of those stand for each other. Short stretches are aligned
+//! with as many equal words as there can be, longer ones as [`crate::similarity::diff`] does it; then
+//! the words of both sides of a stretch are paired that are forms of one. The judge asks, and no word
+//! is in two stretches or in two pairs.
+//!
+//! A longest common subsequence grows by one word from a place to the next or not at all: a bit says
+//! which, and one addition does it for 64 places (Crochemore and others 2001).
+
+use super::alike::{Likeness, Word, likeness};
+use super::limits::{BETWEEN_PASSAGES, MOST_PAIRS};
+use super::tokens::Tokens;
+use crate::error::Error;
+use crate::similarity::diff::alignment::align_numbers;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Up to this many words of both texts, they are numbered in a table of slots; more in a map.
+const MOST_SLOTTED: usize = 1024;
+
+/// The words between those with which both texts begin and those with which both end.
+pub struct Middle {
+    pub a: Range<usize>,
+    pub b: Range<usize>,
+}
+
+/// The same words by numbers: equal ones have equal numbers.
+pub struct Numbered {
+    a: Vec<u32>,
+    b: Vec<u32>,
+    /// How many words both have, in whatever order.
+    pub common: usize,
+}
+
+/// Leaves out what is equal at both ends.
+pub fn middle(a: &Tokens, b: &Tokens) -> Middle {
+    let shorter = a.len().min(b.len());
+    let front = (0..shorter).take_while(|&i| a.word(i) == b.word(i)).count();
+    let back = (0..shorter - front)
+        .take_while(|&i| a.word(a.len() - 1 - i) == b.word(b.len() - 1 - i))
+        .count();
+    Middle {
+        a: front..a.len() - back,
+        b: front..b.len() - back,
+    }
+}
+
+/// Numbers the words in the middle.
+pub fn numbered(
+    a: &Tokens,
+    b: &Tokens,
+    middle: &Middle,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Numbered, Error> {
+    let mut numbers = Numbers::new(middle.a.len() + middle.b.len())?;
+    let in_a = numbers.number(a, &middle.a, check_interrupts)?;
+    let of_a = numbers.count;
+    let in_b = numbers.number(b, &middle.b, check_interrupts)?;
+    let mut left = reserved(of_a)?;
+    left.resize(of_a, 0u32);
+    in_a.iter().for_each(|number| left[*number as usize] += 1);
+    let mut common = 0;
+    for number in &in_b {
+        if let Some(left) = left.get_mut(*number as usize)
+            && *left > 0
+        {
+            (*left, common) = (*left - 1, common + 1);
+        }
+    }
+    Ok(Numbered {
+        a: in_a,
+        b: in_b,
+        common,
+    })
+}
+
+/// Finds the words that differ, in order.
+pub fn hunks(
+    middle: &Middle,
+    numbered: &Numbered,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Vec<Hunk>, Error> {
+    let (in_a, in_b) = (&numbered.a, &numbered.b);
+    let found = match in_a.len() * in_b.len() {
+        0 if in_a.len() + in_b.len() == 0 => Vec::new(),
+        0 => vec![Hunk {
+            a: 0..in_a.len(),
+            b: 0..in_b.len(),
+        }],
+        pairs if pairs <= MOST_PAIRS => between_common(in_a, in_b)?,
+        _ => {
+            let of_words = |hunk: crate::similarity::diff::alignment::Hunk| Hunk {
+                a: hunk.a,
+                b: hunk.b,
+            };
+            let aligned = align_numbers(in_a, in_b, check_interrupts)?;
+            aligned.into_iter().map(of_words).collect()
+        }
+    };
+    let moved = |words: Range<usize>, by: usize| words.start + by..words.end + by;
+    Ok(found
+        .into_iter()
+        .map(|hunk| Hunk {
+            a: moved(hunk.a, middle.a.start),
+            b: moved(hunk.b, middle.b.start),
+        })
+        .collect())
+}
+
+/// Joins stretches with hardly an equal word between them: a passage in other words.
+pub fn passages(hunks: Vec<Hunk>) -> Vec<Hunk> {
+    let mut joined: Vec<Hunk> = Vec::new();
+    for hunk in hunks {
+        let words = |hunk: &Hunk| hunk.a.len().max(hunk.b.len());
+        match joined.last_mut() {
+            Some(last)
+                if hunk.a.start - last.a.end <= BETWEEN_PASSAGES
+                    && words(last).min(words(&hunk)) >= hunk.a.start - last.a.end
+                    && words(last).max(words(&hunk)) > 2 * BETWEEN_PASSAGES =>
+            {
+                (last.a.end, last.b.end) = (hunk.a.end, hunk.b.end)
+            }
+            _ => joined.push(hunk),
+        }
+    }
+    joined
+}
+
+/// Numbers of words. Few words are found by a hash that is quick, and that texts can be made for: then
+/// each of them costs no more than a look at all the others.
+struct Numbers<'t> {
+    /// The number that has each slot, plus one.
+    slots: Vec<u32>,
+    words: Vec<&'t str>,
+    many: HashMap<&'t str, u32>,
+    count: usize,
+}
+
+impl<'t> Numbers<'t> {
+    fn new(words: usize) -> Result<Self, Error> {
+        let mut slots = Vec::new();
+        if words <= MOST_SLOTTED {
+            slots.resize((2 * words).next_power_of_two(), 0);
+        }
+        Ok(Self {
+            slots,
+            words: Vec::with_capacity(words.min(MOST_SLOTTED)),
+            many: HashMap::new(),
+            count: 0,
+        })
+    }
+
+    fn number(
+        &mut self,
+        tokens: &'t Tokens,
+        words: &Range<usize>,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<Vec<u32>, Error> {
+        let mut numbered = reserved(words.len())?;
+        for i in words.clone() {
+            if i.is_multiple_of(4096) {
+                check_interrupts();
+            }
+            let word = tokens.word(i);
+            let number = match self.slots.is_empty() {
+                true => {
+                    self.many.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+                    *self.many.entry(word).or_insert(self.count as u32)
+                }
+                false => self.among_few(word),
+            };
+            self.count = self.count.max(number as usize + 1);
+            numbered.push(number);
+        }
+        Ok(numbered)
+    }
+
+    fn among_few(&mut self, word: &'t str) -> u32 {
+        let last = self.slots.len() - 1;
+        let mut at = quick_hash(word) & last;
+        loop {
+            match self.slots[at].checked_sub(1) {
+                None => {
+                    self.words.push(word);
+                    self.slots[at] = self.words.len() as u32;
+                    return self.words.len() as u32 - 1;
+                }
+                Some(number) if self.words[number as usize] == word => return number,
+                Some(_) => at = (at + 1) & last,
+            }
+        }
+    }
+}
+
+/// A hash for which texts can be made.
+pub fn quick_hash(word: &str) -> usize {
+    let of_bytes = |hash: u64, bytes: &[u8]| {
+        let eight = bytes.iter().fold(hash.rotate_left(5), |eight, byte| {
+            eight.rotate_left(8) ^ u64::from(*byte)
+        });
+        eight.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    };
+    (word.as_bytes().chunks(8).fold(0, of_bytes) >> 32) as usize
+}
+
+/// Room for numbers.
+pub fn reserved(numbers: usize) -> Result<Vec<u32>, Error> {
+    let mut reserved = Vec::new();
+    let full = reserved.try_reserve_exact(numbers);
+    full.map_err(|_| Error::OutOfMemory)?;
+    Ok(reserved)
+}
+
+/// Words of each text that differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hunk {
+    pub a: Range<usize>,
+    pub b: Range<usize>,
+}
+
+const BITS: usize = 64;
+
+const NOT_SHARED: usize = usize::MAX;
+
+/// Finds the words that are in no longest common subsequence; equal words have equal numbers, which are
+/// the least ones in the first text.
+pub fn between_common(a: &[u32], b: &[u32]) -> Result<Vec<Hunk>, Error> {
+    let growth = Growth::new(a, b)?;
+    let mut hunks: Vec<Hunk> = Vec::new();
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() || j < b.len() {
+        if i < a.len() && j < b.len() && a[i] == b[j] {
+            (i, j) = (i + 1, j + 1);
+            continue;
+        }
+        let in_a = i < a.len() && !growth.is_at(i, j);
+        let (next_i, next_j) = (i + usize::from(in_a), j + usize::from(!in_a));
+        match hunks.last_mut() {
+            Some(last) if last.a.end == i && last.b.end == j => {
+                (last.a.end, last.b.end) = (next_i, next_j)
+            }
+            _ => {
+                hunks.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+                hunks.push(Hunk {
+                    a: i..next_i,
+                    b: j..next_j,
+                })
+            }
+        }
+        (i, j) = (next_i, next_j);
+    }
+    Ok(hunks)
+}
+
+/// Where a longest common subsequence of the rest of both texts loses a word with the next word of the
+/// first one.
+struct Growth {
+    words: usize,
+    /// Integers that hold a bit for each word of the first text, the last word first.
+    row: usize,
+    /// A row for each place of the second text; a bit is 0 where a word is lost.
+    rows: Vec<u64>,
+}
+
+impl Growth {
+    fn new(a: &[u32], b: &[u32]) -> Result<Self, Error> {
+        let row = a.len().div_ceil(BITS);
+        let numbers = a.iter().max().map_or(0, |most| *most as usize + 1);
+        // Which of the words of the second text each one of the first is.
+        let mut shared = filled(NOT_SHARED, numbers)?;
+        let mut count = 0;
+        for number in b {
+            if let Some(slot @ &mut NOT_SHARED) = shared.get_mut(*number as usize) {
+                (*slot, count) = (count, count + 1);
+            }
+        }
+        let mut places = filled(0, count * row)?;
+        for (at, number) in a.iter().rev().enumerate() {
+            if let Some(places) = places.get_mut(shared[*number as usize].saturating_mul(row)..) {
+                places[at / BITS] |= 1 << (at % BITS);
+            }
+        }
+        let mut rows = filled(u64::MAX, (b.len() + 1) * row)?;
+        for (j, number) in b.iter().enumerate().rev() {
+            let (before, behind) = rows.split_at_mut((j + 1) * row);
+            let (now, next) = (&mut before[j * row..], &behind[..row]);
+            match shared.get(*number as usize) {
+                Some(slot) => step(now, next, &places[slot * row..]),
+                None => now.copy_from_slice(next),
+            }
+        }
+        Ok(Self {
+            words: a.len(),
+            row,
+            rows,
+        })
+    }
+
+    fn is_at(&self, i: usize, j: usize) -> bool {
+        let at = self.words - 1 - i;
+        self.rows[j * self.row + at / BITS] >> (at % BITS) & 1 == 0
+    }
+}
+
+/// Makes a row of the one behind it, by the places of the first text that have the word between them.
+fn step(now: &mut [u64], next: &[u64], equal: &[u64]) {
+    let mut carry = false;
+    for ((now, next), equal) in now.iter_mut().zip(next).zip(equal) {
+        let (sum, first) = next.overflowing_add(next & equal);
+        let (sum, second) = sum.overflowing_add(u64::from(carry));
+        carry = first || second;
+        *now = sum | next & !equal;
+    }
+}
+
+fn filled<T: Clone>(with: T, integers: usize) -> Result<Vec<T>, Error> {
+    let mut filled = Vec::new();
+    let full = filled.try_reserve_exact(integers);
+    full.map_err(|_| Error::OutOfMemory)?;
+    filled.resize(integers, with);
+    Ok(filled)
+}
+
+/// Words in pairs, and those that are in none.
+pub struct Pairing {
+    pub pairs: Vec<(usize, usize, Likeness)>,
+    pub rest_a: Vec<usize>,
+    pub rest_b: Vec<usize>,
+}
+
+/// Makes as many pairs as there can be.
+pub fn pair<'t>(a: &'t Tokens, b: &'t Tokens, hunk: &Hunk) -> Pairing {
+    let (rows, columns) = (hunk.a.len(), hunk.b.len());
+    let width = columns + 1;
+    let words = |text: &'t Tokens, words: &Range<usize>| -> Vec<Word<'t>> {
+        words
+            .clone()
+            .map(|i| Word::new(text.word(i), text.at(i)))
+            .collect()
+    };
+    let (in_a, in_b) = (words(a, &hunk.a), words(b, &hunk.b));
+    let mut most = vec![0u8; (rows + 1) * width];
+    let mut alike = vec![Likeness::Unlike; rows * columns];
+    for i in (0..rows).rev() {
+        for j in (0..columns).rev() {
+            let found = likeness(&in_a[i], &in_b[j]);
+            alike[i * columns + j] = found;
+            let with = most[(i + 1) * width + j + 1] + u8::from(found != Likeness::Unlike);
+            most[i * width + j] = with
+                .max(most[(i + 1) * width + j])
+                .max(most[i * width + j + 1]);
+        }
+    }
+    let mut pairing = Pairing {
+        pairs: Vec::new(),
+        rest_a: Vec::new(),
+        rest_b: Vec::new(),
+    };
+    let (mut i, mut j) = (0, 0);
+    while i < rows && j < columns {
+        let (at_a, at_b) = (hunk.a.start + i, hunk.b.start + j);
+        let found = alike[i * columns + j];
+        if found != Likeness::Unlike && most[i * width + j] == most[(i + 1) * width + j + 1] + 1 {
+            pairing.pairs.push((at_a, at_b, found));
+            (i, j) = (i + 1, j + 1);
+        } else if most[(i + 1) * width + j] >= most[i * width + j + 1] {
+            pairing.rest_a.push(at_a);
+            i += 1;
+        } else {
+            pairing.rest_b.push(at_b);
+            j += 1;
+        }
+    }
+    pairing.rest_a.extend(hunk.a.start + i..hunk.a.end);
+    pairing.rest_b.extend(hunk.b.start + j..hunk.b.end);
+    pairing
+}
+
+#[cfg(test)]
+mod subsequence_tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The length of a longest common subsequence, by all places.
+    fn longest(a: &[u32], b: &[u32]) -> usize {
+        let mut row = vec![0; b.len() + 1];
+        for x in a {
+            let mut diagonal = 0;
+            for (j, y) in b.iter().enumerate() {
+                let above = row[j + 1];
+                row[j + 1] = if x == y {
+                    diagonal + 1
+                } else {
+                    above.max(row[j])
+                };
+                diagonal = above;
+            }
+        }
+        row[b.len()]
+    }
+
+    proptest! {
+        /// Texts of one integer of bits and of several.
+        #[test]
+        fn stretches_leave_a_longest_common_subsequence(
+            a in prop::collection::vec(0u32..9, 1..200), b in prop::collection::vec(0u32..12, 1..200),
+        ) {
+            let hunks = between_common(&a, &b).unwrap();
+            let in_hunks: usize = hunks.iter().map(|hunk| hunk.a.len()).sum();
+            prop_assert_eq!(a.len() - in_hunks, longest(&a, &b));
+            let (mut i, mut j) = (0, 0);
+            for hunk in &hunks {
+                prop_assert_eq!(&a[i..hunk.a.start], &b[j..hunk.b.start]);
+                (i, j) = (hunk.a.end, hunk.b.end);
+            }
+            prop_assert_eq!(&a[i..], &b[j..]);
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The form in which words are compared: the normal form ([`crate::text::normal`]), and beyond it what does
+//! not matter to a reader, as the kind of a dash, letters of another script that look alike, Serbian in
+//! its other script. [`super`] and its lists use it, in this order and before a text is cut.
+
+use super::lists::lists;
+use crate::text::normal::{Normalize, normalize_into};
+use crate::text::other_scripts::serbian_latin;
+use crate::text::other_scripts::simplified;
+
+/// Writes the folded form of a text behind what is in `folded`.
+pub fn fold_into(text: &str, folded: &mut String) {
+    let begin = folded.len();
+    if text.is_ascii() {
+        folded.push_str(text);
+        folded[begin..].make_ascii_lowercase();
+        return;
+    }
+    match text.contains(is_part_of_number) {
+        true => normalize_into(&with_signs(text), Normalize::Fold, folded),
+        false => normalize_into(text, Normalize::Fold, folded),
+    }
+    if folded[begin..].contains(|c: char| !c.is_ascii() && letter(c) != Some(c)) {
+        let plain: String = folded[begin..].chars().filter_map(letter).collect();
+        folded.truncate(begin);
+        folded.push_str(&plain);
+    }
+}
+
+/// The folded form of a text.
+pub fn fold(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len());
+    fold_into(text, &mut folded);
+    folded
+}
+
+fn is_part_of_number(c: char) -> bool {
+    matches!(c, '\u{b2}' | '\u{b3}' | '\u{b9}' | '\u{bc}'..='\u{be}' | '\u{2070}'..='\u{207b}' | '\u{2150}'..='\u{215e}')
+}
+
+/// Writes what compatible forms of digits would lose behind a number: 10⁶ is not 106, 1½ not 11/2.
+fn with_signs(text: &str) -> String {
+    let mut in_front = ' ';
+    let with_sign = text.chars().flat_map(|c| {
+        let sign = match c {
+            _ if !in_front.is_ascii_digit() || !is_part_of_number(c) => None,
+            '\u{bc}'..='\u{be}' | '\u{2150}'..='\u{215e}' => Some(' '),
+            _ => Some('^'),
+        };
+        in_front = c;
+        sign.into_iter().chain([c])
+    });
+    with_sign.collect()
+}
+
+/// What the normal form keeps apart and a reader does not; None for a character that is dropped.
+fn letter(c: char) -> Option<char> {
+    Some(match c {
+        // Colours of skin, hamza by itself.
+        '\u{1f3fb}'..='\u{1f3ff}' | '\u{621}' => return None,
+        'ð' => 'd',
+        '\u{66b}' => '.',
+        '\u{66c}' => ',',
+        '\u{2010}' | '\u{2011}' | '\u{2013}' | '\u{2212}' => '-',
+        '×' => 'x',
+        '\u{2044}' => '/',
+        c => simplified(c),
+    })
+}
+
+const CYRILLIC: [(char, char); 19] = [
+    ('а', 'a'),
+    ('е', 'e'),
+    ('о', 'o'),
+    ('р', 'p'),
+    ('с', 'c'),
+    ('у', 'y'),
+    ('х', 'x'),
+    ('к', 'k'),
+    ('м', 'm'),
+    ('т', 't'),
+    ('в', 'b'),
+    ('н', 'h'),
+    ('і', 'i'),
+    ('ѕ', 's'),
+    ('ј', 'j'),
+    ('ԁ', 'd'),
+    ('ԛ', 'q'),
+    ('ѡ', 'w'),
+    ('ɡ', 'g'),
+];
+const GREEK: [(char, char); 14] = [
+    ('α', 'a'),
+    ('β', 'b'),
+    ('ε', 'e'),
+    ('η', 'h'),
+    ('ι', 'i'),
+    ('κ', 'k'),
+    ('μ', 'm'),
+    ('ν', 'n'),
+    ('ο', 'o'),
+    ('ρ', 'p'),
+    ('τ', 't'),
+    ('χ', 'x'),
+    ('υ', 'y'),
+    ('ζ', 'z'),
+];
+
+/// Consonants and vowels of Korean that laugh and weep, by themselves.
+const LAUGHS: [char; 6] = [
+    '\u{110f}', '\u{1112}', '\u{1172}', '\u{116e}', '\u{314b}', '\u{314e}',
+];
+
+/// The text with one spelling for each of these.
+pub fn one_spelling(folded: String) -> String {
+    if folded.is_ascii() {
+        return folded;
+    }
+    let mut text = folded;
+    for (short, long) in &lists().abbreviations {
+        if text.contains(short) {
+            text = text.replace(short, long);
+        }
+    }
+    if text.contains(LAUGHS) {
+        text.retain(|c| !LAUGHS.contains(&c));
+    }
+    unmasked(devanagari(text))
+}
+
+/// Replaces letters that only look like those of the text's script: Cyrillic and Greek ones in Latin
+/// text, if all of them do, and Latin ones within Cyrillic words.
+fn unmasked(text: String) -> String {
+    let (mut latin, mut cyrillic, mut greek) = (0, 0, 0);
+    for c in text.chars() {
+        match c {
+            'a'..='z' => latin += 1,
+            '\u{370}'..='\u{3ff}' => greek += 1,
+            '\u{400}'..='\u{52f}' => cyrillic += 1,
+            _ => (),
+        }
+    }
+    let all_alike = |table: &[(char, char)], first: char, last: char| {
+        let letters = text.chars().filter(|c| (first..=last).contains(c));
+        letters.into_iter().all(|c| latin_of(table, c).is_some())
+    };
+    if cyrillic > 0 && latin > 0 && all_alike(&CYRILLIC, '\u{400}', '\u{52f}') {
+        return text
+            .chars()
+            .map(|c| latin_of(&CYRILLIC, c).unwrap_or(c))
+            .collect();
+    }
+    if greek > 0 && latin > 2 * greek && all_alike(&GREEK, '\u{370}', '\u{3ff}') {
+        return text
+            .chars()
+            .map(|c| latin_of(&GREEK, c).unwrap_or(c))
+            .collect();
+    }
+    match cyrillic > latin && latin > 0 {
+        true => text
+            .split_inclusive(|c: char| !c.is_alphanumeric())
+            .map(cyrillic_word)
+            .collect(),
+        false => text,
+    }
+}
+
+fn latin_of(table: &[(char, char)], c: char) -> Option<char> {
+    table
+        .iter()
+        .find(|(other, _)| *other == c)
+        .map(|(_, latin)| *latin)
+}
+
+/// A word with Cyrillic letters, all in Cyrillic.
+fn cyrillic_word(word: &str) -> String {
+    let of_latin = |c: char| {
+        CYRILLIC
+            .iter()
+            .find(|(_, latin)| *latin == c)
+            .map(|(cyrillic, _)| *cyrillic)
+    };
+    let is_cyrillic = |c: char| ('\u{400}'..='\u{52f}').contains(&c);
+    let is_mixed = word.chars().any(is_cyrillic)
+        && word
+            .chars()
+            .filter(|c| c.is_alphabetic())
+            .all(|c| is_cyrillic(c) || of_latin(c).is_some());
+    match is_mixed {
+        true => word.chars().map(|c| of_latin(c).unwrap_or(c)).collect(),
+        false => word.to_owned(),
+    }
+}
+
+/// Nasal consonants of Devanagari before another consonant, written as the dot above.
+fn devanagari(text: String) -> String {
+    if !text.contains('\u{94d}') {
+        return text;
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let is_nasal = matches!(c, 'ङ' | 'ञ' | 'ण' | 'न' | 'म');
+        let mut ahead = chars.clone();
+        let before_consonant = ahead.next() == Some('\u{94d}')
+            && ahead.next().is_some_and(|c| ('क'..='म').contains(&c));
+        match is_nasal && before_consonant {
+            true => {
+                chars.next();
+                plain.push('\u{902}');
+            }
+            false => plain.push(c),
+        }
+    }
+    plain
+}
+
+fn is_cyrillic(c: char) -> bool {
+    matches!(c, '\u{400}'..='\u{52f}')
+}
+
+/// Writes the one of two folded texts that is in Cyrillic letters in Latin ones, if the other is.
+pub fn in_one_script(a: &mut String, b: &mut String) {
+    if a.is_ascii() && b.is_ascii() {
+        return;
+    }
+    if is_latin(b) && is_serbian(a) {
+        *a = in_latin(a);
+    } else if is_latin(a) && is_serbian(b) {
+        *b = in_latin(b);
+    }
+}
+
+/// Whether a text has Latin letters and no Cyrillic ones.
+fn is_latin(text: &str) -> bool {
+    text.contains(|c: char| c.is_ascii_alphabetic()) && !text.contains(is_cyrillic)
+}
+
+/// Whether a text has Cyrillic letters, all of which Serbian has.
+fn is_serbian(text: &str) -> bool {
+    let mut letters = text.chars().filter(|c| is_cyrillic(*c)).peekable();
+    letters.peek().is_some() && letters.all(|c| serbian_latin(c).is_some())
+}
+
+fn in_latin(text: &str) -> String {
+    let mut latin = String::with_capacity(text.len());
+    for c in text.chars() {
+        match serbian_latin(c) {
+            Some(letters) => latin.push_str(letters),
+            None => latin.push(c),
+        }
+    }
+    latin
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fold;
+
+    #[test]
+    fn what_does_not_count() {
+        for (text, folded) in [
+            ("GROẞE Straße", "grosse strasse"),
+            ("ΤΟΙΧΟΥΣ τοίχους", "τοιχουσ τοιχουσ"),
+            ("IŞIKLI ışıklı İL", "isikli isikli il"),
+            ("Żółta ĐỒNG", "zolta dong"),
+            ("كتابٌ کتابی ١٢٫٥", "كتاب كتابي 12.5"),
+            ("שְׁעַת", "שעת"),
+            ("ﾌﾟﾘﾝﾀｰ Ａ４", "プリンター a4"),
+            ("co\u{ad}op\u{200b}", "coop"),
+            ("10⁶ 1½ m²", "10^6 1 1/2 m2"),
+            ("๓๕ २०", "35 20"),
+            ("한국어", "한국어"),
+            ("臺灣的頭髮", "台湾的头发"),
+        ] {
+            assert_eq!(fold(text), folded);
+        }
+    }
+}
+
+#[cfg(test)]
+mod serbian_tests {
+    use crate::same::same;
+
+    #[test]
+    fn one_text_in_two_scripts() {
+        let is_same = |a, b| same(a, b, &mut || {}).unwrap();
+        assert!(is_same(
+            "Ђак чека аутобус испред школе.",
+            "Đak čeka autobus ispred škole."
+        ));
+        assert!(is_same(
+            "Љубичаста џемпер кошуља",
+            "Ljubičasta džemper košulja"
+        ));
+        assert!(!is_same(
+            "Ђак чека аутобус испред школе.",
+            "Đak čeka voz ispred škole."
+        ));
+        assert!(!is_same("Юля ждёт автобус", "Julja ždet avtobus"));
+    }
+}
