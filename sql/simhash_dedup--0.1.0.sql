@@ -774,7 +774,7 @@ BEGIN
 				FROM unnest(keys) WITH ORDINALITY AS n (name, place)) END,
 		CASE cardinality(texts)
 			WHEN 1 THEN format('t.%I::text', texts[1])
-			ELSE (SELECT 'concat_ws(chr(10), ' || string_agg(format('t.%I::text', name), ', ' ORDER BY place) || ')'
+			ELSE (SELECT 'concat_ws(chr(10), ' || string_agg(format('nullif(t.%I::text, '''')', name), ', ' ORDER BY place) || ')'
 				FROM unnest(texts) WITH ORDINALITY AS n (name, place)) END,
 		(SELECT string_agg(format(', t.%I', name), '') FROM unnest(scope) AS name),
 		relation);

@@ -4,9 +4,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use pgrx::PgSqlErrorCode::{
-    ERRCODE_AMBIGUOUS_COLUMN, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_OBJECT,
-};
+use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_OBJECT};
 use pgrx::pg_sys::Oid;
 
 use crate::index::fingerprint_function;
@@ -194,7 +192,7 @@ fn chosen(
                 }))
     };
     let mut fitting: Vec<_> = all.into_iter().filter(|(_, index)| fits(index)).collect();
-    // Of an index that is built anew there are two for a while.
+    // There are two of an index for a while, when it is rebuilt beside writers.
     if fitting.iter().any(|(_, index)| index.valid) {
         fitting.retain(|(_, index)| index.valid);
     }
@@ -220,7 +218,7 @@ fn chosen(
             let message = format!("table \"{name}\" has several simhash indexes");
             let hint = format!("Add 'index=...': {}.", known.join(", "));
             Err(Box::new(
-                Error::new(ERRCODE_AMBIGUOUS_COLUMN, message).hint(hint),
+                Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message).hint(hint),
             ))
         }
     }

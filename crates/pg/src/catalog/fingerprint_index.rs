@@ -111,7 +111,7 @@ pub struct FingerprintIndex<'p> {
 }
 
 impl<'p> FingerprintIndex<'p> {
-    /// Reads an index; None for one of another access method, or whose last column is no fingerprint.
+    /// Reads an index; None for one of another access method, or whose last column is not compared by a fingerprint.
     pub fn read(index: Oid, access_method: &str, function: FingerprintFunction) -> Option<Self> {
         // SAFETY: null is what the server takes where there is no query; the index is open while its
         // entry is read, and the lists of nodes are copies.
