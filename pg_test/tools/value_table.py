@@ -13,7 +13,7 @@ without spaces and hyphens, and what it means:
     p0 p12  in the morning, afternoon   h       what follows the time of a clock
     t12:00  noon
     u1000g  a unit, in the base unit    cEUR    a currency
-    +       it begins longer phrases (the last mark of a line)
+    +3      it begins phrases of at most 3 words
 
 What CLDR lacks is in OTHERS below. A numeral that is composed of others in the list is left out.
 """
@@ -55,6 +55,9 @@ UNITS = {
     "frequency-gigahertz": "1000000000Hz",
     "speed-kilometer-per-hour": "1kmh", "pressure-bar": "1bar", "concentr-percent": "1pct", "graphics-pixel": "1px",
 }
+
+# Words of the longest phrase; of a script without spaces each character is one.
+MOST_WORDS = 9
 
 # Bytes of the longest word that is kept.
 LONGEST = 40
@@ -144,6 +147,9 @@ found = {}
 
 # The names of halves of a day that are no longer than two letters.
 PERIODS = {"am", "pm", "fm", "em", "vm", "nm", "ip", "ap"}
+
+# The words of the longest phrase that a word begins.
+longest = {}
 
 # Where a word of several parts has a space or a hyphen.
 gaps = {}
@@ -261,7 +267,9 @@ def forms(program):
             gaps[key] = gaps.get(key, ends) & ends
             first = first_token(form.strip(" .-("))
             if first != key and len(form) > len(first):
-                meanings.setdefault(first, set()).add("+")
+                words = len(key) if len(first) == 1 else len(parts)
+                longest[first] = max(longest.get(first, 0), min(words, MOST_WORDS))
+                meanings.setdefault(first, set())
     return meanings
 
 
@@ -306,7 +314,9 @@ def main():
     for key in sorted(meanings, key=lambda key: key.encode()):
         if len(key) <= 2 and key.isascii() and key not in PERIODS:
             meanings[key] -= {"p0", "p12"}
-        kept = sorted((meaning for meaning in meanings[key] if (key, meaning) not in composed), key=lambda code: (code == "+", code))
+        kept = sorted((meaning for meaning in meanings[key] if (key, meaning) not in composed))
+        if key in longest:
+            kept.append(f"+{longest[key]}")
         if kept:
             print(key, *kept)
 

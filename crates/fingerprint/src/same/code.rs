@@ -131,9 +131,8 @@ pub fn cut(text: &str) -> Tokens {
                 let run = rest.find(|c| !is_operator(c)).unwrap_or(rest.len());
                 (run.max(c.len_utf8()), TokenKind::Symbol)
             };
-            if !c.is_whitespace()
-                && !(c == ';' && rest.trim_start_matches(';').trim_start().starts_with('}'))
-            {
+            let ends_block = c == ';' && rest.trim_start_matches(';').trim_start().starts_with('}');
+            if !c.is_whitespace() && !ends_block {
                 tokens.push(&rest[..length], token(kind));
             }
             rest = &rest[length..];

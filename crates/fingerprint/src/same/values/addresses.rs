@@ -1,7 +1,7 @@
 //! The numbers of an address in Japan: 一丁目9番1号 is 1-9-1. [`super`] asks what begins at each word;
 //! what stands in front has to be a name in Han characters or kana.
 
-use super::numerals::short_number;
+use super::figures::short_number;
 use super::{Text, Values};
 use crate::same::cutting::is_character;
 

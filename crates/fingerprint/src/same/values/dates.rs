@@ -1,9 +1,9 @@
 //! Dates in digits and with names of months, and days of the week. [`super`] asks what begins at each
 //! word. Digits that may be day and month in either order, as 03/04/2024, are not a date.
 
-use super::numerals::{Numeral, Written};
+use super::numerals::{Numeral, Written, numerals};
 use super::table::Meaning;
-use super::{Text, Values};
+use super::{Found, Text, Values};
 use crate::same::tokens::TokenKind;
 
 /// Words that may stand between the day, the month and the year, and behind the year.
@@ -36,8 +36,8 @@ impl Date {
     }
 }
 
-/// Adds the dates and the days of the week that begin at a word.
-pub fn dates(text: Text, i: usize, numerals: &[Numeral], values: &mut Values) {
+/// Adds the dates that begin at a word.
+pub fn dates(text: Text, i: usize, (numerals, found): (&[Numeral], &Found), values: &mut Values) {
     if text.is(i, TokenKind::Number) {
         let is_inside = |c: char| c.is_alphanumeric() || ".:/-".contains(c);
         if !text.in_front(i).is_some_and(is_inside)
@@ -51,12 +51,20 @@ pub fn dates(text: Text, i: usize, numerals: &[Numeral], values: &mut Values) {
         day_first(text, i, numeral, values);
         year_first(text, i, numeral, values);
     }
-    for (end, meaning) in text.meanings(i) {
+    for (end, meaning) in found {
+        if let Meaning::Month(month) = meaning {
+            month_first(text, i, (*end, *month), values);
+        }
+    }
+}
+
+/// Adds the names of days and months that begin at a word.
+pub fn names(text: Text, i: usize, found: &Found, values: &mut Values) {
+    for &(end, meaning) in found {
         match meaning {
             Meaning::Day(day) => values.push(i..end, format!("w{day} {}", begin(text, i))),
             Meaning::Month(month) => {
                 values.push(i..end, format!("m{month} {}", begin(text, i)));
-                month_first(text, i, (end, month), values);
             }
             _ => (),
         }
@@ -206,7 +214,7 @@ fn month_first(text: Text, i: usize, (end, month): (usize, u32), values: &mut Va
     if at >= text.tokens.len() {
         return;
     }
-    for numeral in super::numerals::numerals(text, at) {
+    for numeral in numerals(text, at, &text.meanings(at)) {
         let is_in_digits = matches!(numeral.written, Written::Digits | Written::OrdinalDigits);
         if let Some(day) = as_day(&numeral)
             && (is_in_digits || numeral.written == Written::OrdinalWords)

@@ -6,11 +6,13 @@
 //! that a numeral, which is often an ordinary word of another language, matters only where it meets
 //! the same value; another value decides as any other word does.
 //!
-//! `table` has the words, `numerals`, `dates`, `times`, `quantities` and `addresses` read what begins at a word, `number`
-//! is how an amount is kept. The answer depends on the two texts alone and not on their order.
+//! `table` has the words. `numerals` with `figures`, `dates`, `times`, `quantities` and `addresses`
+//! read what begins at a word; `number` is how an amount is kept. The answer depends on the two texts
+//! alone and not on their order.
 
 mod addresses;
 mod dates;
+mod figures;
 mod number;
 mod numerals;
 mod quantities;
@@ -24,16 +26,15 @@ use super::tokens::{Token, TokenKind, Tokens};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use table::{Meaning, begins_longer, meanings};
+use table::{Meaning, is_known, longest_phrase, meanings};
 
 /// Words around those that differ that may belong to a value with them.
 const AROUND: usize = 4;
 
 /// Words that differ in which values are looked for.
-const MOST_WORDS: usize = 1 << 16;
+const MOST_WORDS: usize = 1 << 14;
 
-/// Words that a phrase of the table has at most, and its bytes.
-const LONGEST_PHRASE: usize = 12;
+/// Bytes that a phrase of the table has at most.
 const MOST_BYTES: usize = 40;
 
 /// A text that is cut, with what it was cut from.
@@ -86,10 +87,7 @@ impl<'t> Text<'t> {
         let mut found = Vec::new();
         let first = self.word(i);
         found.extend(meanings(first).map(|meaning| (i + 1, meaning)));
-        if !begins_longer(first) {
-            return found;
-        }
-        for end in i + 2..=(i + LONGEST_PHRASE).min(self.tokens.len()) {
+        for end in i + 2..=(i + longest_phrase(first)).min(self.tokens.len()) {
             let phrase = self.tokens.joined(&(i..end));
             if phrase.len() > MOST_BYTES {
                 break;
@@ -107,6 +105,9 @@ impl<'t> Text<'t> {
         found.next()
     }
 }
+
+/// What the words from a place on may mean, with where they end.
+type Found = [(usize, Meaning)];
 
 /// Words that stand for a value.
 struct Value {
@@ -153,11 +154,14 @@ pub fn meet(
         tokens: b,
         source: source_of_b,
     };
-    let in_a = values(text_a, differs.a, check_interrupts);
-    let in_b = values(text_b, differs.b, check_interrupts);
-    if in_a.is_empty() || in_b.is_empty() {
+    let (around_a, around_b) = (around(text_a, differs.a), around(text_b, differs.b));
+    // Without any figure only the names of days and months may differ in their form.
+    let has_figures = has_figures(text_a, &around_a) || has_figures(text_b, &around_b);
+    let in_a = values(text_a, around_a, has_figures, check_interrupts);
+    if in_a.is_empty() {
         return;
     }
+    let in_b = values(text_b, around_b, has_figures, check_interrupts);
     let (mut of_a, mut of_b) = written_differently((text_a, &in_a), (text_b, &in_b));
     for _ in 0..2 {
         let lengths = lengths([(&in_a, &of_a), (&in_b, &of_b)]);
@@ -172,23 +176,63 @@ pub fn meet(
     apply(b, changes_b);
 }
 
-/// The values in the words that differ and in some around them.
-fn values(text: Text, words: Range<usize>, check_interrupts: &mut dyn FnMut()) -> Vec<Value> {
+/// Words and some around them.
+fn around(text: Text, words: Range<usize>) -> Range<usize> {
+    words.start.saturating_sub(AROUND)..(words.end + AROUND).min(text.tokens.len())
+}
+
+/// Whether words have numbers in digits, Han or Roman numerals.
+fn has_figures(text: Text, words: &Range<usize>) -> bool {
+    words.clone().any(|i| match text.tokens.at(i).kind {
+        TokenKind::Number => true,
+        TokenKind::Character => figures::short_number(text.word(i)).is_some(),
+        TokenKind::Word => figures::roman_number(text.word(i)).is_some_and(|number| number > 1),
+        TokenKind::Symbol => false,
+    })
+}
+
+/// The values in some words.
+fn values(
+    text: Text,
+    words: Range<usize>,
+    has_figures: bool,
+    check_interrupts: &mut dyn FnMut(),
+) -> Vec<Value> {
     let mut values = Values::default();
-    let end = (words.end + AROUND).min(text.tokens.len());
-    for i in words.start.saturating_sub(AROUND)..end {
+    for i in words {
         check_interrupts();
-        let numerals = numerals::numerals(text, i);
+        if !may_begin(text, i) {
+            continue;
+        }
+        let found = text.meanings(i);
+        dates::names(text, i, &found, &mut values);
+        if !has_figures {
+            continue;
+        }
+        let numerals = numerals::numerals(text, i, &found);
         for numeral in &numerals {
             numerals::push(text, i, numeral, &mut values);
             quantities::amounts(text, i, numeral, &mut values);
         }
-        dates::dates(text, i, &numerals, &mut values);
-        times::times(text, i, &mut values);
-        quantities::signs(text, i, &mut values);
+        dates::dates(text, i, (&numerals, &found), &mut values);
+        times::times(text, i, &found, &mut values);
+        quantities::signs(text, i, &found, &mut values);
         addresses::address(text, i, &mut values);
     }
     without_parts(values.0)
+}
+
+/// Whether a value may begin at a word: most words are not in the table.
+fn may_begin(text: Text, i: usize) -> bool {
+    let word = text.word(i);
+    match text.tokens.at(i).kind {
+        TokenKind::Number => true,
+        TokenKind::Symbol => is_known(word),
+        TokenKind::Character => is_known(word) || figures::short_number(word).is_some(),
+        TokenKind::Word => {
+            is_known(word) || quantities::is_sign(word) || figures::is_of_roman_letters(word)
+        }
+    }
 }
 
 /// Without values that are in others of the same form: the Japanese short name of a day begins the long one.

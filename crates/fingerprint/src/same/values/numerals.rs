@@ -1,9 +1,10 @@
-//! Numbers as a text has them: digits, words of many languages, Han and Roman numerals. [`super`]
+//! Numbers as a text has them: digits, words of many languages, `figures` of other scripts. [`super`]
 //! asks what number begins at each word; a composed one gives also the numbers of its first words.
 
+use super::figures::{han, han_unit, roman};
 use super::number::Number;
 use super::table::Meaning;
-use super::{Text, Value, Values};
+use super::{Found, Text, Value, Values};
 use crate::same::tokens::TokenKind;
 use std::ops::Range;
 
@@ -35,49 +36,19 @@ const BETWEEN: [&str; 11] = [
     "and", "und", "et", "y", "e", "en", "og", "och", "i", "и", "ve",
 ];
 
-/// Words that one Roman letter alone numbers; beside others it is a letter.
-const NUMBERED: [&str; 26] = [
-    "chapter",
-    "part",
-    "section",
-    "volume",
-    "vol",
-    "book",
-    "act",
-    "scene",
-    "phase",
-    "level",
-    "type",
-    "class",
-    "stage",
-    "kapitel",
-    "teil",
-    "band",
-    "chapitre",
-    "partie",
-    "tome",
-    "capitulo",
-    "parte",
-    "tomo",
-    "capitolo",
-    "глава",
-    "часть",
-    "том",
-];
-
 /// The parts of a number in words.
-const MOST_PARTS: usize = 12;
+pub const MOST_PARTS: usize = 12;
 
 /// The numbers that begin at a word, the ones of fewer words first.
-pub fn numerals(text: Text, i: usize) -> Vec<Numeral> {
+pub fn numerals(text: Text, i: usize, found: &Found) -> Vec<Numeral> {
     match text.tokens.at(i).kind {
         TokenKind::Number => digits(text, i),
         TokenKind::Character => match han(text, i) {
             Some(numeral) => vec![numeral],
-            None => words(text, i),
+            None => words(text, i, found),
         },
         TokenKind::Word => {
-            let mut numerals = words(text, i);
+            let mut numerals = words(text, i, found);
             numerals.extend(roman(text, i));
             numerals
         }
@@ -188,13 +159,16 @@ pub fn multiplier(text: Text, i: usize) -> Option<(usize, u64)> {
 }
 
 /// A number of which the parts follow each other: two hundred and fifty thousand.
-fn words(text: Text, i: usize) -> Vec<Numeral> {
+fn words(text: Text, i: usize, found: &Found) -> Vec<Numeral> {
     let mut numerals: Vec<Numeral> = Vec::new();
     // What is complete, and what the next thousand or million multiplies.
     let (mut total, mut now) = (0u64, None::<u64>);
     let mut at = i;
     for part in 0..MOST_PARTS {
-        let found = parts(text, at);
+        let found = match part {
+            0 => parts(found),
+            _ => parts(&text.meanings(at)),
+        };
         let longest = found.iter().map(|(end, _, _)| *end).max();
         let Some(end) = longest else {
             break;
@@ -235,7 +209,7 @@ fn words(text: Text, i: usize) -> Vec<Numeral> {
             break;
         }
         at = end;
-        if BETWEEN.contains(&text.word(at)) && !parts(text, at + 1).is_empty() {
+        if BETWEEN.contains(&text.word(at)) && !parts(&text.meanings(at + 1)).is_empty() {
             at += 1;
         }
     }
@@ -243,14 +217,13 @@ fn words(text: Text, i: usize) -> Vec<Numeral> {
 }
 
 /// The numerals of one part, with where they end and whether they are ordinal.
-fn parts(text: Text, i: usize) -> Vec<(usize, u64, bool)> {
-    let parts = text.meanings(i).into_iter();
-    let part = |(end, meaning)| match meaning {
-        Meaning::Number(value) => Some((end, value, false)),
-        Meaning::Ordinal(value) => Some((end, value, true)),
+fn parts(found: &Found) -> Vec<(usize, u64, bool)> {
+    let part = |(end, meaning): &(usize, Meaning)| match meaning {
+        Meaning::Number(value) => Some((*end, *value, false)),
+        Meaning::Ordinal(value) => Some((*end, *value, true)),
         _ => None,
     };
-    parts.filter_map(part).collect()
+    found.iter().filter_map(part).collect()
 }
 
 /// The sums with one more part; None if it begins another number.
@@ -278,143 +251,4 @@ fn is_thousands(mut number: u64) -> bool {
         number /= 1000;
     }
     number == 1
-}
-
-/// A number in digits or Han numerals at the begin of a text, and its bytes.
-pub fn short_number(text: &str) -> Option<(u64, usize)> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    if digits > 0 {
-        return Some((text[..digits].parse().ok()?, digits));
-    }
-    let is_numeral = |c: &char| han_digit(*c).or(han_unit(*c)).is_some();
-    let row: Vec<char> = text
-        .chars()
-        .take(MOST_PARTS)
-        .take_while(is_numeral)
-        .collect();
-    let length = row.iter().map(|c| c.len_utf8()).sum();
-    Some((han_number(&row)?, length)).filter(|_| !row.is_empty())
-}
-
-fn han_digit(c: char) -> Option<u64> {
-    Some(match c {
-        '〇' | '零' => 0,
-        '一' | '壹' => 1,
-        '二' | '两' | '贰' => 2,
-        '三' | '叁' => 3,
-        '四' | '肆' => 4,
-        '五' | '伍' => 5,
-        '六' | '陆' => 6,
-        '七' | '柒' => 7,
-        '八' | '捌' => 8,
-        '九' | '玖' => 9,
-        _ => return None,
-    })
-}
-
-fn han_unit(c: char) -> Option<u64> {
-    Some(match c {
-        '十' | '拾' => 10,
-        '百' | '佰' => 100,
-        '千' | '仟' => 1000,
-        '万' => 10_000,
-        '亿' | '億' => 100_000_000,
-        _ => return None,
-    })
-}
-
-/// A row of Han numerals: 二十一, 三百五, 二〇二四.
-fn han(text: Text, i: usize) -> Option<Numeral> {
-    let numeral = |j: usize| {
-        text.word(j)
-            .chars()
-            .next()
-            .filter(|c| han_digit(*c).or(han_unit(*c)).is_some())
-    };
-    let most = text.tokens.len().min(i + MOST_PARTS);
-    let row: Vec<char> = (i..most).map_while(numeral).collect();
-    if row.is_empty() || i > 0 && numeral(i - 1).is_some() {
-        return None;
-    }
-    let number = han_number(&row)?;
-    Some(Numeral {
-        end: i + row.len(),
-        number: Number::whole(number),
-        written: Written::Han,
-        is_article: false,
-    })
-}
-
-fn han_number(row: &[char]) -> Option<u64> {
-    match row.iter().all(|c| han_digit(*c).is_some()) {
-        true => row
-            .iter()
-            .try_fold(0u64, |sum, c| Some(10 * sum + han_digit(*c)?)),
-        false => han_sum(row),
-    }
-}
-
-fn han_sum(row: &[char]) -> Option<u64> {
-    // What is complete, what the next 万 multiplies, and the digit in front.
-    let (mut total, mut section, mut digit) = (0u64, 0u64, None);
-    for c in row {
-        if let Some(value) = han_digit(*c) {
-            digit = Some(value);
-            continue;
-        }
-        let unit = han_unit(*c)?;
-        if unit >= 10_000 {
-            let sum = total + section + digit.take().unwrap_or_default();
-            (total, section) = (sum.max(1).checked_mul(unit)?, 0);
-        } else {
-            section += digit.take().unwrap_or(1) * unit;
-        }
-    }
-    Some(total + section + digit.unwrap_or_default())
-}
-
-/// A Roman number of two letters and more, or of one behind what it numbers.
-fn roman(text: Text, i: usize) -> Option<Numeral> {
-    let word = text.word(i);
-    let is_numbered = || i > 0 && NUMBERED.contains(&text.word(i - 1));
-    let may_be = word.len() <= 9 && word.bytes().all(|byte| b"ivxlc".contains(&byte));
-    if !may_be || word.len() < 2 && !is_numbered() {
-        return None;
-    }
-    let number = roman_number(word)?;
-    Some(Numeral {
-        end: i + 1,
-        number: Number::whole(number),
-        written: Written::Roman,
-        is_article: false,
-    })
-}
-
-const ROMAN: [(u64, &str); 9] = [
-    (100, "c"),
-    (90, "xc"),
-    (50, "l"),
-    (40, "xl"),
-    (10, "x"),
-    (9, "ix"),
-    (5, "v"),
-    (4, "iv"),
-    (1, "i"),
-];
-
-fn roman_number(word: &str) -> Option<u64> {
-    let (mut number, mut rest) = (0, word);
-    for (value, letters) in ROMAN {
-        let most = if letters.len() == 2 || value == 5 || value == 50 {
-            1
-        } else {
-            3
-        };
-        for _ in 0..most {
-            if let Some(behind) = rest.strip_prefix(letters) {
-                (number, rest) = (number + value, behind);
-            }
-        }
-    }
-    (rest.is_empty() && number > 0).then_some(number)
 }

@@ -4,7 +4,7 @@
 use super::number::Number;
 use super::numerals::{Numeral, multiplier, numerals};
 use super::table::{Meaning, meanings};
-use super::{Text, Value, Values};
+use super::{Found, Text, Value, Values};
 use crate::same::tokens::TokenKind;
 use std::ops::Range;
 
@@ -75,7 +75,7 @@ fn with_rest(text: Text, words: Range<usize>, (amount, unit): (Number, u64), val
     if at >= text.tokens.len() {
         return;
     }
-    for numeral in numerals(text, at) {
+    for numeral in numerals(text, at, &text.meanings(at)) {
         for (end, meaning) in text.meanings(numeral.end) {
             if let Meaning::Unit(factor, OF_A_CLOCK) = meaning
                 && factor < unit
@@ -88,8 +88,15 @@ fn with_rest(text: Text, words: Range<usize>, (amount, unit): (Number, u64), val
     }
 }
 
+/// Whether a word may stand for the sign of a number, or begin a version.
+pub fn is_sign(word: &str) -> bool {
+    let is_version =
+        |word: &str| word.starts_with('v') && word[1..].starts_with(|c: char| c.is_ascii_digit());
+    NUMBER_SIGNS.contains(&word) || VERSION.contains(&word) || is_version(word)
+}
+
 /// Adds money with the currency in front, numbers behind a sign, and versions.
-pub fn signs(text: Text, i: usize, values: &mut Values) {
+pub fn signs(text: Text, i: usize, found: &Found, values: &mut Values) {
     let word = text.word(i);
     if text.is(i, TokenKind::Number) {
         if text.in_front(i) == Some('#') {
@@ -97,11 +104,11 @@ pub fn signs(text: Text, i: usize, values: &mut Values) {
         }
         return;
     }
-    for (end, meaning) in text.meanings(i) {
+    for &(end, meaning) in found {
         if let Meaning::Currency(code) = meaning
             && text.is(end, TokenKind::Number)
         {
-            for numeral in numerals(text, end) {
+            for numeral in numerals(text, end, &[]) {
                 values.push(i..numeral.end, format!("c{} {code}", numeral.number));
             }
         }
@@ -109,14 +116,14 @@ pub fn signs(text: Text, i: usize, values: &mut Values) {
     sign_of_letters(text, i, values);
     if word == "百" && text.tokens.len() > i + 3 && text.tokens.joined(&(i..i + 3)) == "百分之"
     {
-        for numeral in numerals(text, i + 3) {
+        for numeral in numerals(text, i + 3, &text.meanings(i + 3)) {
             values.push(i..numeral.end, format!("q{} pct", numeral.number));
         }
     }
     if NUMBER_SIGNS.contains(&word) && text.is(i + 1, TokenKind::Number) {
         values.push(i..i + 2, format!("#{}", text.word(i + 1)));
     }
-    if word.starts_with('v') {
+    if VERSION.contains(&word) || word.starts_with('v') {
         version(text, i, values);
     }
 }

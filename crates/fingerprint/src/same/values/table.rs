@@ -70,9 +70,17 @@ pub enum Meaning {
     Currency(&'static str),
 }
 
-/// Whether a word begins longer phrases.
-pub fn begins_longer(word: &str) -> bool {
-    line(word).is_some_and(|line| line.ends_with('+'))
+/// Whether a word has a meaning or begins a phrase that has one.
+pub fn is_known(word: &str) -> bool {
+    line(word).is_some()
+}
+
+/// The words of the longest phrase that a word begins; 0 if it begins none.
+pub fn longest_phrase(word: &str) -> usize {
+    let longest = line(word).and_then(|line| line.rsplit_once('+'));
+    longest
+        .and_then(|(_, words)| words.parse().ok())
+        .unwrap_or_default()
 }
 
 /// The meanings of a word, or of words without what stands between them.
@@ -131,13 +139,12 @@ mod tests {
             let (word, codes) = line.split_once(' ').unwrap();
             assert_eq!(fold(word), word);
             assert_eq!(super::line(word), Some(codes));
-            let codes = codes.strip_suffix('+').unwrap_or(codes).trim_end();
-            let count = codes.split(' ').filter(|code| !code.is_empty()).count();
-            assert_eq!(
-                codes.split(' ').filter_map(meaning).count(),
-                count,
-                "{line}"
-            );
+            let count = codes
+                .split(' ')
+                .filter(|code| !code.starts_with('+'))
+                .count();
+            let read = codes.split(' ').filter_map(meaning).count();
+            assert_eq!(read, count, "{line}");
             lines += 1;
         }
         assert!(lines > 20_000);

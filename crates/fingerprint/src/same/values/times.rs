@@ -2,7 +2,7 @@
 //! does not belong to it, so that another one stays another word.
 
 use super::table::Meaning;
-use super::{Text, Values};
+use super::{Found, Text, Values};
 use crate::same::tokens::TokenKind;
 use std::ops::Range;
 
@@ -18,9 +18,9 @@ struct Time {
 }
 
 /// Adds the time that begins at a word.
-pub fn times(text: Text, i: usize, values: &mut Values) {
+pub fn times(text: Text, i: usize, found: &Found, values: &mut Values) {
     let is_inside = |c: char| c.is_ascii_alphanumeric() || ":./".contains(c);
-    for (end, meaning) in text.meanings(i) {
+    for &(end, meaning) in found {
         if let Meaning::Time(time) = meaning {
             values.push(i..end, format!("t{time}"));
         }
