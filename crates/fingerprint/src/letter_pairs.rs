@@ -35,8 +35,9 @@ const SIZES: [u16; 64] = [
 /// The size from which no bit is drawn from pairs.
 const LONG: usize = 1580;
 
-/// Bytes at the front of a text that decide whether it is long where all of them are ASCII.
-const FRONT: usize = 512;
+/// Bytes at the front of a text that mostly show whether it is long, and of a step there.
+const FRONT: usize = 2048;
+const STEP: usize = 256;
 
 /// A short text as its letters, with one space between words of an alphabet and around the text.
 pub struct LetterPairs {
@@ -203,9 +204,12 @@ fn is_long(text: &str) -> bool {
         return false;
     }
     let front = &text.as_bytes()[..text.len().min(FRONT)];
-    let letters = front.iter().filter(|byte| byte.is_ascii_alphanumeric());
-    if LETTER * letters.count() >= LONG && front.is_ascii() {
-        return true;
+    let mut least = 0;
+    for step in front.chunks(STEP) {
+        least += usize::from(step.iter().copied().map(least_size).sum::<u16>());
+        if least >= LONG {
+            return true;
+        }
     }
     let mut size = 0;
     text.chars().any(|c| {
@@ -216,4 +220,12 @@ fn is_long(text: &str) -> bool {
         };
         size >= LONG
     })
+}
+
+/// What a byte says without its neighbours: whether it is an ASCII letter, or begins a character from
+/// U+5000 to U+9FFF, all of which are Han. Of a step the sum fits.
+fn least_size(byte: u8) -> u16 {
+    let is_letter = u16::from(byte.is_ascii_alphanumeric());
+    let begins_han = u16::from(matches!(byte, 0xe5..=0xe9));
+    LETTER as u16 * is_letter + HAN as u16 * begins_han
 }

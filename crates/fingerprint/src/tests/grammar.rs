@@ -270,7 +270,7 @@ fn options_without_use_are_refused() {
             r#"{"tf": "log"}"#,
             "tf",
             "Presets that read natural text use it: \
-             shingles, minwise, record, words, plain, s0, s2, s3.",
+             adaptive, shingles, minwise, record, words, plain, s0, s2, s3.",
         ),
         (None, r#"{"stop_words": true}"#, "stop_words", cut),
         (
