@@ -175,7 +175,8 @@ fn compare(
         check_interrupts,
     );
     if wanted != Wanted::Strict {
-        (in_a, in_b) = (prepared(in_a), prepared(in_b));
+        in_a = prepared(in_a, check_interrupts);
+        in_b = prepared(in_b, check_interrupts);
     }
     if (in_a.len() == 0) != (in_b.len() == 0) {
         return Ok(Comparison::Signs(vec![whole(form_of_a, form_of_b)]));
@@ -203,9 +204,11 @@ fn compare(
 }
 
 /// The words in the form in which they are compared, with what carries the text marked.
-fn prepared(words: Tokens) -> Tokens {
-    let mut words = wording::in_one_form(words);
+fn prepared(words: Tokens, check_interrupts: &mut dyn FnMut()) -> Tokens {
+    check_interrupts();
+    let mut words = wording::in_one_form(words, check_interrupts);
     frame::mark(&mut words);
+    check_interrupts();
     words
 }
 

@@ -52,7 +52,7 @@ pub fn in_any_order(
         .collect();
     rest_of_a.reverse();
     if shape.is_long {
-        drop_reworded(a, &mut rest_of_a, b, &mut rest_of_b);
+        drop_reworded(a, &mut rest_of_a, b, &mut rest_of_b, check_interrupts);
     }
     let is_turned = shape.is_long
         && may_be_moved(moved, &rest_of_a)
@@ -150,9 +150,11 @@ fn drop_reworded(
     of_a: &mut Vec<Range<usize>>,
     b: &Tokens,
     of_b: &mut Vec<Range<usize>>,
+    check_interrupts: &mut dyn FnMut(),
 ) {
     let mut left: HashMap<Vec<&str>, Vec<(Vec<&str>, usize)>> = HashMap::new();
     for (n, sentence) in of_b.iter().enumerate() {
+        check_interrupts();
         let stems = stems(b, sentence);
         let mut sorted = stems.clone();
         sorted.sort_unstable();
@@ -160,6 +162,7 @@ fn drop_reworded(
     }
     let mut taken = vec![false; of_b.len()];
     of_a.retain(|sentence| {
+        check_interrupts();
         let stems = stems(a, sentence);
         let mut sorted = stems.clone();
         sorted.sort_unstable();

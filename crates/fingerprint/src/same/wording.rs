@@ -11,6 +11,9 @@ use super::tokens::{TokenKind, Tokens};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+/// Words between two pauses.
+const CHECKED_EVERY: usize = 4096;
+
 /// A word and its kind.
 type Part = (String, TokenKind);
 
@@ -111,7 +114,7 @@ fn parts(phrase: &str) -> Vec<Part> {
 }
 
 /// The text with one form for each of the phrases.
-pub fn in_one_form(text: Tokens) -> Tokens {
+pub fn in_one_form(text: Tokens, check_interrupts: &mut dyn FnMut()) -> Tokens {
     let begins = |i: usize| lists().classes(text.word(i)).has(Classes::BEGINS_PHRASE);
     let Some(first) = (0..text.len()).find(|i| begins(*i)) else {
         return text;
@@ -123,7 +126,12 @@ pub fn in_one_form(text: Tokens) -> Tokens {
         ..Tokens::default()
     };
     let mut i = 0;
+    let mut next_pause = CHECKED_EVERY;
     while i < text.len() {
+        if i >= next_pause {
+            next_pause = i + CHECKED_EVERY;
+            check_interrupts();
+        }
         let found = if i >= first && begins(i) {
             wordings.at(&text, i, has_kana)
         } else {
