@@ -38,10 +38,15 @@ fn faults(class: &OperatorClass) -> Vec<String> {
     let mut faults: Vec<String> = operators.chain(functions).collect();
     let makes_fingerprints =
         (class.functions.iter()).any(|f| f.number as u16 == FINGERPRINT && f.left == class.input);
-    let is_own = |operator: &FamilyOperator| operator.left == class.input;
+    // Fingerprints that are made of values are searched as such.
+    let compared_type = match makes_fingerprints {
+        true => pg_sys::INT8OID,
+        false => class.input,
+    };
+    let is_own = |operator: &FamilyOperator| operator.left == compared_type;
     let needed: &[u16] = match class.input {
         pg_sys::INT8OID => &[operator::IN_BALL, operator::DISTANCE],
-        _ if makes_fingerprints => &[],
+        _ if makes_fingerprints => &[operator::IN_BALL, operator::DISTANCE],
         _ => &[operator::EQUAL],
     };
     for missing in needed {
