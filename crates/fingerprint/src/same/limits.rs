@@ -11,7 +11,7 @@ pub const MOST_OF_SPEAKER: usize = 20;
 pub const LINES_OF_SIGNATURE: usize = 16;
 
 /// Lines from a page number to the next one, at least.
-/// A form has label and value by turns, a page has more lines.
+/// A form has a value below each label, a page has more lines.
 pub const LINES_OF_A_PAGE: usize = 4;
 
 /// Numbers that grow from page to page, at least.

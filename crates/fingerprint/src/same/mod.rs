@@ -248,8 +248,8 @@ fn verdict(
     }
 }
 
-/// Whether two texts differ in white space alone, which is no difference: not even where it makes a line
-/// of a number.
+/// Whether two texts differ in white space alone, which never decides: not even where a number becomes a
+/// line of its own.
 fn are_one_layout(a: &str, b: &str) -> bool {
     a.split_whitespace().eq(b.split_whitespace())
 }

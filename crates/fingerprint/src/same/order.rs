@@ -49,8 +49,8 @@ fn may_be_name(text: &Tokens, i: usize) -> bool {
         && !classes.has(Classes::CALENDAR)
 }
 
-/// Whether two texts have the same words, and differ in an order that says nothing: of the items of a list,
-/// of two things joined by "and", of a block at the begin or the end, of the words that say when.
+/// Whether two texts have the same words in another order that says nothing. That is the order of the items
+/// of a list, of two things joined by "and", of a block at either end, of the words that say when.
 pub fn is_reordered(a: &Tokens, b: &Tokens) -> bool {
     if a.len().max(b.len()) > MOST_REORDERED {
         return false;

@@ -119,7 +119,7 @@ fn without_highest(mut bits: u64, n: u32) -> u64 {
     bits
 }
 
-/// From so many bits on that may differ below a key, its lowest position lies within the first 4,000th of the
+/// Where at least this number of bits may differ below a key, its lowest position lies within the first 4,000th of the
 /// key: finding it spares no leaf, and takes a step for each bit.
 const MANY: u32 = 6;
 

@@ -74,9 +74,9 @@ const MORE_ROWS: f64 = 8.0;
 
 /// The last ring that is collected from a whole key space of `rows` rows (0: unknown), from `ring` on, when
 /// `before` rings were the time before. All where the end is known. Otherwise the first ring within which
-/// some more rows are expected than before it, if they are uniform: near rings are almost empty, so that
-/// some rings at a time would mean many readings, and a band that is too wide lets most postings through the
-/// filter. Where that tells nothing, twice as many rings as before.
+/// some more rows are expected than before it, if they are uniform. Near rings are almost empty: a fixed
+/// number of rings would mean many readings. A band that is too wide lets most postings through the filter.
+/// Where that tells nothing, twice as many rings as before.
 #[inline]
 pub fn band_end((ring, before): (u32, u32), rows: f64, farthest: u32) -> u32 {
     if farthest < u64::BITS {
