@@ -17,7 +17,7 @@
 #   MAINTAINER  "Name <address>" for the packages of `make deb`: the project has no address
 #   KEEP        KEEP=1 leaves the server of `make demo` running
 #   ROWS        rows of `make bench`, or several numbers with commas between them
-#   SETS        sets of `make bench` (A,B), or of records of `make quality`
+#   SETS        sets of `make bench` (A,B; T of short texts, of TEXTS=file if given), or of records of `make quality`
 #   QUESTIONS   how many searches `make bench-others` and `bench-fdw` measure
 #   SEED        what `make attack` and `make bench-planner` draw from; QUERIES: how many queries of the latter (1000)
 #   COUNT       how many changes of the code `make mutants` tries (200), drawn from SEED (1)
@@ -33,7 +33,7 @@
 #               `make bench-others`, with splink, recordlinkage, dedupe, rapidfuzz and datasketch for `make quality`, with psycopg,
 #               sqlalchemy, alembic and django for the Python of the pages in `make test`
 
-export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAINTAINER WITH_TESTS MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR prefix CONTRIB_TESTDB KEEP ROWS SETS SEED COUNT ENTRIES ROUND QUERIES QUESTIONS PEERS PARTS OUT SECONDS_EACH DATA PYTHON
+export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAINTAINER WITH_TESTS MAJORS FULL PROFILE TESTS JOBS SUITES DESTDIR prefix CONTRIB_TESTDB KEEP ROWS SETS TEXTS SEED COUNT ENTRIES ROUND QUERIES QUESTIONS PEERS PARTS OUT SECONDS_EACH DATA PYTHON
 
 .PHONY: all help build install uninstall installcheck demo test test-majors test-citus quick mutants mutants-server soak attack fuzz bench bench-cold bench-text bench-planner bench-triggers bench-others bench-tutorial bench-citus bench-fdw quality deb dist sbom test-deb test-readme test-docker clean
 .DEFAULT_GOAL := help

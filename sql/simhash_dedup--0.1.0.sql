@@ -254,6 +254,74 @@ CREATE OPERATOR ~= (
 );
 COMMENT ON OPERATOR ~= (bigint, bigint) IS 'Hamming distance of at most 3';
 
+-- ---------------------------------------------------------------- operators of texts
+-- docs/search.md. The planner puts those of the texts' fingerprints in their place, which an index on the text
+-- serves, and one on simhash64 of it. The library knows the radius (crates/hamming/src/ball.rs).
+
+CREATE FUNCTION simhash_catalog.text_distance_support(internal) RETURNS internal
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_text_distance_support';
+COMMENT ON FUNCTION simhash_catalog.text_distance_support(internal) IS 'planner support for simhash_distance';
+
+CREATE FUNCTION simhash_catalog.near_duplicate_support(internal) RETURNS internal
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_near_duplicate_support';
+COMMENT ON FUNCTION simhash_catalog.near_duplicate_support(internal) IS 'planner support for simhash_near_duplicate';
+
+CREATE FUNCTION simhash_catalog.near_duplicate_sel(internal, oid, internal, int) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_near_duplicate_sel';
+CREATE FUNCTION simhash_catalog.near_duplicate_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_near_duplicate_joinsel';
+COMMENT ON FUNCTION simhash_catalog.near_duplicate_sel(internal, oid, internal, int) IS
+	'restriction selectivity of ~= for texts';
+COMMENT ON FUNCTION simhash_catalog.near_duplicate_joinsel(internal, oid, internal, smallint, internal) IS
+	'join selectivity of ~= for texts';
+
+CREATE FUNCTION simhash_distance(a text, b text) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 2000 SUPPORT simhash_catalog.text_distance_support
+AS 'MODULE_PATHNAME', 'simhash_text_distance';
+COMMENT ON FUNCTION simhash_distance(text, text) IS
+	'number of bits in which the fingerprints of two texts differ, 0 to 64; the function of <~>';
+
+CREATE FUNCTION simhash_near_duplicate(a text, b text) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 5000 SUPPORT simhash_catalog.near_duplicate_support
+AS 'MODULE_PATHNAME', 'simhash_near_duplicate';
+COMMENT ON FUNCTION simhash_near_duplicate(text, text) IS
+	'whether two texts are near-duplicates: their fingerprints are near, and simhash_same holds; the function of ~=';
+
+CREATE OPERATOR <~> (
+	LEFTARG = text, RIGHTARG = text, FUNCTION = simhash_distance, COMMUTATOR = <~>
+);
+COMMENT ON OPERATOR <~> (text, text) IS 'Hamming distance of the fingerprints of two texts';
+
+CREATE OPERATOR ~= (
+	LEFTARG = text, RIGHTARG = text, FUNCTION = simhash_near_duplicate, COMMUTATOR = ~=,
+	RESTRICT = simhash_catalog.near_duplicate_sel, JOIN = simhash_catalog.near_duplicate_joinsel
+);
+COMMENT ON OPERATOR ~= (text, text) IS 'whether two texts are near-duplicates';
+
+-- For the triggers' queries, whatever the schema of the extension.
+CREATE FUNCTION simhash_catalog.same(a text, b text) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 3000 AS 'MODULE_PATHNAME', 'simhash_same';
+COMMENT ON FUNCTION simhash_catalog.same(text, text) IS 'the function simhash_same, for triggers';
+
+-- What an index has: the planner puts it in their place.
+CREATE FUNCTION simhash_catalog.index_fingerprint_support(internal) RETURNS internal
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_index_fingerprint_support';
+COMMENT ON FUNCTION simhash_catalog.index_fingerprint_support(internal) IS 'planner support for index_fingerprint';
+CREATE FUNCTION simhash_catalog.index_predicate_support(internal) RETURNS internal
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_index_predicate_support';
+COMMENT ON FUNCTION simhash_catalog.index_predicate_support(internal) IS 'planner support for index_predicate';
+
+CREATE FUNCTION simhash_catalog.index_fingerprint(index oid, VARIADIC columns "any") RETURNS bigint
+LANGUAGE c STABLE PARALLEL RESTRICTED SUPPORT simhash_catalog.index_fingerprint_support
+AS 'MODULE_PATHNAME', 'simhash_index_term';
+COMMENT ON FUNCTION simhash_catalog.index_fingerprint(oid, "any") IS
+	'the fingerprint that an index makes of the columns of a row, for triggers';
+CREATE FUNCTION simhash_catalog.index_predicate(index oid, VARIADIC columns "any") RETURNS boolean
+LANGUAGE c STABLE PARALLEL RESTRICTED SUPPORT simhash_catalog.index_predicate_support
+AS 'MODULE_PATHNAME', 'simhash_index_term';
+COMMENT ON FUNCTION simhash_catalog.index_predicate(oid, "any") IS
+	'the predicate of an index for a row, for triggers';
+
 -- ---------------------------------------------------------------- hashes that people have already
 -- docs/hashes.md. What would have to be cut is an error, and what is too short too unless "pad" allows it. The ways
 -- back need no check, and are expressions that the planner puts into the query. They are parsed while this script
@@ -482,12 +550,28 @@ CREATE OPERATOR CLASS simhash_oid_ops DEFAULT FOR TYPE oid USING simhash AS
 CREATE OPERATOR CLASS simhash_uuid_ops DEFAULT FOR TYPE uuid USING simhash AS
 	OPERATOR 4 pg_catalog.= (uuid, uuid),
 	FUNCTION 1 pg_catalog.uuid_hash(uuid);
+-- As the last column a text is filed under the fingerprint that support function 2 makes of it: the planner sees such an
+-- index twice, as one on the column (strategies 4 and 5) and as one on the expression (1 to 3).
 CREATE OPERATOR CLASS simhash_text_ops DEFAULT FOR TYPE text USING simhash AS
+	OPERATOR 1 <@ (bigint, hamming_ball),
+	OPERATOR 2 <~> (bigint, bigint) FOR ORDER BY pg_catalog.integer_ops,
+	OPERATOR 3 ~= (bigint, bigint),
 	OPERATOR 4 pg_catalog.= (text, text),
-	FUNCTION 1 pg_catalog.hashtext(text);
+	OPERATOR 4 pg_catalog.= (bigint, bigint),
+	OPERATOR 5 ~= (text, text),
+	FUNCTION 1 pg_catalog.hashtext(text),
+	FUNCTION 1 (bigint, bigint) pg_catalog.hashint8(bigint),
+	FUNCTION 2 simhash64(text, jsonb, text);
+-- Trailing blanks count for no fingerprint, so that of the value is that of the text.
 CREATE OPERATOR CLASS simhash_bpchar_ops DEFAULT FOR TYPE bpchar USING simhash AS
+	OPERATOR 1 <@ (bigint, hamming_ball),
+	OPERATOR 2 <~> (bigint, bigint) FOR ORDER BY pg_catalog.integer_ops,
+	OPERATOR 3 ~= (bigint, bigint),
 	OPERATOR 4 pg_catalog.= (bpchar, bpchar),
-	FUNCTION 1 pg_catalog.hashbpchar(bpchar);
+	OPERATOR 4 pg_catalog.= (bigint, bigint),
+	FUNCTION 1 pg_catalog.hashbpchar(bpchar),
+	FUNCTION 1 (bigint, bigint) pg_catalog.hashint8(bigint),
+	FUNCTION 2 simhash64(text, jsonb, text);
 -- As the hash access method of the server hashes dates and booleans up to PostgreSQL 17.
 CREATE OPERATOR CLASS simhash_date_ops DEFAULT FOR TYPE date USING simhash AS
 	OPERATOR 4 pg_catalog.= (date, date),
@@ -509,10 +593,12 @@ COMMENT ON OPERATOR CLASS simhash_oid_ops USING simhash IS 'scopes of oid';
 COMMENT ON OPERATOR FAMILY simhash_oid_ops USING simhash IS 'scopes of oid';
 COMMENT ON OPERATOR CLASS simhash_uuid_ops USING simhash IS 'scopes of uuid';
 COMMENT ON OPERATOR FAMILY simhash_uuid_ops USING simhash IS 'scopes of uuid';
-COMMENT ON OPERATOR CLASS simhash_text_ops USING simhash IS 'scopes of text and varchar';
-COMMENT ON OPERATOR FAMILY simhash_text_ops USING simhash IS 'scopes of text and varchar';
-COMMENT ON OPERATOR CLASS simhash_bpchar_ops USING simhash IS 'scopes of char(n)';
-COMMENT ON OPERATOR FAMILY simhash_bpchar_ops USING simhash IS 'scopes of char(n)';
+COMMENT ON OPERATOR CLASS simhash_text_ops USING simhash IS 'texts by their fingerprints, and scopes of text and varchar';
+COMMENT ON OPERATOR FAMILY simhash_text_ops USING simhash IS
+	'texts by their fingerprints, and scopes of text and varchar';
+COMMENT ON OPERATOR CLASS simhash_bpchar_ops USING simhash IS 'char(n) by its fingerprint, and scopes of char(n)';
+COMMENT ON OPERATOR FAMILY simhash_bpchar_ops USING simhash IS
+	'char(n) by its fingerprint, and scopes of char(n)';
 COMMENT ON OPERATOR CLASS simhash_date_ops USING simhash IS 'scopes of date';
 COMMENT ON OPERATOR FAMILY simhash_date_ops USING simhash IS 'scopes of date';
 COMMENT ON OPERATOR CLASS simhash_bool_ops USING simhash IS 'scopes of boolean';
@@ -522,19 +608,32 @@ COMMENT ON OPERATOR FAMILY simhash_enum_ops USING simhash IS 'scopes of enumerat
 
 -- ---------------------------------------------------------------- pairs and clusters
 -- They read the table with the caller's privileges and row security, and need no index. Not STRICT:
--- a NULL relation, column or radius is an error, and of key_type only the type is used. PARALLEL
+-- a NULL relation is an error, and of key_type only the type is used. A NULL radius is that of texts or of hashes. PARALLEL
 -- RESTRICTED, as the server's table_to_xml: the query they run may read temporary tables. checked_by is a
 -- regproc, which the server looks up when the call is parsed: a view depends on the function.
 
+-- The fingerprint of a text for the queries of these functions, whatever the schema of the extension.
+CREATE FUNCTION simhash_catalog.text_fingerprint(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL)
+RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text64';
+COMMENT ON FUNCTION simhash_catalog.text_fingerprint(text, jsonb, text) IS
+	'the function simhash64 of a text, for queries of functions';
+
+CREATE FUNCTION simhash_catalog.widest_text(relation regclass) RETURNS text
+LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_widest_text';
+COMMENT ON FUNCTION simhash_catalog.widest_text(regclass) IS
+	'the column with the longest texts, which a NOTICE names';
+
 CREATE FUNCTION simhash_pairs(
-	relation regclass, key name, fingerprint name, radius int DEFAULT 3, within text[] DEFAULT '{}',
+	relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, radius int DEFAULT NULL, within text[] DEFAULT '{}',
 	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
 	across text[] DEFAULT '{}',
 	OUT a bigint, OUT b bigint, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs';
 COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int, text[], name, float8, regproc, text[]) IS
-	'every pair of rows whose fingerprints differ in at most radius bits, once, with a < b; with '
+	'every pair of near-duplicate rows, once, with a < b: their texts, or the fingerprints in a column, differ in at most '
+	'radius bits; with '
 	'within, names of columns, only pairs that are equal in all of them; with across, only the others; with text, the name of a column, '
 	'only if the Jaccard similarity of the texts is at least min_jaccard, 0.8 if NULL; with checked_by, only '
 	'those for which that function of two texts or two rows returns true';
@@ -542,7 +641,7 @@ COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int, text[], name, float
 CREATE FUNCTION simhash_pairs_between(
 	relation_a regclass, key_a name, fingerprint_a name,
 	relation_b regclass, key_b name, fingerprint_b name,
-	radius int DEFAULT 3, within text[] DEFAULT '{}',
+	radius int DEFAULT NULL, within text[] DEFAULT '{}',
 	text_a name DEFAULT NULL, text_b name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
 	across text[] DEFAULT '{}',
 	OUT a bigint, OUT b bigint, OUT distance int
@@ -559,7 +658,7 @@ COMMENT ON FUNCTION simhash_pairs_between(
 -- literal and parameter. key_type stands first, as in jsonb_populate_record: behind fingerprint it
 -- would silently take the radius of a call that forgets it.
 CREATE FUNCTION simhash_pairs_keyed(
-	key_type anyelement, relation regclass, key name, fingerprint name, radius int DEFAULT 3,
+	key_type anyelement, relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, radius int DEFAULT NULL,
 	within text[] DEFAULT '{}', text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL,
 	checked_by regproc DEFAULT NULL, across text[] DEFAULT '{}',
 	OUT a anyelement, OUT b anyelement, OUT distance int
@@ -574,7 +673,7 @@ CREATE FUNCTION simhash_pairs_between_keyed(
 	key_type_a anyelement, key_type_b anycompatible,
 	relation_a regclass, key_a name, fingerprint_a name,
 	relation_b regclass, key_b name, fingerprint_b name,
-	radius int DEFAULT 3, within text[] DEFAULT '{}',
+	radius int DEFAULT NULL, within text[] DEFAULT '{}',
 	text_a name DEFAULT NULL, text_b name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
 	across text[] DEFAULT '{}',
 	OUT a anyelement, OUT b anycompatible, OUT distance int
@@ -587,7 +686,7 @@ COMMENT ON FUNCTION simhash_pairs_between_keyed(
 	'are NULL::uuid or the like, and only their types are used';
 
 CREATE FUNCTION simhash_clusters(
-	relation regclass, key name, fingerprint name, radius int DEFAULT 3, method text DEFAULT NULL,
+	relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, radius int DEFAULT NULL, method text DEFAULT NULL,
 	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, within text[] DEFAULT '{}',
 	checked_by regproc DEFAULT NULL, across text[] DEFAULT '{}',
 	OUT cluster_id bigint, OUT key bigint, OUT size bigint, OUT representative bigint,
@@ -600,7 +699,7 @@ COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, floa
 	'simhash_pairs; if pairs are checked, the default method is star instead of components';
 
 CREATE FUNCTION simhash_clusters_keyed(
-	key_type anyelement, relation regclass, key name, fingerprint name, radius int DEFAULT 3,
+	key_type anyelement, relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, radius int DEFAULT NULL,
 	method text DEFAULT NULL, text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL,
 	within text[] DEFAULT '{}', checked_by regproc DEFAULT NULL, across text[] DEFAULT '{}',
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
@@ -613,9 +712,95 @@ COMMENT ON FUNCTION simhash_clusters_keyed(
 	'as simhash_clusters, for keys that are not integers; key_type is NULL::uuid or the like, and '
 	'only its type is used';
 
+-- Rows of any key: they are numbered in a temporary table, in the order in which they come first. So the key is shown as
+-- text, and a table without one is read by ctid.
+CREATE FUNCTION simhash_catalog.listed_names(list text) RETURNS text[]
+LANGUAGE sql IMMUTABLE STRICT
+RETURN CASE
+	WHEN list OPERATOR(pg_catalog.~) '^\s*\{' THEN list::pg_catalog.text[]
+	ELSE pg_catalog.regexp_split_to_array(pg_catalog.btrim(list), '\s*,\s*') END;
+COMMENT ON FUNCTION simhash_catalog.listed_names(text) IS 'names of columns: with commas between them, or as an array';
+
+CREATE FUNCTION simhash_duplicates(
+	relation regclass, columns text DEFAULT NULL, within text DEFAULT NULL, first_by text DEFAULT NULL,
+	OUT "group" bigint, OUT size bigint, OUT key text, OUT stays boolean, OUT differs text
+) RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE COST 100000 ROWS 1000 SET search_path = pg_catalog, pg_temp AS $function$
+DECLARE
+	texts text[] := simhash_catalog.listed_names(columns);
+	scope text[] := coalesce(simhash_catalog.listed_names(within), '{}');
+	comes_first text[] := coalesce(simhash_catalog.listed_names(first_by), '{}');
+	keys text[] := ARRAY(
+		SELECT a.attname FROM pg_index AS i, unnest(i.indkey) WITH ORDINALITY AS k (number, place), pg_attribute AS a
+		WHERE i.indrelid = relation AND i.indisprimary AND a.attrelid = relation AND a.attnum = k.number
+			AND k.place <= i.indnkeyatts
+		ORDER BY k.place);
+	unknown text;
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	IF relation IS NULL THEN
+		RAISE EXCEPTION 'argument "relation" of simhash_duplicates must not be null'
+			USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	texts := coalesce(texts, ARRAY[simhash_catalog.widest_text(relation)]);
+	SELECT name INTO unknown FROM unnest(texts || scope || comes_first) AS name
+	WHERE NOT EXISTS (
+		SELECT FROM pg_attribute AS a
+		WHERE a.attrelid = relation AND a.attname = name AND a.attnum > 0 AND NOT a.attisdropped)
+	LIMIT 1;
+	IF unknown IS NOT NULL THEN
+		RAISE EXCEPTION 'column "%" of relation "%" does not exist', unknown, relation
+			USING ERRCODE = 'undefined_column',
+			HINT = 'Write simhash_duplicates(' || quote_literal(relation) || ', ''column''), or several columns with commas between them.';
+	END IF;
+	IF keys = '{}' AND (SELECT c.relkind NOT IN ('r', 'm') FROM pg_class AS c WHERE c.oid = relation) THEN
+		RAISE EXCEPTION '"%" has no primary key', relation
+			USING ERRCODE = 'wrong_object_type',
+			HINT = 'Call simhash_clusters, and name a column that tells rows apart: key => ''...''.';
+	END IF;
+	IF to_regclass('pg_temp.simhash_duplicates_rows') IS NOT NULL THEN
+		DROP TABLE pg_temp.simhash_duplicates_rows;
+	END IF;
+	EXECUTE format(
+		'CREATE TEMPORARY TABLE simhash_duplicates_rows ON COMMIT DROP AS '
+		'SELECT row_number() OVER (ORDER BY %s) AS simhash_place, %s AS simhash_key, %s AS simhash_text%s FROM %s AS t',
+		(SELECT string_agg(by, ', ' ORDER BY place) FROM (
+			SELECT format('t.%I', name), place FROM unnest(comes_first || keys) WITH ORDINALITY AS n (name, place)
+			UNION ALL SELECT 't.ctid', 1000 WHERE keys = '{}') AS o (by, place)),
+		CASE cardinality(keys)
+			WHEN 0 THEN 't.ctid::text'
+			WHEN 1 THEN format('t.%I::text', keys[1])
+			ELSE (SELECT 'ROW(' || string_agg(format('t.%I', name), ', ' ORDER BY place) || ')::text'
+				FROM unnest(keys) WITH ORDINALITY AS n (name, place)) END,
+		CASE cardinality(texts)
+			WHEN 1 THEN format('t.%I::text', texts[1])
+			ELSE (SELECT 'concat_ws(chr(10), ' || string_agg(format('nullif(t.%I::text, '''')', name), ', ' ORDER BY place) || ')'
+				FROM unnest(texts) WITH ORDINALITY AS n (name, place)) END,
+		(SELECT string_agg(format(', t.%I', name), '') FROM unnest(scope) AS name),
+		relation);
+	RETURN QUERY
+		SELECT dense_rank() OVER (ORDER BY c.size DESC, c.cluster_id), c.size, r.simhash_key,
+			c.key = c.representative,
+			CASE WHEN c.key = c.representative THEN NULL
+				WHEN r.simhash_text = s.simhash_text THEN ''
+				ELSE @extschema@.simhash_diff(s.simhash_text, r.simhash_text, 2) END
+		FROM @extschema@.simhash_clusters(
+			'pg_temp.simhash_duplicates_rows'::regclass, 'simhash_place', 'simhash_text',
+			method => 'leader', within => scope) AS c
+		JOIN pg_temp.simhash_duplicates_rows AS r ON r.simhash_place = c.key
+		JOIN pg_temp.simhash_duplicates_rows AS s ON s.simhash_place = c.representative
+		ORDER BY 1, c.key;
+	DROP TABLE pg_temp.simhash_duplicates_rows;
+END
+$function$;
+COMMENT ON FUNCTION simhash_duplicates(regclass, text, text, text) IS
+	'near-duplicate rows of a table, in groups: the size, the key as text, whether the row stays, and how its text differs '
+	'from that of the row that does; columns names those of the text, within those in which rows of a group are equal, first_by '
+	'what comes first';
+
 -- VOLATILE: it draws at random. Keys of any type come back as text.
 CREATE FUNCTION simhash_radius_report(
-	relation regclass, key name, fingerprint name, text name DEFAULT NULL, max_radius int DEFAULT 12,
+	relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, text name DEFAULT NULL, max_radius int DEFAULT 12,
 	sample int DEFAULT 2000, checked_by regproc DEFAULT NULL, within text[] DEFAULT '{}', across text[] DEFAULT '{}',
 	OUT distance int, OUT pairs bigint, OUT pairs_low bigint, OUT pairs_high bigint,
 	OUT compared int, OUT jaccard_mean float8, OUT jaccard_p5 float8, OUT jaccard_median float8,

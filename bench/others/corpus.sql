@@ -4,7 +4,7 @@ SET client_min_messages = error;
 CREATE TABLE corpus (
 	id           int PRIMARY KEY,
 	body         text,
-	fp           bigint GENERATED ALWAYS AS (simhash64(body)) STORED,
+	fp           bigint GENERATED ALWAYS AS (simhash64(body, preset => 'shingles')) STORED,
 	is_duplicate boolean
 );
 CREATE INDEX corpus_fp ON corpus USING simhash (fp);

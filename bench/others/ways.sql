@@ -3,7 +3,7 @@ SET client_min_messages = error;
 
 CALL build('simhash_dedup, within 8', ARRAY[
 	$$ALTER TABLE doc ADD fp bigint$$,
-	$$UPDATE doc SET fp = simhash64(body)$$,
+	$$UPDATE doc SET fp = simhash64(body, preset => 'shingles')$$,
 	$$CREATE INDEX doc_fp ON doc USING simhash (fp)$$]);
 VACUUM ANALYZE doc;
 CALL size('simhash_dedup, within 8', 'doc_fp');
@@ -32,7 +32,7 @@ SELECT EXISTS (SELECT FROM pg_available_extension_versions WHERE name = 'vector'
 CREATE EXTENSION vector;
 CALL build('pgvector, HNSW', ARRAY[
 	$$ALTER TABLE doc ADD bits bit(64)$$,
-	$$UPDATE doc SET bits = simhash64(body)::bit(64)$$,
+	$$UPDATE doc SET bits = simhash64(body, preset => 'shingles')::bit(64)$$,
 	$$CREATE INDEX doc_bits ON doc USING hnsw (bits bit_hamming_ops)$$]);
 VACUUM ANALYZE doc;
 CALL size('pgvector, HNSW', 'doc_bits');

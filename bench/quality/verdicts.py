@@ -1,5 +1,5 @@
 """Verdicts on pairs of texts beside what people say: simhash_same, the advice of the docs, and similarities of other tools, each
-with the threshold that is best on these very pairs. Called by verdicts.sh; prints tables by method, by kind, and by length."""
+with the threshold that is best on these very pairs. Called by verdicts.sh; prints tables by method and by kind."""
 import csv, difflib, json, math, subprocess, sys, unicodedata
 from collections import Counter
 
@@ -71,9 +71,8 @@ def main(path, program):
     lines = ''.join(json.dumps(pair) + '\n' for pair in pairs)
     out = [line.split() for line in subprocess.run([program], input=lines, text=True, check=True, stdout=subprocess.PIPE).stdout.splitlines()]
     methods = {'`simhash_same`': ([line[0] == '1' for line in out], None),
-               'within 10 bits and `simhash_jaccard` of 0.8': ([int(line[1]) <= 10 and float(line[2]) >= 0.8 for line in out], None),
-               'within 10 bits and `simhash_same`': ([int(line[1]) <= 10 and line[0] == '1' for line in out], None),
-               'within 20 bits and `simhash_same`': ([int(line[1]) <= 20 and line[0] == '1' for line in out], None)}
+               'within 12 bits and `simhash_jaccard` of 0.8': ([int(line[1]) <= 12 and float(line[2]) >= 0.8 for line in out], None),
+               'within 12 bits and `simhash_same`': ([int(line[1]) <= 12 and line[0] == '1' for line in out], None)}
     peers = {f'Jaccard of {n}-grams': ngrams(n) for n in (2, 3, 5)}
     peers['difflib `ratio`'] = lambda a, b: difflib.SequenceMatcher(None, plain(a), plain(b), autojunk=False).ratio()
     peers['trigrams as pg_trgm makes them'] = trigrams
@@ -90,25 +89,11 @@ def main(path, program):
         shown = '' if threshold is None else f'{threshold:.2f}'
         print(f'| {name} | {shown} | {share(said, labels):.1f} | {share(said, labels, True):.1f} | {share(said, labels, False):.1f} |')
     by_kind(rows, labels, methods)
-    by_length(rows, labels, out)
-
-
-def by_length(rows, labels, out):
-    """How many of the pairs that are the same, also for simhash_same, a search finds."""
-    radii = (6, 10, 16, 20)
-    print(f'\n| letters | pairs | {" | ".join(f"within {radius}, %" for radius in radii)} |\n|---|---:|---:|---:|---:|---:|')
-    for least, most in ((0, 60), (60, 100), (100, 10**6)):
-        pairs = zip(rows, labels, out)
-        found = [int(line[1]) for row, label, line in pairs if label and line[0] == '1'
-                 and least <= min(len(letters(row['a'])), len(letters(row['b']))) < most]
-        shares = [f'{100 * sum(bits <= radius for bits in found) / len(found):.0f}' for radius in radii]
-        name = f'{least} to {most - 1}' if most < 10**6 else f'{least} and more'
-        print(f'| {name} | {len(found)} | {" | ".join(shares)} |')
 
 
 def by_kind(rows, labels, methods):
     names = list(methods)[:2]
-    best_peer = max(list(methods)[4:], key=lambda name: share(methods[name][0], labels))
+    best_peer = max(list(methods)[3:], key=lambda name: share(methods[name][0], labels))
     names.append(best_peer)
     print(f'\n| kind | a person says | pairs | {" | ".join(names)} |\n|---|---|---:|---:|---:|---:|')
     kinds = sorted({(row['same'] == 'false', row['kind']) for row in rows})

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make bench ROWS=1000000[,...] SETS=A,B OUT=folder PEERS=none: speed, size and upkeep of the index next to what PostgreSQL
+# make bench ROWS=1000000[,...] SETS=A,B,T TEXTS=file OUT=folder PEERS=none: speed, size and upkeep of the index next to what PostgreSQL
 # offers without it, on a throw-away cluster of its own, everything in memory. This script starts the server; the Rust
 # program measures.
 
@@ -13,7 +13,10 @@ case "$ROWS" in
 '' | *[!0-9,]*) fail "ROWS must be numbers with commas between them, not '$ROWS'" ;;
 esac
 case "$SETS" in
-'' | *[!AB,]*) fail "SETS must be some of A,B, not '$SETS'" ;;
+'' | *[!ABT,]*) fail "SETS must be some of A,B,T, not '$SETS'" ;;
+esac
+case "$SETS" in
+*T*) [ -n "${TEXTS:-}" ] || command -v apt-cache >/dev/null || fail "set T needs TEXTS=file, a short text on each line" ;;
 esac
 
 work=''
@@ -36,5 +39,11 @@ start_cluster "$work" 'maintenance_work_mem = 1GB' 'work_mem = 256MB' 'max_wal_s
 	'autovacuum = off' 'fsync = off' 'jit = off' 'synchronize_seqscans = off' "shared_buffers = $((megabytes > 4096 ? megabytes : 4096))MB"
 sql -c 'CREATE EXTENSION simhash_dedup'
 sql -c 'CREATE EXTENSION pg_prewarm' 2>/dev/null || echo '   pg_prewarm is not installed in this server: left out'
+texts=${TEXTS:-$work/texts}
+if [[ $SETS = *T* && -z ${TEXTS:-} ]]; then
+	say 'set T: the descriptions of the packages that apt knows'
+	apt-cache dumpavail | sed -n 's/^Description\(-en\)\?: //p' | LC_ALL=C sort -u >"$texts"
+	[ "$(wc -l <"$texts")" -ge 10000 ] || fail "apt knows too few packages for set T: name TEXTS=file, a short text on each line"
+fi
 say "measuring; the result goes to $OUT"
-"$program" "$OUT" "$ROWS" "$SETS" "${PEERS:-}"
+"$program" "$OUT" "$ROWS" "$SETS" "${PEERS:-}" "$texts"

@@ -20,7 +20,7 @@ sql() { as_postgres "$PG_BIN/psql" -X -q -At -v ON_ERROR_STOP=1 "$@"; }
 through_sql() {
 	local table=$1 file=$OUT/$1.rows passes=20 what expression
 	local clock="split_part(pg_read_file('/proc/self/schedstat'), ' ', 1)"
-	for what in length words minwise shingles; do
+	for what in length words minwise shingles adaptive; do
 		expression="simhash64(t, preset => '$what')"
 		[ "$what" != length ] || expression='length(t)'
 		# The first call of a session loads the dictionary.

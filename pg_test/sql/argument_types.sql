@@ -54,6 +54,7 @@ INSERT INTO argument VALUES
 	('regclass', 'clusters', '''kept_cluster'''), ('anyarray', NULL, '''{1}'''),
 	('name', NULL, '''fp'''), ('name', 'text', '''body'''), ('name', 'text_a', '''body'''), ('name', 'text_b', '''body'''),
 	('regproc', NULL, 'NULL'), ('anyelement', NULL, '1'), ('anycompatible', NULL, '1'),
+	('oid', NULL, '0'), ('"any"', NULL, '1'),
 	('bytea', NULL, '''fingerprint=fp\000'''), ('xid', NULL, '''3'''), ('numeric', NULL, '1'),
 	('bigint', 'met_at', 'NULL'), ('text', 'hash', 'repeat(''f'', 16)'), ('bit', 'hash', 'repeat(''1'', 64)::bit(64)'),
 	('bytea', 'hash', '''12345678''');

@@ -6,7 +6,7 @@ SET search_path = by_script, public;
 CREATE TABLE petition (id int PRIMARY KEY, body text, fp bigint GENERATED ALWAYS AS (simhash64(body)) STORED, duplicate_of int);
 CREATE INDEX ON petition USING simhash (fp);
 CREATE TRIGGER petition_duplicates BEFORE INSERT OR UPDATE ON petition FOR EACH ROW
-	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'radius=10', 'text=body', 'duplicate_of=duplicate_of');
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'radius=10', 'text=body', 'min_jaccard=0.8', 'duplicate_of=duplicate_of');
 INSERT INTO petition (id, body) VALUES
 	(1, '请尽快修好人民路十八号小区门口的路灯，晚上太黑老人出行很不安全。'),
 	(2, '星期六早上六点楼下工地就开始打桩，全楼居民无法休息，请有关部门管一管。'),

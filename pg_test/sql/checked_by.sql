@@ -7,7 +7,7 @@ SET search_path = checked_test, public;
 -- Families of rows that differ in a number, a photo, a date or a place; some equal ones, some without a text.
 CREATE TABLE advert (
 	id int PRIMARY KEY, body text, posted date, photo bigint, place float8[], tenant int,
-	fp bigint GENERATED ALWAYS AS (simhash64(body)) STORED
+	fp bigint GENERATED ALWAYS AS (simhash64(body, preset => 'shingles')) STORED
 );
 INSERT INTO advert (id, body, posted, photo, place, tenant)
 SELECT i, format('Bicycle of kind %s with seven gears, %s inch, new tyres and lights, to be picked up at the station of town %s%s',

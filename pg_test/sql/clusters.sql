@@ -173,7 +173,7 @@ SELECT * FROM simhash_clusters('t', 'id', 'fp', text => 'nope');
 SELECT * FROM simhash_clusters('t', 'id', 'fp', text => 'fp');
 SELECT * FROM simhash_clusters('t', 'id', 'fp', text => 'body', min_jaccard => 1.5);
 SELECT * FROM simhash_clusters('t', 'id', 'fp', text => 'body', min_jaccard => NULL);
-SELECT * FROM simhash_clusters('t', 'id', 'body');
+SELECT count(*) > 0 AS found FROM simhash_clusters('t', 'id', 'body');
 
 SET client_min_messages = warning;
 DROP SCHEMA clusters_test CASCADE;

@@ -76,7 +76,7 @@ SELECT next_copy('DELETE FROM t WHERE id = 5') AS deleted,
 	next_copy('UPDATE t SET fp = -1 WHERE id = 5') AS far,
 	next_copy('UPDATE t SET dup = 6 WHERE id = 2') AS of_the_new_key,
 	next_copy('UPDATE t SET dup = 17 WHERE id = 2') AS of_no_row;
-SELECT fire($$'duplicate_of=dup', 'within=tenant', 'text=body'$$);
+SELECT fire($$'duplicate_of=dup', 'within=tenant', 'text=body', 'min_jaccard=0.8', 'radius=3'$$);
 SELECT next_copy('SELECT') AS original,
 	next_copy('UPDATE t SET tenant = 2 WHERE id = 5') AS of_another_tenant,
 	next_copy('UPDATE t SET tenant = NULL WHERE id = 5') AS of_none,

@@ -32,7 +32,7 @@ SELECT e.* FROM petition a, simhash_explain(a, a, '{"subject": 0, "body": 2}') A
 SELECT e.* FROM simhash_explain(ROW(), ROW()) AS e;
 
 -- The features are those of simhash_features.
-SELECT count(*) AS differ FROM petition a, petition b, unnest('{shingles,minwise,record,words,plain,s0,s2,s3}'::text[]) AS preset,
+SELECT count(*) AS differ FROM petition a, petition b, unnest('{adaptive,shingles,minwise,record,words,plain,s0,s2,s3}'::text[]) AS preset,
 	simhash_explain(a.body, b.body, preset => preset) AS e,
 	LATERAL (SELECT count(x.hash) AS a, count(y.hash) AS b, count(x.hash) FILTER (WHERE y.hash IS NOT NULL) AS shared,
 		coalesce((array_agg(x.feature ORDER BY x.weight DESC, x.feature COLLATE "C") FILTER (WHERE y.hash IS NULL))[:3], '{}') AS only_a
@@ -56,7 +56,7 @@ CREATE FUNCTION wrong(w jsonb) RETURNS TABLE (preset text, pairs bigint, no_dist
 	below_0 bigint) LANGUAGE sql AS $$
 	SELECT preset, count(*), count(*) FILTER (WHERE distance IS NULL), count(*) FILTER (WHERE distance IS DISTINCT FROM bits),
 		count(*) FILTER (WHERE least < 0)
-	FROM item a, item b, unnest('{shingles,minwise,record,words,plain,s0,s2,s3}'::text[]) AS preset,
+	FROM item a, item b, unnest('{adaptive,shingles,minwise,record,words,plain,s0,s2,s3}'::text[]) AS preset,
 		LATERAL (SELECT simhash64(a, w, preset) <~> simhash64(b, w, preset)) AS d (distance),
 		LATERAL (SELECT sum(bits), min(bits) FROM simhash_explain(a, b, w, preset)) AS e (bits, least)
 	GROUP BY preset ORDER BY preset

@@ -510,7 +510,7 @@ SELECT try('fingerprint=fp', 'flag=b', 'weights={"gen": 1}');
 SELECT try('fingerprint=fp', 'flag=b', 'weights={"gen": 1, "gen": 1}');
 SELECT try('fingerprint=fp', 'flag=b', 'weights={"other": 1, "$title": "gen"}', 'preset=s2');
 SELECT try('fingerprint=fp', 'flag=b', 'weights={"*": 1}');
-SELECT try('fingerprint=fp', 'flag=b', 'weights={"$exclude": ["fp"]}');
+SELECT try('fingerprint=fp', 'flag=b', 'weights={"*": 1, "$exclude": ["fp"]}');
 SELECT try('fingerprint=fp', 'duplicate_of=small', 'weights={"small": 1}');
 SELECT try('fingerprint=fp', 'flag=b', 'weights={"$exclude": ["fp", "b"], "*": 1}');
 SELECT try('fingerprint=fp', 'flag=b', 'preset=plain');

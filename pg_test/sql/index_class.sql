@@ -41,7 +41,7 @@ CREATE OPERATOR CLASS right_numeric FOR TYPE numeric USING simhash AS
 	OPERATOR 4 = (numeric, numeric), FUNCTION 1 hash_numeric(numeric);
 SELECT opcname, amvalidate(oid) FROM pg_opclass WHERE opcname LIKE 'wrong%' OR opcname LIKE 'right%' ORDER BY 1;
 CREATE OPERATOR CLASS wrong_function FOR TYPE text USING simhash AS
-	OPERATOR 4 = (text, text), FUNCTION 2 hashtext(text);
+	OPERATOR 4 = (text, text), FUNCTION 3 hashtext(text);
 CREATE TABLE class_scoped AS SELECT (g % 3)::numeric AS tenant, 't' AS kind, g::bigint AS fp FROM generate_series(1, 300) g;
 CREATE INDEX class_scoped_hash ON class_scoped USING simhash (kind wrong_hash, fp);
 CREATE INDEX class_scoped_fp ON class_scoped USING simhash (tenant right_numeric, fp);

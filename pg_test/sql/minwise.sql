@@ -1,4 +1,4 @@
--- The presets minwise, shingles and record: bits that are drawn from the features.
+-- The presets adaptive, minwise, shingles and record: bits that are drawn from the features.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA minwise_test;
@@ -9,15 +9,15 @@ SELECT preset, simhash64('The street lamp in front of number 12 is dark', preset
 	simhash64('门牌12号前的路灯坏了', preset => preset) AS han,
 	simhash32('The street lamp in front of number 12 is dark', preset => preset) AS narrow,
 	simhash128('The street lamp in front of number 12 is dark', preset => preset) AS wide
-FROM unnest(ARRAY['minwise', 'shingles', 'record']) AS preset;
+FROM unnest(ARRAY['adaptive', 'minwise', 'shingles', 'record']) AS preset;
 SELECT preset, simhash64(ROW('Street lamp', 'dark since Monday', 12, date '2024-02-29'),
 	'{"$columns": ["subject", "body", "number", "day"], "subject": 1, "body": 3, "number": 1, "day": 0.5}', preset)
-FROM unnest(ARRAY['minwise', 'shingles', 'record']) AS preset;
--- With weights that differ, other draws; a call without a preset has shingles.
+FROM unnest(ARRAY['adaptive', 'minwise', 'shingles', 'record']) AS preset;
+-- With weights that differ, other draws; a call without a preset has adaptive.
 SELECT simhash64('dark dark street lamp', '{"tf": "log"}', 'minwise') AS weighted,
 	simhash64('dark dark street lamp', '{"tf": "set"}', 'minwise')
 		= simhash64('dark street lamp', preset => 'minwise') AS set,
-	simhash64('dark dark street lamp') = simhash64('dark dark street lamp', preset => 'shingles') AS shingles;
+	simhash64('dark dark street lamp') = simhash64('dark dark street lamp', preset => 'adaptive') AS adaptive;
 
 -- So it has in every function that takes a preset, in a trigger, and in a stored configuration.
 CREATE TABLE bare (subject text, body text, fp bigint, is_duplicate boolean);
@@ -25,16 +25,16 @@ CREATE TRIGGER bare BEFORE INSERT ON bare FOR EACH ROW EXECUTE FUNCTION simhash_
 	'fingerprint=fp', 'flag=is_duplicate', 'lock=off', 'weights={"subject": 1, "body": 3}');
 INSERT INTO bare VALUES ('Lamp', 'The street lamp is dark'), ('路灯', '路灯坏了两个星期');
 SELECT simhash_create_config('bare', '{"subject": 1, "body": 3}') IS NOT NULL AS stored;
-SELECT bool_and(simhash64(body) = simhash64(body, preset => 'shingles')) AS text,
-	bool_and(simhash64(b, '{"subject": 1, "body": 3}') = simhash64(b, '{"subject": 1, "body": 3}', 'shingles')) AS "row",
-	bool_and(fp = simhash64(b, '{"subject": 1, "body": 3}', 'shingles')) AS trigger,
+SELECT bool_and(simhash64(body) = simhash64(body, preset => 'adaptive')) AS text,
+	bool_and(simhash64(b, '{"subject": 1, "body": 3}') = simhash64(b, '{"subject": 1, "body": 3}', 'adaptive')) AS "row",
+	bool_and(fp = simhash64(b, '{"subject": 1, "body": 3}', 'adaptive')) AS trigger,
 	bool_and(fp = simhash64_named(b, 'bare')) AS named,
-	bool_and(simhash32(body) = simhash32(body, preset => 'shingles')) AS narrow,
-	bool_and(simhash128(b) = simhash128(b, preset => 'shingles')) AS wide,
-	bool_and(simhash_cosine(subject, body) = simhash_cosine(subject, body, preset => 'shingles')) AS cosine,
+	bool_and(simhash32(body) = simhash32(body, preset => 'adaptive')) AS narrow,
+	bool_and(simhash128(b) = simhash128(b, preset => 'adaptive')) AS wide,
+	bool_and(simhash_cosine(subject, body) = simhash_cosine(subject, body, preset => 'adaptive')) AS cosine,
 	bool_and(ARRAY(SELECT f FROM simhash_features(body) AS f) = ARRAY(SELECT f
-		FROM simhash_features(body, preset => 'shingles') AS f)) AS features,
-	bool_and(ARRAY(SELECT f FROM simhash_features(b) AS f) = ARRAY(SELECT f FROM simhash_features(b, preset => 'shingles') AS f)) AS of_row,
+		FROM simhash_features(body, preset => 'adaptive') AS f)) AS features,
+	bool_and(ARRAY(SELECT f FROM simhash_features(b) AS f) = ARRAY(SELECT f FROM simhash_features(b, preset => 'adaptive') AS f)) AS of_row,
 	bool_and(simhash64(body) <> simhash64(body, preset => 'words') AND fp <> simhash64(b, '{"subject": 1, "body": 3}', 'words')) AS not_words
 FROM bare AS b;
 SELECT simhash_drop_config('bare');
@@ -60,7 +60,7 @@ INSERT INTO petition VALUES
 SELECT preset, id, simhash64(p, '{"subject": 1, "body": 1}', preset) IS NULL AS nothing,
 	simhash64(p, '{"subject": 1, "body": 1}', preset)
 		= simhash64(ROW(p.body), '{"$columns": ["body"]}', preset) AS body_alone
-FROM petition AS p, unnest(ARRAY['minwise', 'shingles', 'record']) AS preset
+FROM petition AS p, unnest(ARRAY['adaptive', 'minwise', 'shingles', 'record']) AS preset
 ORDER BY 1, 2;
 
 -- Generated columns, the index, triggers and stored configurations take them as any other preset.

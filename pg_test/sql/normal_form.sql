@@ -19,7 +19,7 @@ INSERT INTO pair VALUES
 	('half-width', 'プリンターのドライバー', 'ﾌﾟﾘﾝﾀｰのﾄﾞﾗｲﾊﾞｰ'),
 	('letters stay', 'мой їжак', 'мои іжак');
 
-SELECT what, simhash64(a) <~> simhash64(b) AS shingles,
+SELECT what, simhash64(a) <~> simhash64(b) AS bare,
 	simhash64(a, preset => 'minwise') <~> simhash64(b, preset => 'minwise') AS minwise,
 	simhash64(a, preset => 'words') <~> simhash64(b, preset => 'words') AS words,
 	simhash64(ROW(a), preset => 'record') <~> simhash64(ROW(b), preset => 'record') AS record,
@@ -40,7 +40,7 @@ ORDER BY 1, 2;
 SELECT array_agg(feature ORDER BY feature) FROM simhash_features('re&shy;pair re<wbr>pair Caf&eacute;', '{"markup": "html"}', 'words');
 
 -- Texts of symbols alone, and of white space.
-SELECT what, simhash64(text) IS NULL AS shingles, simhash64(text, preset => 'words') IS NULL AS words,
+SELECT what, simhash64(text) IS NULL AS bare, simhash64(text, preset => 'words') IS NULL AS words,
 	simhash64(ROW(text), preset => 'record') IS NULL AS record, simhash_jaccard(text, text)
 FROM (VALUES ('emoji', '🔥🔥💰💰💰 ➡️'), ('signs', '☎ ★★★ ---===>>> $$$ !!!'), ('hyphen', '-'), ('blank', ' '),
 	('invisible', U&'\3000\200B\00AD'), ('empty', '')) AS symbols (what, text);

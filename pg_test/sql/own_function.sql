@@ -15,7 +15,7 @@ CREATE INDEX CONCURRENTLY petition_fp ON petition USING simhash (petition_fp(bod
 ANALYZE petition;
 
 -- The function is the bare call.
-SELECT count(*) FILTER (WHERE petition_fp(body) IS DISTINCT FROM simhash64(body, preset => 'shingles')) AS differing FROM petition;
+SELECT count(*) FILTER (WHERE petition_fp(body) IS DISTINCT FROM simhash64(body, preset => 'adaptive')) AS differing FROM petition;
 
 -- Searches use the index: with a literal, with a parameter in custom and in generic plans, nearest rows.
 EXPLAIN (COSTS OFF) SELECT id FROM petition WHERE petition_fp(body) <~> petition_fp('street lamp') <= 8;
@@ -43,11 +43,11 @@ BEGIN
 		rows := ARRAY(SELECT p.id FROM petition AS p WHERE petition_fp(p.body) <~> petition_fp(one.body) <= 8 ORDER BY 1);
 		rows_found := rows_found + cardinality(rows);
 		within := within + (rows = ARRAY(SELECT p.id FROM petition AS p
-			WHERE bit_count((simhash64(p.body, preset => 'shingles') # one.fp)::bit(64)) <= 8 ORDER BY 1))::int;
+			WHERE bit_count((simhash64(p.body, preset => 'adaptive') # one.fp)::bit(64)) <= 8 ORDER BY 1))::int;
 		distances := distances + (ARRAY(SELECT petition_fp(p.body) <~> petition_fp(one.body) FROM petition AS p
 				ORDER BY petition_fp(p.body) <~> petition_fp(one.body) LIMIT 5)::bigint[]
-			= ARRAY(SELECT bit_count((simhash64(p.body, preset => 'shingles') # one.fp)::bit(64)) FROM petition AS p
-				WHERE simhash64(p.body, preset => 'shingles') IS NOT NULL ORDER BY 1 LIMIT 5))::int;
+			= ARRAY(SELECT bit_count((simhash64(p.body, preset => 'adaptive') # one.fp)::bit(64)) FROM petition AS p
+				WHERE simhash64(p.body, preset => 'adaptive') IS NOT NULL ORDER BY 1 LIMIT 5))::int;
 	END LOOP;
 	RETURN NEXT;
 END $$;
@@ -66,7 +66,7 @@ REINDEX INDEX own.petition_fp;
 CREATE SCHEMA planted;
 CREATE FUNCTION planted.simhash64(text) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT 7::bigint';
 SET search_path = planted, own, public;
-SELECT petition_fp('street lamp') = public.simhash64('street lamp'::text, NULL::jsonb, 'shingles') AS bound;
+SELECT petition_fp('street lamp') = public.simhash64('street lamp'::text, NULL::jsonb, 'adaptive') AS bound;
 SET client_min_messages = error;
 DROP SCHEMA planted CASCADE;
 SET client_min_messages = warning;

@@ -45,7 +45,7 @@ BEGIN
 				EXECUTE format($f$CREATE FUNCTION %s.planted(%s, %s) RETURNS boolean LANGUAGE plpgsql AS
 					'BEGIN RAISE EXCEPTION ''planted operator of %s and %s was called''; END'$f$, here, l, r, l, r);
 				FOREACH o IN ARRAY operators LOOP
-					CONTINUE WHEN l = 'int8' AND r = 'int8' AND o IN ('<~>', '~=');
+					CONTINUE WHEN l IN ('int8', 'text') AND r = l AND o IN ('<~>', '~=');
 					EXECUTE format('CREATE OPERATOR %s.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = %s.planted)', here, o, l, r, here);
 				END LOOP;
 			END LOOP;

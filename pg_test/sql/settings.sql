@@ -25,12 +25,12 @@ INSERT INTO samples VALUES (
 	ARRAY[ROW('2024-03-02 01:02:03+05', 9.99, 0.1::float8 / 3)::stay], 'postgres=r/postgres', 'plain words'
 );
 CREATE TEMP TABLE before AS
-SELECT simhash64(r) AS w64, simhash32(r) AS w32, r::text AS shown, ARRAY(SELECT f::text FROM simhash_features(r) AS f) AS features
+SELECT simhash64(r, '{"*": 1}') AS w64, simhash32(r, '{"*": 1}') AS w32, r::text AS shown, ARRAY(SELECT f::text FROM simhash_features(r, '{"*": 1}') AS f) AS features
 FROM samples AS r;
 -- Every column counts.
-SELECT count(DISTINCT column_name) AS columns FROM samples AS r, simhash_features(r);
+SELECT count(DISTINCT column_name) AS columns FROM samples AS r, simhash_features(r, '{"*": 1}');
 CREATE FUNCTION same() RETURNS TABLE (fingerprint bool, narrow bool, text_changes bool) LANGUAGE sql AS $$
-	SELECT simhash64(r) = w64, simhash32(r) = w32, r::text <> shown FROM settings_test.samples AS r, pg_temp.before
+	SELECT simhash64(r, '{"*": 1}') = w64, simhash32(r, '{"*": 1}') = w32, r::text <> shown FROM settings_test.samples AS r, pg_temp.before
 $$;
 
 SELECT * FROM same();
@@ -81,9 +81,9 @@ SELECT * FROM same();
 CREATE EXTENSION cube SCHEMA settings_test;
 CREATE EXTENSION citext SCHEMA settings_test;
 CREATE TABLE extended AS SELECT cube(ARRAY[0.1::float8 / 3]) AS c, ARRAY[cube(0.1::float8 / 3)] AS ca, 'Two Words'::citext AS w;
-SELECT column_name, feature FROM extended AS r, simhash_features(r, '{"$features": ["words"]}');
+SELECT column_name, feature FROM extended AS r, simhash_features(r, '{"*": 1, "$features": ["words"]}');
 SET extra_float_digits = -5;
-SELECT column_name, feature FROM extended AS r, simhash_features(r, '{"$features": ["words"]}');
+SELECT column_name, feature FROM extended AS r, simhash_features(r, '{"*": 1, "$features": ["words"]}');
 SHOW extra_float_digits;
 RESET extra_float_digits;
 

@@ -106,7 +106,7 @@ SQL
 my $columns = join(', ', map { "c$_ " . ($_ % 3 ? 'text' : 'int') } 1 .. 1600);
 $node->safe_psql('postgres', "CREATE TABLE wide ($columns)");
 $node->safe_psql('postgres', 'INSERT INTO wide (c1, c2, c3, c1600) SELECT i, i, i, i FROM generate_series(1, 500) AS i');
-is($node->safe_psql('postgres', 'SELECT count(DISTINCT simhash64(w)) FROM wide AS w'), 500, 'rows of 1,600 columns');
+is($node->safe_psql('postgres', q{SELECT count(DISTINCT simhash64(w, '{"*": 1}')) FROM wide AS w}), 500, 'rows of 1,600 columns');
 is($node->safe_psql('postgres',
 	q{SELECT count(*) FROM wide AS w
 		WHERE simhash64(w, '{"c1": 1, "c1600": 2}') = simhash64(ROW(c1, c1600), '{"$columns": ["c1", "c1600"], "c1": 1, "c1600": 2}')}),
@@ -120,7 +120,7 @@ $node->safe_psql('postgres', "CREATE TYPE n$_ AS (x n" . ($_ - 1) . ', y n0[])')
 my $deep = q{ROW('leaf', 1)::n0};
 $deep = "ROW($deep, ARRAY[ROW('other', 2)::n0])::n$_" for 1 .. 60;
 my $other = $deep =~ s/'leaf'/'stem'/r;
-is($node->safe_psql('postgres', "SELECT simhash64(ROW($deep)) <> simhash64(ROW($other)) AND simhash64($deep) IS NOT NULL"), 't',
+is($node->safe_psql('postgres', qq{SELECT simhash64(ROW($deep), '{"*": 1}') <> simhash64(ROW($other), '{"*": 1}') AND simhash64($deep) IS NOT NULL}), 't',
 	'60 composites in each other, of which the innermost counts');
 $node->safe_psql('postgres', <<'SQL');
 CREATE DOMAIN pair AS n0 CHECK ((VALUE).b > 0);
@@ -129,7 +129,8 @@ CREATE TABLE of_domains (p pair, q pair_again, r pair[]);
 INSERT INTO of_domains VALUES (('a', 1), ('b', 2), ARRAY[('c', 3)]::pair[]);
 SQL
 is($node->safe_psql('postgres',
-	'SELECT simhash64(p) = simhash64(p::n0) AND simhash64(q) = simhash64(q::n0) AND simhash64(o) IS NOT NULL FROM of_domains AS o'),
+	q{SELECT simhash64(p, w) = simhash64(p::n0, w) AND simhash64(q, w) = simhash64(q::n0, w) AND simhash64(o, w) IS NOT NULL
+		FROM of_domains AS o, CAST('{"*": 1}' AS jsonb) AS w}),
 	't', 'domains over composites');
 
 # A nest that is too deep for the stack is an error.
@@ -172,7 +173,7 @@ CREATE TABLE small AS SELECT ARRAY[1] AS numbers, ARRAY[ROW('a', 1)::n0] AS rows
 SQL
 	for my $column ('numbers', 'rows', 'bytes', 'document')
 	{
-		my $query = "SELECT simhash64(ROW($column)) FROM huge";
+		my $query = qq{SELECT simhash64(ROW($column), '{"*": 1}') FROM huge};
 		my $right = $node->safe_psql('postgres', $query);
 		my $session = $node->background_psql('postgres', on_error_stop => 0);
 		my $pid = $session->query_safe('SET jit = off; SELECT pg_backend_pid()');

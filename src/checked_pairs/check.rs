@@ -6,12 +6,13 @@ use super::decisions::EveryPair;
 use super::judge::{FunctionJudge, JaccardJudge, Judge};
 use crate::pairs::arguments::{in_range, required};
 use crate::pairs::source::SourceTable;
+use crate::row::same::simhash_same;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INVALID_OBJECT_DEFINITION, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_FUNCTION,
 };
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
-use simhash_pg::catalog::table;
+use simhash_pg::catalog::{lookup, table};
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::pair_function::{FunctionDeclaration, PairFunction};
@@ -21,6 +22,8 @@ use simhash_trigger::arguments::DEFAULT_MIN_JACCARD;
 pub struct CheckArguments<const N: usize> {
     /// Name of the function that is called.
     pub function: &'static str,
+    /// pg_proc.oid of it: simhash_same is beside it.
+    pub own: Oid,
     pub texts: [Option<String>; N],
     pub min_jaccard: Option<f64>,
     pub checked_by: Option<Oid>,
@@ -54,17 +57,29 @@ impl Check {
     ) -> Option<Self> {
         let CheckArguments {
             function,
+            own,
             texts,
             min_jaccard,
             checked_by,
         } = arguments;
-        let texts = texts.iter().any(Option::is_some).then(|| {
+        // Texts whose fingerprints are made are known, and checked by simhash_same unless the call asks
+        // for another check.
+        let made_of: Option<Vec<String>> = sources.iter().map(|one| one.made_of.clone()).collect();
+        let is_named = texts.iter().any(Option::is_some);
+        let unsaid = made_of.is_some() && min_jaccard.is_none();
+        let checked_by = checked_by.or_else(|| unsaid.then(|| same_beside(own)).flatten());
+        let made_of = made_of.filter(|_| !is_named).map(|texts| {
+            let as_text = |text: &String| format!("{text}::pg_catalog.text");
+            texts.iter().map(as_text).collect::<Vec<_>>()
+        });
+        let texts = is_named.then(|| {
             let text = |side: usize| {
                 let name = required(texts[side].clone(), function, ["text_a", "text_b"][side]);
                 format!("{}::pg_catalog.text", sources[side].text_column(&name))
             };
             (0..N).map(text).collect::<Vec<_>>()
         });
+        let texts = texts.or(made_of);
         let Some(checked_by) = checked_by else {
             let least = in_range(
                 "min_jaccard",
@@ -107,6 +122,14 @@ impl Check {
             _ => None,
         }
     }
+}
+
+/// Returns simhash_same beside another function of the extension.
+fn same_beside(sibling: Oid) -> Option<Oid> {
+    let types = [pg_sys::TEXTOID, pg_sys::TEXTOID];
+    lookup::function_beside(sibling, c"simhash_same", &types)
+        .or_else(|| lookup::function_beside(sibling, c"same", &types))
+        .filter(|&found| lookup::is_symbol(found, simhash_same))
 }
 
 /// Returns the check that every pair of rows passes.

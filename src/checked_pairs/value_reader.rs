@@ -47,13 +47,12 @@ impl<'m> ValueReader<'m> {
     pub fn new(sources: &'m [SourceTable], values: &[String], paired_rows: &'m PairedRows) -> Self {
         let queries = |(side, (source, value)): (usize, (&SourceTable, &String))| {
             let (expression, key) = (source.key_expression(), &source.key);
-            let fp = source.fingerprint_expression();
             let table = &source.table_name;
             let equality = paired_rows.side(side).order.equality();
             let equality = equality.unwrap_or_else(|| no_arrays(source.key_type));
             let has_listed_key = equality.any_of(key, "$1");
             // Rows without a fingerprint may share a key.
-            let has_fingerprint = format!("{fp} IS NOT NULL");
+            let has_fingerprint = &source.has_fingerprint;
             let from = format!("SELECT {expression}, {value} FROM {table}");
             Queries {
                 by_key: format!("{from} WHERE {has_listed_key} AND {has_fingerprint}"),

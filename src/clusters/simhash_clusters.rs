@@ -11,9 +11,10 @@ use crate::checked_pairs::paired_rows::{
 };
 use crate::checked_pairs::passing::{Asked, PassingPairs, SimilarityList};
 use crate::checked_pairs::value_reader::ValueReader;
+use crate::pairs::arguments::required;
 use crate::pairs::scope_columns::ScopeColumns;
 use crate::pairs::source::{SourceTable, first_argument_after, radius_of};
-use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+use pgrx::PgSqlErrorCode::{ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE};
 use pgrx::pg_sys;
 use simhash_hamming::components::edges::Edge;
 use simhash_hamming::components::group::{Classes, ClusterMethod};
@@ -82,8 +83,16 @@ fn clusters(
     // unless clusters are kept.
     let radius_at = first_argument_after::<1>(keyed);
     let across_at = kept.is_none().then_some(radius_at + 6);
+    let is_kept = kept.is_some();
     let kept = kept.unwrap_or_default();
-    let mut sources: [SourceTable; 1] = SourceTable::from_arguments(args, name, keyed);
+    if is_kept {
+        required(args.get::<i32>(radius_at), name, "radius");
+    }
+    let mut sources: [SourceTable; 1] =
+        SourceTable::from_arguments(args, name, keyed, Some(radius_at + 2));
+    if let Some(text) = sources[0].made_of.as_ref().filter(|_| is_kept) {
+        refuse_text(text);
+    }
     let order = sources[0].order();
     let keys = kept.keys.and_then(|keys| {
         let items: Vec<_> = keys.array().items.into_iter().flatten().collect();
@@ -103,6 +112,7 @@ fn clusters(
     };
     let checked = CheckArguments {
         function: name,
+        own: args.function(),
         texts: [args.name(radius_at + 2)],
         min_jaccard: args.get::<f64>(radius_at + 3),
         checked_by: args.get::<pg_sys::Oid>(radius_at + 5),
@@ -125,6 +135,18 @@ fn clusters(
     };
     return_clusters(rows, &sources[0], &paired_rows, &assigned);
     args.null()
+}
+
+/// Raises the ERROR that kept clusters have no column of fingerprints: their triggers read it.
+fn refuse_text(text: &str) -> ! {
+    let message =
+        format!("column {text} is a text, and kept clusters need a column of fingerprints");
+    let hint = format!(
+        "Add one, and name it: ALTER TABLE ... ADD fp bigint GENERATED ALWAYS AS (simhash64({text})) STORED."
+    );
+    Error::new(ERRCODE_DATATYPE_MISMATCH, message)
+        .hint(hint)
+        .raise()
 }
 
 fn method(args: &Args, i: usize, source: &SourceTable, is_checked: bool) -> ClusterMethod {

@@ -9,57 +9,70 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
+use super::source::Source;
 use simhash_pg::catalog::lookup::{function_result_type, function_schema, is_plain_function};
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::catalog::written_name::WrittenName;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
-use simhash_trigger::flag_options::{Check, FlagOptions};
+use simhash_trigger::flag_options::Check;
 
-/// What the condition takes of the new row: a parameter of this type.
+/// The condition of a check, and what it takes of the new row: parameters of these types.
 pub struct CheckCondition {
-    pub parameter: Oid,
+    pub parameters: Vec<Oid>,
     pub is_function: bool,
     pub condition: String,
 }
 
 impl CheckCondition {
-    /// Returns the check of a trigger, if it has one. The parameter of the condition has this number.
+    /// Returns the check of a trigger, if it has one. The first parameter of the condition has this number.
     pub fn new(
         call: &TriggerCall<'_>,
         searched: Oid,
-        options: &FlagOptions,
+        source: &Source,
         number: usize,
     ) -> Option<Self> {
-        let text = options.text.as_deref();
-        let text = text.map(|column| format!("t.{}::pg_catalog.text", quoted(column)));
-        Some(match (options.check.as_ref()?, text) {
-            (Check::Jaccard(least), text) => Self {
-                parameter: pg_sys::TEXTOID,
-                is_function: false,
-                condition: format!(
-                    "simhash_catalog.jaccard_at_least({}, ${number}, '{least}'::pg_catalog.float8)",
-                    text?
-                ),
-            },
-            (Check::Function(name), Some(text)) => {
+        let check = source.check.as_ref()?;
+        if let (Check::Function(name), []) = (check, &source.texts[..]) {
+            let row = OpenTable::new(searched).rel().row_type();
+            let function = found(call, searched, name, row);
+            return Some(Self {
+                parameters: vec![row],
+                is_function: true,
+                condition: format!("{function}(t.*, ${number})"),
+            });
+        }
+        let stored = source.texts.iter();
+        let stored = stored.map(|name| format!("t.{}::pg_catalog.text", quoted(name)));
+        let stored = joined(stored.collect())?;
+        let count = source.texts.len();
+        let new = joined((number..number + count).map(|i| format!("${i}")).collect())?;
+        let condition = match check {
+            Check::Jaccard(least) => format!(
+                "simhash_catalog.jaccard_at_least({stored}, {new}, '{least}'::pg_catalog.float8)"
+            ),
+            Check::Same => format!("simhash_catalog.same({stored}, {new})"),
+            Check::Function(name) => {
                 let function = found(call, searched, name, pg_sys::TEXTOID);
-                Self {
-                    parameter: pg_sys::TEXTOID,
-                    is_function: true,
-                    condition: format!("{function}({text}, ${number})"),
-                }
+                format!("{function}({stored}, {new})")
             }
-            (Check::Function(name), None) => {
-                let row = OpenTable::new(searched).rel().row_type();
-                let function = found(call, searched, name, row);
-                Self {
-                    parameter: row,
-                    is_function: true,
-                    condition: format!("{function}(t.*, ${number})"),
-                }
-            }
+        };
+        Some(Self {
+            parameters: vec![pg_sys::TEXTOID; count],
+            is_function: !matches!(check, Check::Jaccard(_)),
+            condition,
         })
+    }
+}
+
+/// Several texts as one, in lines.
+fn joined(mut texts: Vec<String>) -> Option<String> {
+    match texts.len() {
+        0 | 1 => texts.pop(),
+        _ => Some(format!(
+            "pg_catalog.concat_ws(pg_catalog.chr(10), {})",
+            texts.join(", ")
+        )),
     }
 }
 

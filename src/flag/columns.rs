@@ -5,6 +5,8 @@ use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_PARAME
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
+use super::source::Source;
+use crate::row::is_string_type;
 use crate::trigger::call::{
     accepted, check_visible, column, fingerprint_column, raise_wrong_type, typed_column,
 };
@@ -28,12 +30,14 @@ pub const MOST_KEY: usize = 4;
 
 /// The columns that the arguments name, in the table that fired the trigger.
 pub struct Columns {
-    pub fingerprint: Column,
+    /// None where an index makes the fingerprints.
+    pub fingerprint: Option<Column>,
     pub flag: Option<Column>,
     pub duplicate_of: Option<Column>,
     /// The columns of the key with their names: at most [`MOST_KEY`], none where no key is known.
     pub key: Vec<(String, Column)>,
-    pub text: Option<Column>,
+    /// The columns of the text that is checked.
+    pub texts: Vec<Column>,
     /// The columns that a function of two rows may read: all but those that the trigger fills.
     pub read_by_check: Vec<Column>,
     /// The columns of `within=`.
@@ -41,21 +45,14 @@ pub struct Columns {
 }
 
 impl Columns {
-    pub fn new(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Self {
-        let fp = &options.fingerprint;
-        let fingerprint = fingerprint_column(call, fp, options.fingerprint_options.is_some());
-        check_radius(&fingerprint, options.radius).unwrap_or_else(|error| call.raise(*error));
-        if fingerprint.generated && options.fingerprint_options.is_some() {
-            let hint =
-                "Leave the trigger argument \"weights\" out: the column's own expression is used.";
-            call.raise(
-                Error::new(
-                    ERRCODE_INVALID_PARAMETER_VALUE,
-                    format!("column \"{fp}\" is a generated column, the trigger cannot fill it"),
-                )
-                .hint(hint),
-            );
-        }
+    pub fn new(
+        call: &TriggerCall<'_>,
+        searched: Oid,
+        options: &FlagOptions,
+        source: &Source,
+    ) -> Self {
+        let fingerprint = (source.column.as_deref())
+            .map(|name| checked_fingerprint(call, name, options, source.radius));
         let key: Vec<_> = (key_names(call, searched, options).into_iter())
             .map(|name| {
                 let column = check_visible(call, &name, column(call, &name, "the key"));
@@ -63,14 +60,12 @@ impl Columns {
             })
             .collect();
         if options.mode == Mode::Conflict {
-            check_conflict(call, searched, &key, &options.within);
+            check_conflict(call, searched, &key, &source.within);
         }
         let typed = |name: &str, what: &str, types: &[Oid]| {
             check_visible(call, name, typed_column(call, name, what, types))
         };
         let flag = options.flag.as_deref();
-        let text = options.text.as_deref();
-        let texts = [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID];
         let mut columns = Self {
             fingerprint,
             flag: flag.map(|name| typed(name, "the flag", &[pg_sys::BOOLOID])),
@@ -84,12 +79,14 @@ impl Columns {
                 }
                 column
             }),
-            text: text.map(|name| typed(name, "the text", &texts)),
+            texts: (source.texts.iter())
+                .map(|name| text_column(call, name))
+                .collect(),
             read_by_check: Vec::new(),
             key,
-            scope: Scope::new(call, &options.within),
+            scope: Scope::new(call, &source.within),
         };
-        if options.text.is_none() && options.check.is_some() {
+        if source.texts.is_empty() && source.check.is_some() {
             columns.read_by_check =
                 columns.read_by_check(call, options.fingerprint_options.is_some());
         }
@@ -106,7 +103,7 @@ impl Columns {
         let filled = [self.flag.as_ref(), self.duplicate_of.as_ref()];
         let filled = filled
             .into_iter()
-            .chain([fills_fingerprint.then_some(&self.fingerprint)]);
+            .chain([self.fingerprint.as_ref().filter(|_| fills_fingerprint)]);
         let filled: Vec<i16> = filled.flatten().map(|column| column.number()).collect();
         let mut columns: Vec<(String, Column)> = table::columns(call.relation())
             .filter(|(_, column)| !filled.contains(&column.number()) && !column.generated)
@@ -126,7 +123,7 @@ impl Columns {
         let (names, columns): (Vec<String>, Vec<Column>) = table::columns(call.relation()).unzip();
         let filled = |column: &Column| {
             let filled = [
-                Some(&self.fingerprint),
+                self.fingerprint.as_ref(),
                 self.flag.as_ref(),
                 self.duplicate_of.as_ref(),
             ];
@@ -164,7 +161,7 @@ impl Columns {
             call.raise(Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message).hint(hint))
         };
         let named = [
-            ("fingerprint", Some(&self.fingerprint)),
+            ("fingerprint", self.fingerprint.as_ref()),
             ("flag", self.flag.as_ref()),
             ("duplicate_of", self.duplicate_of.as_ref()),
         ];
@@ -182,6 +179,35 @@ impl Columns {
             refuse("within", name, WITHIN_KEY);
         }
     }
+}
+
+/// Returns the column of fingerprints, which the trigger reads or fills.
+fn checked_fingerprint(
+    call: &TriggerCall<'_>,
+    name: &str,
+    options: &FlagOptions,
+    radius: u32,
+) -> Column {
+    let fills = options.fingerprint_options.is_some();
+    let fingerprint = fingerprint_column(call, name, fills);
+    check_radius(&fingerprint, radius).unwrap_or_else(|error| call.raise(*error));
+    if fingerprint.generated && fills {
+        let message =
+            format!("column \"{name}\" is a generated column, the trigger cannot fill it");
+        let hint =
+            "Leave the trigger argument \"weights\" out: the column's own expression is used.";
+        call.raise(Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message).hint(hint));
+    }
+    fingerprint
+}
+
+/// Returns a column of the text that is checked.
+fn text_column(call: &TriggerCall<'_>, name: &str) -> Column {
+    let column = column(call, name, "the text");
+    if !column.is_text() {
+        raise_wrong_type(call, name, &column, "the text", "text");
+    }
+    check_visible(call, name, column)
 }
 
 /// Returns the names of the columns that are the key: those that the arguments name, or those of the
@@ -266,6 +292,7 @@ fn counted_columns(
         .map(|(name, column)| Field {
             name: name.clone(),
             generated: column.generated,
+            is_text: is_string_type(column.storage.type_id),
         })
         .collect();
     // The server's own error would not name the trigger.
@@ -276,7 +303,6 @@ fn counted_columns(
     let plans = accepted(call, plan::row(preset, &weights, &fields));
     plans
         .iter()
-        .flat_map(|plan| [Some(plan.field), plan.title])
-        .flatten()
+        .flat_map(|plan| plan.fields().chain(plan.title))
         .collect()
 }

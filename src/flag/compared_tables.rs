@@ -37,10 +37,11 @@ use std::collections::BTreeMap;
 
 use pgrx::pg_sys::Oid;
 
+use super::source::Source;
 use crate::trigger::in_progress::{Added, RowInProgress, enter, place_number, table_number};
 use crate::trigger::scope::Scope;
 use simhash_hamming::parts::Hash;
-use simhash_pg::catalog::table::{OpenTable, column};
+use simhash_pg::catalog::table::OpenTable;
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::flag_options::parse;
 use simhash_trigger::in_progress::{Compared, Key, Wait};
@@ -48,10 +49,10 @@ use simhash_trigger::in_progress::{Compared, Key, Wait};
 /// The tables in which rows are compared with a row, topmost first.
 pub struct ComparedTables(Vec<ComparedTable>);
 
-/// A table that triggers search by one column.
+/// A table that triggers search by one column, or by what an index makes.
 struct ComparedTable {
     table: Oid,
-    /// Position of the column there.
+    /// Position of the column there, or the number of what the index makes.
     column: u16,
     /// The widest radius of those triggers, in bits.
     radius: u32,
@@ -64,35 +65,40 @@ struct CommonProperties {
     table: Oid,
     radius: u32,
     within: Vec<String>,
+    /// What is compared ([`Source::number`]).
+    number: Option<u16>,
 }
 
 impl ComparedTables {
     /// Returns those for a row of the table that fired the trigger: of all its triggers that compare
-    /// the column of that name.
-    pub fn new(call: &TriggerCall<'_>, fingerprint: &str) -> Self {
+    /// the same.
+    pub fn new(call: &TriggerCall<'_>, source: &Source) -> Self {
         let mut tables = BTreeMap::new();
         for trigger in call.related_triggers() {
+            let origin = trigger.origin;
             // A trigger whose arguments are refused lets no row pass.
-            if let Ok(options) = parse(&trigger.arguments)
+            let Ok(options) = parse(&trigger.arguments) else {
+                continue;
+            };
+            if let Ok(other) = Source::new(origin.table, &options)
                 && options.lock
-                && options.fingerprint == fingerprint
+                && other.is_same(source)
             {
-                let origin = trigger.origin;
                 let common =
                     (tables.entry(Reverse(origin.levels))).or_insert_with(|| CommonProperties {
                         table: origin.table,
                         radius: 0,
-                        within: options.within.clone(),
+                        within: other.within.clone(),
+                        number: other.number(&OpenTable::new(origin.table)),
                     });
-                common.radius = options.radius.max(common.radius);
-                (common.within).retain(|name| options.within.contains(name));
+                common.radius = other.radius.max(common.radius);
+                (common.within).retain(|name| other.within.contains(name));
             }
         }
         let compared = tables.into_values().filter_map(|common| {
-            let column = column(OpenTable::new(common.table).rel(), fingerprint)?;
             Some(ComparedTable {
                 table: common.table,
-                column: column.number() as u16,
+                column: common.number?,
                 radius: common.radius,
                 scope: Scope::of_siblings(call, &common.within),
             })

@@ -44,8 +44,7 @@ pub fn check_once(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
     }
     match fingerprint_options {
         Some(fingerprint_options) => check_stored_row(call, flagged, fingerprint_options),
-        None if flagged.columns.fingerprint.generated => check_expressions(call, flagged),
-        None => {}
+        None => check_expressions(call, flagged),
     }
 }
 
@@ -55,10 +54,13 @@ pub fn check_length(call: &TriggerCall<'_>, flagged: &FlaggedTable, hash: &Hash)
     if matches!(hash, Hash::Fingerprint(_)) || flagged.parts.get() == parts {
         return;
     }
-    let Some(relation) = table::qualified_name(flagged.searched) else {
+    let (Some(relation), Some(column)) = (
+        table::qualified_name(flagged.searched),
+        &flagged.options.fingerprint,
+    ) else {
         return;
     };
-    let column = quoted(&flagged.options.fingerprint);
+    let column = quoted(column);
     let sql = format!(
         "SELECT pg_catalog.cardinality(t.{column}) FROM {relation} AS t \
          WHERE t.{column} IS NOT NULL LIMIT 1"
@@ -83,8 +85,11 @@ fn check_stored_row(
     flagged: &FlaggedTable,
     fingerprint_options: &FingerprintOptions,
 ) {
-    let (fingerprint, searched) = (&flagged.options.fingerprint, flagged.searched);
-    let Some(relation) = table::qualified_name(searched) else {
+    let searched = flagged.searched;
+    let (Some(relation), Some(fingerprint)) = (
+        table::qualified_name(searched),
+        &flagged.options.fingerprint,
+    ) else {
         return;
     };
     // The fingerprint is computed from the whole row. A user who may not read it is not warned.
@@ -124,9 +129,15 @@ fn check_stored_row(
 /// Compares the expression of the generated column with those of the other tables that are
 /// searched. Within a table the server makes sure that all rows have one expression.
 fn check_expressions(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
-    let fingerprint = &flagged.options.fingerprint;
+    let generated = flagged
+        .columns
+        .fingerprint
+        .filter(|column| column.generated);
+    let (Some(fingerprint), Some(generated)) = (&flagged.options.fingerprint, generated) else {
+        return;
+    };
     let own = call.relation();
-    let expression = generation_expression(own, &flagged.columns.fingerprint);
+    let expression = generation_expression(own, &generated);
     let differs = |other: &pg_sys::Oid| {
         let opened = OpenTable::new(*other);
         let rel = opened.rel();
@@ -169,7 +180,7 @@ pg_function! {
         // Each argument ends with a zero byte.
         let mut given: Vec<String> = given.bytes().split(|byte| *byte == 0).map(text).collect();
         given.pop();
-        let options = parse(&given).ok().filter(|options| options.fingerprint == fingerprint);
+        let options = parse(&given).ok().filter(|options| options.fingerprint.as_ref() == Some(&fingerprint));
         let fingerprint_options = options.and_then(|options| options.fingerprint_options);
         args.result(fingerprint_options.map(|fingerprint_options| {
             let weights = literal(&jsonb_text(&fingerprint_options.weights));

@@ -13,6 +13,7 @@ use pgrx::pg_sys::Oid;
 use super::columns::Columns;
 use super::compared_tables::ComparedTables;
 use super::search_query::{QueryBuilder, SearchQueries};
+use super::source::Source;
 use crate::citus::refuse_shard;
 use crate::trigger::call::{Known, accepted, refuse_foreign, remembered};
 use crate::trigger::hash_column::HashColumn;
@@ -31,6 +32,10 @@ const INDEX_SERVES: u32 = 10;
 /// A trigger on a table.
 pub struct FlaggedTable {
     pub options: FlagOptions,
+    /// Bits.
+    pub radius: u32,
+    /// The index that says what is compared, where no argument does.
+    pub index: Option<Oid>,
     /// The trigger of which this one is a partition's copy; this trigger itself if it is not a copy.
     pub origin: Oid,
     /// The table that is searched: the one on which `origin` was created.
@@ -63,9 +68,6 @@ impl FlaggedTable {
         let options = accepted(call, parse(&call.arguments()));
         let fired = call.relation();
         refuse_foreign(call);
-        let has_copies = refuse_shard(call, |distribution| {
-            distribution.check_flags(&options.within)
-        });
         let Origin {
             trigger: origin,
             table: searched,
@@ -78,27 +80,28 @@ impl FlaggedTable {
         let mut tables = ancestors(fired.oid());
         tables.extend([fired.oid(), searched]);
         let current = watch(&tables);
-        let columns = Columns::new(call, searched, &options);
+        let source = Source::new(searched, &options).unwrap_or_else(|error| call.raise(*error));
+        let has_copies = refuse_shard(call, |distribution| {
+            distribution.check_flags(&source.within)
+        });
+        let columns = Columns::new(call, searched, &options, &source);
         for (_, key) in &columns.key {
             current.watch_types(&equality_types(key.base_type()));
         }
         columns.scope.watch(&current);
-        let pinned = columns.scope.names();
-        let serving = Serving {
-            access_method: "simhash",
-            column: &options.fingerprint,
-            pinned: &pinned,
-            condition: options.original(),
-        };
-        let hashes = HashColumn::new(&columns.fingerprint, searched, &serving);
         let name = table::name(searched).unwrap_or_default();
-        if !hashes.has_index() {
-            let invalid = serving_index(searched, &serving).map(|found| found.index);
-            warn_once(searched, &name, &options.fingerprint, &columns, invalid);
-        }
-        let prefers_indexes =
-            hashes.has_index() && hashes.index_radius(options.radius) <= INDEX_SERVES;
-        let builder = QueryBuilder::new(call, searched, &options, &columns, hashes, has_copies);
+        let hashes = hashes(searched, &name, &options, &source, &columns);
+        let prefers_indexes = hashes.has_index()
+            && (columns.fingerprint.is_none()
+                || hashes.index_radius(source.radius) <= INDEX_SERVES);
+        let builder = QueryBuilder::new(
+            call,
+            searched,
+            &options,
+            (&source, &columns),
+            hashes,
+            has_copies,
+        );
         let Some(search) = builder else {
             Error::new(
                 ERRCODE_UNDEFINED_TABLE,
@@ -106,13 +109,13 @@ impl FlaggedTable {
             )
             .raise();
         };
-        let compared = options
-            .lock
-            .then(|| ComparedTables::new(call, &options.fingerprint));
+        let compared = options.lock.then(|| ComparedTables::new(call, &source));
         let known = Self {
             queries: SearchQueries::new(search, prefers_indexes),
             compared,
             parts: Cell::new(0),
+            radius: source.radius,
+            index: source.index.map(|index| index.oid),
             options,
             origin,
             searched,
@@ -121,6 +124,44 @@ impl FlaggedTable {
             columns,
         };
         (current, known)
+    }
+}
+
+/// Returns how the rows of the table are compared; warns where no index serves that.
+fn hashes(
+    searched: Oid,
+    name: &str,
+    options: &FlagOptions,
+    source: &Source,
+    columns: &Columns,
+) -> HashColumn {
+    let (Some(column), Some(fingerprint)) = (&columns.fingerprint, &source.column) else {
+        let index = source.index.as_ref();
+        if let Some(invalid) = index.filter(|index| !index.valid) {
+            warn_once(searched, name, "", columns, Some(invalid.oid));
+        }
+        return HashColumn::Fingerprints {
+            has_index: index.is_some_and(|index| index.valid),
+        };
+    };
+    let pinned = columns.scope.names();
+    let serving = Serving {
+        access_method: "simhash",
+        column: fingerprint,
+        pinned: &pinned,
+        condition: options.original(),
+    };
+    let hashes = HashColumn::new(column, searched, &serving);
+    // The index that was asked for may be partial: its own predicate is among the conditions.
+    if !hashes.has_index() && source.index.is_none() {
+        let invalid = serving_index(searched, &serving).map(|found| found.index);
+        warn_once(searched, name, fingerprint, columns, invalid);
+    }
+    match &source.index {
+        Some(index) if !hashes.is_in_parts() => HashColumn::Fingerprints {
+            has_index: hashes.has_index() || index.valid,
+        },
+        _ => hashes,
     }
 }
 
@@ -150,9 +191,13 @@ fn warn_once(table: Oid, name: &str, fingerprint: &str, columns: &Columns, inval
     let (message, hint) = match invalid {
         Some(index) => (
             format!(
-                "index \"{}\" on \"{fingerprint}\" of table \"{name}\" is not valid: \
+                "index \"{}\"{} of table \"{name}\" is not valid: \
                  each new row is compared with every row",
-                table::name(index).unwrap_or_default()
+                table::name(index).unwrap_or_default(),
+                match fingerprint {
+                    "" => String::new(),
+                    column => format!(" on \"{column}\""),
+                }
             ),
             how_to_make_valid(index),
         ),
@@ -161,7 +206,10 @@ fn warn_once(table: Oid, name: &str, fingerprint: &str, columns: &Columns, inval
                 "table \"{name}\" has no simhash index on \"{fingerprint}\": \
                  each new row is compared with every row"
             ),
-            match columns.fingerprint.computed_on_read {
+            match columns
+                .fingerprint
+                .is_some_and(|column| column.computed_on_read)
+            {
                 true => "A virtual column has no index: GENERATED ALWAYS AS (...) STORED.".into(),
                 false => how_to_create(table, fingerprint, columns),
             },
@@ -174,7 +222,9 @@ fn how_to_create(table: Oid, fingerprint: &str, columns: &Columns) -> String {
     let scope = columns.scope.indexable(c"simhash");
     let mut keys: Vec<String> = scope.into_iter().map(table_name::identifier).collect();
     let fingerprint = table_name::identifier(fingerprint);
-    let is_in_parts = columns.fingerprint.base_type() == pg_sys::INT8ARRAYOID;
+    let is_in_parts = columns
+        .fingerprint
+        .is_some_and(|column| column.base_type() == pg_sys::INT8ARRAYOID);
     keys.push(match is_in_parts {
         true => format!("({fingerprint}[1])"),
         false => fingerprint,

@@ -73,7 +73,7 @@ impl FlagState {
             let reported = search.reported(found)?;
             // Another transaction may be about to mark an original that is farther away than rows
             // are compared. It has entered that row as it was.
-            let is_far = reported.distance > table.options.radius;
+            let is_far = reported.distance > table.radius;
             let original = (reported.hash.clone()).filter(|_| is_far && entered != reported.hash);
             let added = (original.as_ref()).and_then(|original| self.enter(call, original, None));
             entered = original;

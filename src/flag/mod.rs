@@ -1,7 +1,8 @@
 //! The trigger `simhash_flag_duplicate()`: it looks for a near-duplicate of a new row, and marks,
 //! refuses or leaves out the row that has one, or gives it the key of the stored one.
 //!
-//! `simhash_trigger::flag_options` has its arguments, `columns` the columns that they name,
+//! `simhash_trigger::flag_options` has its arguments, `source` what an index says of
+//! the rest, `columns` the columns that they name,
 //! `flagged_table` what the trigger knows of its table, `search_query` the queries, `check` what a
 //! near row has to pass. `near_duplicate` uses them to find the row to report, `judgement` decides
 //! whether that one counts. `compared_tables` determines with which rows in progress a row is
@@ -19,4 +20,5 @@ mod key_text;
 mod near_duplicate;
 mod row_movement;
 mod search_query;
+mod source;
 mod trigger;

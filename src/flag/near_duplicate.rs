@@ -61,9 +61,8 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
             Some(_) => call.old_value(key),
             None => call.new_value(key),
         }));
-        if let Some(text) = &columns.text {
-            parameters.push(call.new_value(text));
-        } else if !columns.read_by_check.is_empty() {
+        parameters.extend(columns.texts.iter().map(|text| call.new_value(text)));
+        if columns.texts.is_empty() && !columns.read_by_check.is_empty() {
             parameters.push(Some(call.new_row(table.searched)));
         }
         parameters.extend(scope);

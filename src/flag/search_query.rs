@@ -10,6 +10,7 @@ use pgrx::pg_sys::Oid;
 
 use super::check::CheckCondition;
 use super::columns::Columns;
+use super::source::Source;
 use crate::trigger::call::raise_lacks;
 use crate::trigger::hash_column::{HashColumn, Radius, first_found};
 use simhash_pg::catalog::privilege::{SELECT, current_user, may};
@@ -195,7 +196,7 @@ impl QueryBuilder {
         call: &TriggerCall<'_>,
         searched: Oid,
         options: &FlagOptions,
-        columns: &Columns,
+        (source, columns): (&Source, &Columns),
         hashes: HashColumn,
         has_copies: bool,
     ) -> Option<Self> {
@@ -218,13 +219,16 @@ impl QueryBuilder {
         let mut search = Self {
             searched,
             table: format!("{} AS t", table::qualified_name(searched)?),
-            fingerprint: format!("t.{}{}", quoted(&options.fingerprint), hashes.cast()),
+            fingerprint: match &source.column {
+                Some(name) => format!("t.{}{}", quoted(name), hashes.cast()),
+                None => source.made_sql()?,
+            },
             hashes,
-            radius: options.radius,
+            radius: source.radius,
             key,
             unique_key: !opened.has_inheritors()
                 && opened.are_unique(columns.key.iter().map(|(name, _)| name)),
-            conditions: String::new(),
+            conditions: source.predicate_sql(),
             scope: String::new(),
             check: String::new(),
             types,
@@ -236,8 +240,8 @@ impl QueryBuilder {
         if !search.key.is_empty() {
             search.conditions += &format!(" AND ({}) IS NOT TRUE", search.has_key(2));
         }
-        if let Some(check) = CheckCondition::new(call, searched, options, search.types.len() + 1) {
-            search.types.push(check.parameter);
+        if let Some(check) = CheckCondition::new(call, searched, source, search.types.len() + 1) {
+            search.types.extend(check.parameters);
             let condition = format!(" AND {}", check.condition);
             search.conditions += &condition;
             if check.is_function {

@@ -92,18 +92,23 @@ type Change<'a> = (&'a Column, Option<Value<'a>>);
 impl FlagState {
     fn new(call: &TriggerCall<'_>, memory: MemoryContext) -> Self {
         let table = flagged_table::flagged_table(call);
-        let column = &table.columns.fingerprint;
-        let expression = match &table.options.fingerprint_options {
-            Some(fingerprint_options) => {
-                Some(fingerprint_expression(call, fingerprint_options, memory))
-            }
-            None if column.generated => Some(RowExpression::of_generated_column(
-                call.relation(),
-                column,
-                memory,
-            )),
-            None => None,
-        };
+        let expression =
+            match (
+                &table.options.fingerprint_options,
+                &table.columns.fingerprint,
+            ) {
+                (Some(fingerprint_options), _) => {
+                    Some(fingerprint_expression(call, fingerprint_options, memory))
+                }
+                (None, Some(column)) if column.generated => Some(
+                    RowExpression::of_generated_column(call.relation(), column, memory),
+                ),
+                (None, Some(_)) => None,
+                (None, None) => table.index.and_then(|index| {
+                    let function = crate::index::fingerprint_function;
+                    RowExpression::of_index(call.relation(), index, "simhash", function, memory)
+                }),
+            };
         Self {
             open: OpenQueries::default(),
             key: KeyText::new(&table.columns, memory),
@@ -126,13 +131,18 @@ impl FlagState {
         let table = &self.table;
         let hash = match &self.expression {
             Some(expression) => expression.value(call, read_hash),
-            None => (call.new_value(&table.columns.fingerprint)).map(read_hash),
+            None => (table.columns.fingerprint.as_ref())
+                .and_then(|column| call.new_value(column))
+                .map(read_hash),
         };
         let hash = hash.map(|hash| hash.unwrap_or_else(|error| call.raise(*error)));
         let hash = hash.as_ref();
         let mut changes = Vec::new();
-        if table.options.fingerprint_options.is_some() {
-            changes.push((&table.columns.fingerprint, hash.map(hash_column::value)));
+        if let (Some(_), Some(column)) = (
+            &table.options.fingerprint_options,
+            &table.columns.fingerprint,
+        ) {
+            changes.push((column, hash.map(hash_column::value)));
         }
         let lost = self.has_lost_its_original(call);
         if self.was_compared(call, hash) && !lost {
@@ -175,11 +185,13 @@ impl FlagState {
         let updates = call.event() == Event::Update;
         if table.rows_move {
             let content = || {
-                let text = table.columns.text.as_ref();
-                let text = text.and_then(|text| call.new_value(text));
+                let (text, more) = match table.columns.texts.split_first() {
+                    Some((text, more)) => (call.new_value(text), more),
+                    None => (None, &[][..]),
+                };
                 let text = text.as_ref().map(Value::bytes);
                 let mut compared = table.columns.scope.images(call);
-                let checked = table.columns.read_by_check.iter();
+                let checked = more.iter().chain(&table.columns.read_by_check);
                 compared.extend(checked.map(|column| image(call.new_value(column))));
                 row_movement::content(hash, text, &compared)
             };
@@ -223,15 +235,23 @@ impl FlagState {
         let columns = &self.table.columns;
         self.old_hash(call).as_ref() == hash
             && columns.scope.is_as_before(call)
-            && (columns.text.iter().chain(&columns.read_by_check))
+            && (columns.texts.iter().chain(&columns.read_by_check))
                 .all(|column| image(call.old_value(column)) == image(call.new_value(column)))
     }
 
     /// Returns the hash of the row that an UPDATE replaces. One that was stored before there was this
     /// trigger may be none.
     pub fn old_hash(&self, call: &TriggerCall<'_>) -> Option<Hash> {
-        let before = call.old_value(&self.table.columns.fingerprint);
-        before.and_then(|value| read_hash(value).ok())
+        match (&self.table.columns.fingerprint, &self.expression) {
+            (Some(column), _) => call
+                .old_value(column)
+                .and_then(|value| read_hash(value).ok()),
+            (None, Some(expression)) => {
+                let read = |value: Value<'_>| read_hash(value).ok();
+                expression.old_value(call, read).flatten()
+            }
+            (None, None) => None,
+        }
     }
 
     fn mark<'a>(&'a self, changes: &mut Vec<Change<'a>>, found: Option<&NearDuplicate<'a>>) {
@@ -254,7 +274,7 @@ impl FlagState {
         };
         let distance = format!(
             "The Hamming distance of their fingerprints is {}, within the radius of {}.",
-            found.distance, table.options.radius
+            found.distance, table.radius
         );
         let row = self.key.row(&key);
         let (article, detail) = match found.key.is_empty() {

@@ -10,7 +10,7 @@ use simhash_hamming::ball::Ball;
 use simhash_pg::am::opclass::{
     FamilyFunction, FamilyOperator, OperatorClass, OperatorPurpose, read, type_length,
 };
-use simhash_pg::am::scope::HASH;
+use simhash_pg::am::scope::{FINGERPRINT, FINGERPRINT_ARGUMENTS, HASH};
 use std::collections::BTreeSet;
 
 #[pg_guard]
@@ -36,9 +36,17 @@ fn faults(class: &OperatorClass) -> Vec<String> {
     let operators = class.operators.iter().filter_map(operator_fault);
     let functions = class.functions.iter().filter_map(function_fault);
     let mut faults: Vec<String> = operators.chain(functions).collect();
-    let is_own = |operator: &FamilyOperator| operator.left == class.input;
+    let makes_fingerprints =
+        (class.functions.iter()).any(|f| f.number as u16 == FINGERPRINT && f.left == class.input);
+    // Fingerprints that are made of values are searched as such.
+    let compared_type = match makes_fingerprints {
+        true => pg_sys::INT8OID,
+        false => class.input,
+    };
+    let is_own = |operator: &FamilyOperator| operator.left == compared_type;
     let needed: &[u16] = match class.input {
         pg_sys::INT8OID => &[operator::IN_BALL, operator::DISTANCE],
+        _ if makes_fingerprints => &[operator::IN_BALL, operator::DISTANCE],
         _ => &[operator::EQUAL],
     };
     for missing in needed {
@@ -75,6 +83,10 @@ fn operator_fault(member: &FamilyOperator) -> Option<String> {
         operator::DISTANCE => (by_integer, pg_sys::INT4OID, of_fingerprints),
         operator::NEAR => (OperatorPurpose::Search, pg_sys::BOOLOID, of_fingerprints),
         operator::EQUAL => (OperatorPurpose::Search, pg_sys::BOOLOID, true),
+        operator::SAME => {
+            let fits = member.left == member.right && member.left != int8;
+            (OperatorPurpose::Search, pg_sys::BOOLOID, fits)
+        }
         other => return Some(format!("contains an operator with strategy number {other}")),
     };
     let sound = types_fit && member.purpose == purpose && member.result == result;
@@ -86,12 +98,19 @@ fn operator_fault(member: &FamilyOperator) -> Option<String> {
     })
 }
 
-/// Returns what is wrong with a hash function, which takes one value and returns 32 bits.
+/// Returns what is wrong with a support function: a hash function takes one value and returns 32 bits, and
+/// one that makes fingerprints returns 64 and may have arguments that can be NULL.
 fn function_fault(member: &FamilyFunction) -> Option<String> {
-    let sound = member.number as u16 == HASH
-        && member.left == member.right
-        && member.takes_type
-        && (member.arguments, member.result) == (1, pg_sys::INT4OID);
+    let result = match member.number as u16 {
+        HASH => member.arguments == 1 && member.result == pg_sys::INT4OID,
+        FINGERPRINT => {
+            member.left != pg_sys::INT8OID
+                && (1..=FINGERPRINT_ARGUMENTS).contains(&member.arguments)
+                && member.result == pg_sys::INT8OID
+        }
+        _ => false,
+    };
+    let sound = member.left == member.right && member.takes_type && result;
     (!sound).then(|| {
         format!(
             "contains a support function with number {} and wrong types",

@@ -5,7 +5,7 @@
 
 use super::scan_request::operator;
 use simhash_base::tid::Tid;
-use simhash_hamming::ball::{Ball, NEAR};
+use simhash_hamming::ball::{Ball, NEAR, NEAR_TEXTS};
 use simhash_hamming::cost::{Prices, SearchedRows, Work};
 use simhash_hamming::cost_nearest::{Nearest, startup};
 use simhash_pg::planner::nodes::NodeRef;
@@ -320,6 +320,7 @@ fn ball(number: u16, argument: NodeRef<'_>) -> Option<PlannedBall<'_>> {
     match number {
         operator::NEAR => Some(around(argument, NEAR)),
         operator::EQUAL => Some(around(argument, 0)),
+        operator::SAME => Some(around(argument, NEAR_TEXTS)),
         operator::IN_BALL => {
             if let Some(ball) = argument.as_by_reference().map(Ball::from_bytes) {
                 return Some(PlannedBall {

@@ -35,8 +35,8 @@ const fn routine() -> pg_sys::IndexAmRoutine {
     // SAFETY: zero is a value of each field: a number, false, no function.
     let mut am: pg_sys::IndexAmRoutine = unsafe { MaybeUninit::zeroed().assume_init() };
     am.type_ = pg_sys::NodeTag::T_IndexAmRoutine;
-    am.amstrategies = operator::EQUAL;
-    am.amsupport = scope::HASH;
+    am.amstrategies = operator::SAME;
+    am.amsupport = scope::FINGERPRINT;
     am.amcanmulticol = true;
     am.amcanorderbyop = true;
     // A scan may come without a condition: ORDER BY alone, or a partial index read as a whole.

@@ -23,8 +23,27 @@ mod store;
 mod table_read_ahead;
 mod vacuum;
 
+use pgrx::pg_sys;
+use simhash_pg::am::scope::FINGERPRINT;
+use simhash_pg::catalog::lookup;
+
 /// Registers what the access method needs of the server; called once per process from `_PG_init`.
 pub fn init() {
     simhash_pg::am::storage_parameters::register();
     simhash_pg::process::settings::register();
+}
+
+/// Returns the function that makes the fingerprints of an index, if it is one of ours.
+pub fn fingerprint_function(
+    access_method: pg_sys::Oid,
+    family: pg_sys::Oid,
+    class_type: pg_sys::Oid,
+) -> Option<pg_sys::Oid> {
+    if class_type == pg_sys::INT8OID || !lookup::is_extension_access_method(access_method) {
+        return None;
+    }
+    let handler = lookup::access_method_handler(access_method)?;
+    lookup::is_symbol(handler, handler::simhash_handler)
+        .then(|| lookup::family_function(family, class_type, FINGERPRINT))
+        .flatten()
 }

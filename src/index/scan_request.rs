@@ -9,12 +9,12 @@
 use pgrx::pg_sys;
 use simhash_base::indexed_row::hash_or_null;
 use simhash_base::tid::Tid;
-use simhash_hamming::ball::{Ball, NEAR};
+use simhash_hamming::ball::{Ball, NEAR, NEAR_TEXTS};
 use simhash_hamming::search::nearest::NearestSearch;
 use simhash_hamming::search::scopes::Scopes;
 use simhash_hamming::search::within::{FARTHEST, Match, NullSearch, WithinSearch};
 use simhash_pg::am::scan::{KeyArgument, KeyTest, Recheck, Scan, ScanKey};
-use simhash_pg::am::scope::ConditionHash;
+use simhash_pg::am::scope::{ConditionHash, fingerprint, makes_fingerprints};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::memory::{reserve, work_mem_bytes};
 
@@ -28,6 +28,8 @@ pub mod operator {
     pub const NEAR: u16 = 3;
     /// `column = value`
     pub const EQUAL: u16 = 4;
+    /// `value ~= other`, of values of which fingerprints are made: near, and the same by a function
+    pub const SAME: u16 = 5;
 }
 
 pub enum Stage {
@@ -63,7 +65,10 @@ impl ScanRequest {
         };
         for ScanKey { column, test } in scan.conditions() {
             if column == last {
-                request.restrict_fingerprint(test);
+                match makes_fingerprints(index) {
+                    true => request.restrict_value(index, test),
+                    false => request.restrict_fingerprint(test),
+                }
                 continue;
             }
             request.recheck.conditions = true;
@@ -103,6 +108,40 @@ impl ScanRequest {
                 self.null_rows = false;
                 self.balls.push(ball(operator, value));
             }
+        }
+    }
+
+    /// As [`Self::restrict_fingerprint`], for a column of values of which fingerprints are made, such
+    /// as texts. Those without a fingerprint need not be NULL.
+    fn restrict_value(&mut self, index: Rel, test: KeyTest) {
+        match test {
+            KeyTest::IsNull => {
+                self.other_rows = false;
+                self.recheck.conditions = true;
+            }
+            KeyTest::IsNotNull => self.recheck.conditions = true,
+            KeyTest::Operator(number @ (operator::EQUAL | operator::SAME), value)
+                if value.value_type != pg_sys::INT8OID =>
+            {
+                self.recheck.conditions = true;
+                let is_equal = number == operator::EQUAL;
+                // Texts that such a collation takes for equal may differ in their words.
+                if is_equal && !index.collation_is_deterministic(index.key_columns() - 1) {
+                    return;
+                }
+                // SAFETY: the index of a running scan is open; both operators are of the type of
+                // the column's class.
+                match unsafe { fingerprint(index, value.datum) } {
+                    Some(bits) => {
+                        let radius = if is_equal { 0 } else { NEAR_TEXTS };
+                        self.null_rows = false;
+                        self.balls.push(Ball::new(bits as i64, radius));
+                    }
+                    None if is_equal => self.other_rows = false,
+                    None => (self.null_rows, self.other_rows) = (false, false),
+                }
+            }
+            _ => self.restrict_fingerprint(test),
         }
     }
 

@@ -63,9 +63,11 @@ pub fn cached_index(
     });
     found.unwrap_or_else(|| {
         let blocks = rel.block_count();
-        let recent = CACHE.with_borrow(|cache| cache.recent(rel.oid(), meta.stamp));
-        let recent = recent.filter(|recent| recent.serves(blocks));
-        let recent = recent.unwrap_or_else(|| Rc::new(RecentBuffers::new(blocks, limit / 2)));
+        let known = CACHE.with_borrow(|cache| cache.recent(rel.oid(), meta.stamp));
+        let recent = match known {
+            Some(known) if known.serves(blocks, limit / 2) => known,
+            known => Rc::new(RecentBuffers::new(blocks, limit / 2, known.as_deref())),
+        };
         let directory = read(recent);
         CACHE.with_borrow_mut(|cache| cache.enter(rel.oid(), meta.stamp, directory, limit))
     })

@@ -106,7 +106,7 @@ impl<'a> ScopeColumns<'a> {
             .collect();
         let sides = sources.iter().enumerate().map(|(side, source)| {
             let (key, fp) = (source.key_expression(), source.fingerprint_expression());
-            let table = &source.table_name;
+            let table = &source.with_fingerprints;
             let keys = if side == 0 {
                 [&key, "NULL"]
             } else {

@@ -95,13 +95,15 @@ pg_function! {
 /// has an argument for the type of each relation's keys before the others.
 fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum {
     let rows = RowsOut::begin(args);
-    let sources: [SourceTable; N] = SourceTable::from_arguments(args, name, keyed);
     let radius_at = first_argument_after::<N>(keyed);
+    let text = (N == 1).then_some(radius_at + 2);
+    let sources: [SourceTable; N] = SourceTable::from_arguments(args, name, keyed, text);
     let radius = radius_of(args.get::<i32>(radius_at), name, &sources);
     let columns =
         ScopeColumns::from_arguments(args, radius_at + 1, Some(radius_at + 4 + N), name, &sources);
     let checked = CheckArguments {
         function: name,
+        own: args.function(),
         texts: std::array::from_fn(|side| args.name(radius_at + 2 + side)),
         min_jaccard: args.get::<f64>(radius_at + 2 + N),
         checked_by: args.get::<Oid>(radius_at + 3 + N),

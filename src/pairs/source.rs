@@ -3,12 +3,14 @@
 //! locked against DDL. Fingerprints are numbers of 64 bits, or longer hashes in parts.
 
 use super::arguments::{in_range, required};
+use super::chosen_columns::{Chosen, NamedColumns};
 use super::named_columns::{check_key, column, not_unique, null_key, open_relation, require_order};
 use crate::errors::or_raise;
 use crate::hashes::parts_of_hash;
 use pgrx::PgSqlErrorCode::{ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE};
 use pgrx::pg_sys;
 use simhash_fingerprint::hashes::read::{FINGERPRINT_BITS, MOST_BITS};
+use simhash_hamming::ball::{NEAR, NEAR_TEXTS};
 use simhash_hamming::parts::{self, Hashes};
 use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::process::error::Error;
@@ -28,6 +30,12 @@ pub struct SourceTable {
     pub is_restricted: bool,
     pub key: String,
     pub fp: String,
+    /// The condition that a row of the table has a fingerprint, as SQL text.
+    pub has_fingerprint: String,
+    /// What to read the fingerprints from, as SQL text: the table, or a query of it that makes them.
+    pub with_fingerprints: String,
+    /// The column of texts, as SQL text, of which the fingerprints are made.
+    pub made_of: Option<String>,
     /// The type in which keys are returned.
     pub key_type: pg_sys::Oid,
     /// The key and the fingerprint.
@@ -51,9 +59,14 @@ pub fn first_argument_after<const N: usize>(keyed: bool) -> usize {
     3 * N + if keyed { N } else { 0 }
 }
 
-/// Returns the argument `radius` of a function that compares rows of these tables.
+/// Returns the argument `radius` of a function that compares rows of these tables. If it is NULL, that of
+/// texts where they are compared, and else that of hashes.
 pub fn radius_of(given: Option<i32>, function: &str, sources: &[SourceTable]) -> u32 {
-    bits_of(given, function, "radius", sources)
+    let usual = match sources.iter().any(|source| source.made_of.is_some()) {
+        true => NEAR_TEXTS,
+        false => NEAR,
+    };
+    bits_of(Some(given.unwrap_or(usual)), function, "radius", sources)
 }
 
 /// Returns an argument that is a number of bits, of a function that compares rows of these tables.
@@ -68,8 +81,13 @@ impl SourceTable {
     /// Reads the first arguments of a function: `relation`, `key` and `fingerprint` of one relation
     /// or of two, whose names then end in _a and _b. If `keyed`, there is an argument for each
     /// relation before them, in whose type keys are returned; otherwise they are returned as
-    /// bigint.
-    pub fn from_arguments<const N: usize>(args: &Args, function: &str, keyed: bool) -> [Self; N] {
+    /// bigint. `text` is the argument for the column of texts of one relation.
+    pub fn from_arguments<const N: usize>(
+        args: &Args,
+        function: &str,
+        keyed: bool,
+        text: Option<usize>,
+    ) -> [Self; N] {
         let sources: [Self; N] = std::array::from_fn(|side| {
             let first = 3 * side + if keyed { N } else { 0 };
             let key_type = match keyed {
@@ -77,11 +95,39 @@ impl SourceTable {
                 false => pg_sys::INT8OID,
             };
             let ending = if N == 1 { "" } else { ["_a", "_b"][side] };
-            Self::from_argument(args, first, key_type, function, ending)
+            let (relation, key) = (format!("relation{ending}"), format!("key{ending}"));
+            let oid = required(args.get::<pg_sys::Oid>(first), function, &relation);
+            let named = NamedColumns {
+                key: args.name(first + 1),
+                fingerprint: args.name(first + 2),
+                text: text.and_then(|at| args.name(at)),
+            };
+            let chosen = match N {
+                1 => Chosen::new(oid, named, function, &key),
+                // Of two relations a call names the columns.
+                _ => Chosen {
+                    key: required(named.key, function, &key),
+                    compared: required(
+                        named.fingerprint,
+                        function,
+                        &format!("fingerprint{ending}"),
+                    ),
+                },
+            };
+            let source = Self::open(oid, &chosen.key, &chosen.compared, key_type);
+            check_key(
+                &chosen.key,
+                source.column_type(),
+                key_type,
+                function,
+                ending,
+            );
+            source
         });
-        let types = sources
-            .each_ref()
-            .map(|source| source.columns[1].base_type());
+        let types = sources.each_ref().map(|source| match source.made_of {
+            Some(_) => pg_sys::INT8OID,
+            None => source.columns[1].base_type(),
+        });
         if types[0] != types[N - 1] {
             let [a, b] = [types[0], types[N - 1]].map(table::type_name);
             Error::new(
@@ -93,43 +139,54 @@ impl SourceTable {
         sources
     }
 
-    fn from_argument(
-        args: &Args,
-        first: usize,
-        key_type: pg_sys::Oid,
-        function: &str,
-        ending: &str,
-    ) -> Self {
-        let name = |argument| format!("{argument}{ending}");
-        let oid = required(args.get::<pg_sys::Oid>(first), function, &name("relation"));
-        let key = required(args.name(first + 1), function, &name("key"));
-        let fp = required(args.name(first + 2), function, &name("fingerprint"));
-        let source = Self::open(oid, &key, &fp, key_type);
-        check_key(&key, source.column_type(), key_type, function, ending);
-        source
-    }
-
-    /// Opens a relation with these columns; raises an ERROR unless it has them, and the fingerprint
-    /// is a bigint or a bigint[]. Keys are returned in type `key_type`.
-    pub fn open(oid: pg_sys::Oid, key: &str, fp: &str, key_type: pg_sys::Oid) -> Self {
+    /// Opens a relation with these columns; raises an ERROR unless it has them, and the second is a
+    /// bigint or a bigint[], or a text of which the fingerprint is made. Keys are returned in type
+    /// `key_type`.
+    pub fn open(oid: pg_sys::Oid, key: &str, compared: &str, key_type: pg_sys::Oid) -> Self {
         let (table, table_name) = open_relation(oid);
         let columns = [
             column(&table, key, "the key"),
-            check_fingerprint(&table, fp),
+            check_fingerprint(&table, compared),
         ];
         let is_long = columns[1].base_type() == pg_sys::INT8ARRAYOID;
-        SourceTable {
+        let brackets = if is_long { "[]" } else { "" };
+        let fp = table::quoted(compared);
+        let source = SourceTable {
             hashes: is_long.then(RefCell::default),
             table,
+            has_fingerprint: format!("{fp}::pg_catalog.int8{brackets} IS NOT NULL"),
+            with_fingerprints: table_name.clone(),
             // A column may have the name of the table; the star always means the row.
             row: format!("{table_name}.*::{table_name}"),
             is_restricted: false,
             table_name,
             key: table::quoted(key),
-            fp: table::quoted(fp),
+            fp,
+            made_of: None,
             key_type,
             columns,
+        };
+        match is_text(&columns[1]) {
+            true => source.made_of_texts(),
+            false => source,
         }
+    }
+
+    /// The same with the fingerprints of the texts in place of a column. OFFSET keeps the server from
+    /// making each of them twice.
+    fn made_of_texts(mut self) -> Self {
+        let made = format!(
+            "simhash_catalog.text_fingerprint({}::pg_catalog.text)",
+            self.fp
+        );
+        self.has_fingerprint = format!("{made} IS NOT NULL");
+        self.with_fingerprints = format!(
+            "(SELECT r.*, {made} AS simhash_fingerprint FROM {} AS r OFFSET 0) AS r",
+            self.table_name
+        );
+        let text = std::mem::replace(&mut self.fp, "r.simhash_fingerprint".to_owned());
+        self.made_of = Some(text);
+        self
     }
 
     /// Returns the type of the key column.
@@ -184,6 +241,7 @@ impl SourceTable {
             "(SELECT * FROM {} WHERE {has_listed_key}) AS r",
             self.table_name
         );
+        self.with_fingerprints = self.table_name.clone();
     }
 
     /// Returns the fingerprint column as SQL text. A domain is cast to its base type, so that the
@@ -219,7 +277,7 @@ impl SourceTable {
     /// Returns the query of the key and the fingerprint of each row that has one.
     pub fn query(&self) -> String {
         let (key, fp) = (self.key_expression(), self.fingerprint_expression());
-        let table = &self.table_name;
+        let table = &self.with_fingerprints;
         format!("SELECT {key}, {fp} FROM {table} WHERE {fp} IS NOT NULL")
     }
 
@@ -228,7 +286,7 @@ impl SourceTable {
     pub fn check_within(&self, name: &str, function: &str, is_only: bool) {
         let found = column(&self.table, name, "part of the scope");
         let (role, hint) = match table::quoted(name) {
-            same if same == self.fp => (
+            same if same == self.fp || Some(&same) == self.made_of.as_ref() => (
                 "fingerprint",
                 "Only equal fingerprints would be compared: that is what radius 0 says.",
             ),
@@ -268,32 +326,22 @@ impl SourceTable {
     }
 }
 
-fn is_text(column: &Column) -> bool {
+/// Returns whether the column is a text, or implicitly cast to it.
+pub fn is_text(column: &Column) -> bool {
     table::casts_implicitly(column.storage.type_id, pg_sys::TEXTOID)
 }
 
-/// Returns the column of that name, which must be of type bigint or bigint[].
+/// Returns the column of that name, which must be of type bigint or bigint[], or a text.
 fn check_fingerprint(table: &OpenTable, name: &str) -> Column {
     let found = column(table, name, "the fingerprint");
-    match found.base_type() {
-        pg_sys::INT8OID | pg_sys::INT8ARRAYOID => found,
-        _ => no_fingerprint(name, &found),
+    if !is_text(&found) && ![pg_sys::INT8OID, pg_sys::INT8ARRAYOID].contains(&found.base_type()) {
+        let type_name = table::type_name(found.storage.type_id);
+        Error::new(
+            ERRCODE_DATATYPE_MISMATCH,
+            format!("column \"{name}\" is of type {type_name}, neither a text nor bigint"),
+        )
+        .hint("Name a column of texts, or of type bigint that holds the fingerprints.")
+        .raise()
     }
-}
-
-/// Raises the ERROR that this column holds no fingerprints.
-fn no_fingerprint(name: &str, column: &Column) -> ! {
-    let type_name = table::type_name(column.storage.type_id);
-    let hint = match table::casts_implicitly(column.base_type(), pg_sys::TEXTOID) {
-        true => {
-            "Store simhash64(...) of the text in a column of type bigint, and name that column."
-        }
-        false => "Name a column of type bigint that holds the fingerprints.",
-    };
-    Error::new(
-        ERRCODE_DATATYPE_MISMATCH,
-        format!("column \"{name}\" is of type {type_name}, not bigint"),
-    )
-    .hint(hint)
-    .raise()
+    found
 }

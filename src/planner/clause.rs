@@ -9,6 +9,7 @@ use super::own_functions::{distance_operator_of_within, is_hamming, within_besid
 use super::parts;
 use super::sql_objects::BallConstructor;
 use super::targets::Targets;
+use super::text_operators::as_fingerprints;
 use simhash_pg::catalog::lookup;
 use simhash_pg::planner::nodes::{NodeRef, Planner};
 
@@ -51,6 +52,9 @@ pub fn translate<'p>(
         .flatten()
         .find(|found| found.compares_with_fixed(planner, targets));
     let Some(comparison) = comparison else {
+        if let Some(near) = as_fingerprints(planner, targets, clause) {
+            return Some(Translation::Equivalent(near));
+        }
         return parts::implied(planner, targets, clause).map(Translation::Implied);
     };
     let is_sought = targets.planner_distances.contains(comparison.distance);

@@ -2,7 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use simhash_hamming::ball::{Ball, NEAR};
+use pgrx::pg_sys::Oid;
+use simhash_hamming::ball::{Ball, NEAR, NEAR_TEXTS};
 use simhash_hamming::selectivity::{self, FingerprintSample};
 use simhash_pg::planner::column_stats::ColumnSample;
 use simhash_pg::planner::hooks::{EstimateTarget, ScanTarget};
@@ -38,7 +39,7 @@ impl<'p> Clause<'p> {
     }
 
     /// Reads the arguments of `a ~= b`.
-    pub fn near(planner: Planner<'p>, args: NodeList<'p>) -> Option<Self> {
+    pub fn near(planner: Planner<'p>, _operator: Oid, args: NodeList<'p>) -> Option<Self> {
         Some(Self {
             fingerprints: args.as_array()?,
             radius: planner.int4(NEAR),
@@ -46,8 +47,17 @@ impl<'p> Clause<'p> {
         })
     }
 
+    /// The same for the fingerprints of two texts.
+    pub fn near_texts(planner: Planner<'p>, fingerprints: [NodeRef<'p>; 2]) -> Self {
+        Self {
+            fingerprints,
+            radius: planner.int4(NEAR_TEXTS),
+            least_rows: EXPECTED_BY_QUERIES,
+        }
+    }
+
     /// Reads the arguments of `a <@ ball`; returns None when nothing is known about the ball.
-    pub fn in_ball(planner: Planner<'p>, args: NodeList<'p>) -> Option<Self> {
+    pub fn in_ball(planner: Planner<'p>, _operator: Oid, args: NodeList<'p>) -> Option<Self> {
         let [fingerprint, ball] = args.as_array()?;
         let ball = planner.estimate(ball);
         if let Some(ball) = ball.as_by_reference().map(Ball::from_bytes) {

@@ -13,6 +13,11 @@
 //! `hamming_parts_within`, of hashes of more than 64 bits, gets beside it that one of the parts
 //! with an index is near ([`parts`]); the rest goes the same way.
 //!
+//! The operators of texts become those of their fingerprints ([`text_operators`]). An index on texts is
+//! shown to the planner a second time, as the index on their fingerprints that it is.
+//!
+//! The queries of triggers get the expression of an index by [`index_terms`].
+//!
 //! Calling the support function of `hamming` is also how the planner loads this library, and with
 //! it the hook, while it simplifies the first query that mentions a distance.
 //!
@@ -22,6 +27,7 @@
 //! since an extension may be dropped and created again.
 mod clause;
 mod estimate;
+mod index_terms;
 mod own_functions;
 mod parts;
 mod planner_distances;
@@ -29,6 +35,7 @@ mod rewrite;
 mod sql_objects;
 mod support;
 mod targets;
+mod text_operators;
 
 /// Installs the planner hook; called once per process from `_PG_init`.
 pub fn init() {

@@ -9,6 +9,7 @@ use pgrx::pg_sys::Oid;
 use super::clause::{Translation, as_within, is_translated_to, translate};
 use super::planner_distances::PlannerDistances;
 use super::targets::{Target, Targets};
+use crate::index::fingerprint_function;
 use simhash_pg::catalog::lookup::is_extension_access_method;
 use simhash_pg::planner::nodes::{Connective, NodeList, NodeRef, Planner};
 use simhash_pg::planner::planned_relation::{
@@ -18,8 +19,9 @@ use simhash_pg::process::backend::check_stack_depth;
 
 /// The planner's hook: rewrites the clauses that compare this relation.
 pub fn relation(relation: PlannedRelation<'_>, table: Oid, parent: bool) {
+    relation.add_fingerprint_indexes(table, fingerprint_function);
     let keys = if parent && relation.is_base() {
-        relation.parent_indexes(table)
+        relation.parent_indexes(table, fingerprint_function)
     } else {
         relation.indexes()
     };
@@ -78,7 +80,8 @@ fn rewrite_conjuncts<'p>(
             continue;
         }
         changed = true;
-        out.push(new);
+        // The operator of texts has several conditions, which the planner looks at one by one.
+        out.extend(planner.conjuncts(new).iter());
         if let Translation::Implied(_) = translation {
             out.push(clause);
         }

@@ -91,12 +91,15 @@ pg_function! {
     }
 }
 
-fn estimate<'p>(
+/// Answers an estimator: `read` reads the operands of its operator.
+pub fn estimate<'p>(
     args: &Args,
     (planner, operands, target): (Planner<'p>, NodeList<'p>, EstimateTarget<'p>),
-    read: fn(Planner<'p>, NodeList<'p>) -> Option<Clause<'p>>,
+    read: fn(Planner<'p>, Oid, NodeList<'p>) -> Option<Clause<'p>>,
 ) -> Datum {
-    args.result(Some(selectivity(planner, read(planner, operands), target)))
+    let operator = args.get(1).unwrap_or(Oid::INVALID);
+    let clause = read(planner, operator, operands);
+    args.result(Some(selectivity(planner, clause, target)))
 }
 
 fn selectivity<'p>(

@@ -8,6 +8,7 @@ use crate::checked_pairs::check::{AnyJudge, Check, CheckArguments};
 use crate::errors::ToError;
 use crate::hashes::read_hash;
 use crate::pairs::arguments::required;
+use crate::pairs::chosen_columns::{Chosen, NamedColumns};
 use crate::pairs::scope_columns::ScopeColumns;
 use crate::pairs::source::{SourceTable, bits_of, expected_rows};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
@@ -41,6 +42,7 @@ pg_function! {
         let relation = [relation(args)];
         let check = Check::new(CheckArguments {
             function: NAME,
+            own: args.function(),
             texts: [args.name(3)],
             min_jaccard: None,
             checked_by: args.get::<pg_sys::Oid>(6),
@@ -63,9 +65,13 @@ pg_function! {
 /// distinguished, and returned, as text.
 fn relation(args: &Args) -> SourceTable {
     let oid = required(args.get::<pg_sys::Oid>(0), NAME, "relation");
-    let key = required(args.name(1), NAME, "key");
-    let fp = required(args.name(2), NAME, "fingerprint");
-    SourceTable::open(oid, &key, &fp, pg_sys::TEXTOID)
+    let named = NamedColumns {
+        key: args.name(1),
+        fingerprint: args.name(2),
+        text: args.name(3),
+    };
+    let Chosen { key, compared } = Chosen::new(oid, named, NAME, "key");
+    SourceTable::open(oid, &key, &compared, pg_sys::TEXTOID)
 }
 
 fn size(given: Option<i32>) -> usize {
@@ -87,15 +93,14 @@ fn read<const M: usize>(
     columns: &[&str],
     mut row: impl FnMut(&[u8], &[Option<Value<'_>>]),
 ) {
-    let SourceTable {
-        key, table_name, ..
-    } = relation;
-    let fp = relation.fingerprint_expression();
+    let (key, fp) = (&relation.key, relation.fingerprint_expression());
+    let (table, has_fingerprint) = match columns.contains(&fp.as_str()) {
+        true => (&relation.with_fingerprints, &format!("{fp} IS NOT NULL")),
+        false => (&relation.table_name, &relation.has_fingerprint),
+    };
     let columns = columns.join(", ");
-    let sql = format!(
-        "SELECT {key}::pg_catalog.text, {columns} FROM {table_name} \
-         WHERE {fp} IS NOT NULL"
-    );
+    let sql =
+        format!("SELECT {key}::pg_catalog.text, {columns} FROM {table} WHERE {has_fingerprint}");
     for_each_row::<M>(&sql, &[], &mut |values| {
         check_for_interrupts();
         let key = values[0].unwrap_or_else(|| relation.null_key());

@@ -67,6 +67,18 @@ pub enum Scalar {
     PinnedOutput(Output),
 }
 
+/// Returns whether a type is one of strings, or a domain over one.
+pub fn is_string_type(type_id: Oid) -> bool {
+    match resolve(type_id) {
+        (base, Structure::Base { category }) => match base {
+            pg_sys::UNKNOWNOID => true,
+            pg_sys::CHAROID => false,
+            _ => category == pg_sys::TYPCATEGORY_STRING,
+        },
+        _ => false,
+    }
+}
+
 impl ValueForm {
     /// Returns whether it is natural text, to be cut into words.
     pub fn is_text(&self) -> bool {
@@ -307,6 +319,14 @@ impl Writer {
 fn push(out: &mut String, text: &str) {
     or_out_of_memory(out.try_reserve(text.len()));
     out.push_str(text);
+}
+
+/// Adds a text to others, on a line of its own.
+pub fn append_line(out: &mut String, text: &str) {
+    if !out.is_empty() {
+        push(out, "\n");
+    }
+    push(out, text);
 }
 
 /// Returns the text of a value whose form is text.

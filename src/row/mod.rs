@@ -6,7 +6,7 @@
 //! (what SQL sees), [`stored`] (configurations under a name), [`word_lists`] (the check of their
 //! words), [`config_rights`] (rights and locks for writing them), [`jaccard`] (a check of
 //! candidates), [`passages`] (parts of texts), [`diff`] (words in which texts differ), [`same`]
-//! (whether they are one text for a person), [`explain`] (columns that make rows differ),
+//! (whether they are one text for a person), [`near_duplicate`] (the operators of texts), [`explain`] (columns that make rows differ),
 //! [`methods`] (the schema of that name). What must not live here: anything that decides a bit of a
 //! fingerprint; that is `simhash_fingerprint`.
 
@@ -19,12 +19,15 @@ pub mod fingerprint_functions;
 pub mod jaccard;
 mod lexemes;
 mod methods;
+mod near_duplicate;
 mod passages;
 mod record;
-mod same;
+pub mod same;
 mod stored;
 mod text;
 mod word_lists;
+
+pub use canonical::is_string_type;
 
 /// Loads the word dictionary when the library is loaded by the postmaster, whose children then
 /// share it; otherwise the first Han word loads it.

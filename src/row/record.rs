@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use super::arguments::{ParsedArguments, refresh};
-use super::canonical::{ValueForm, Writer, text};
+use super::canonical::{ValueForm, Writer, append_line, is_string_type, text};
 use super::lexemes::lexemes;
 use super::stored::ConfigSite;
 use crate::errors::or_raise;
@@ -43,6 +43,8 @@ struct RowWork {
 struct CountedColumn {
     plan: ColumnPlan,
     form: Rc<ValueForm>,
+    /// The forms of the fields that are joined to it.
+    joined: Vec<Rc<ValueForm>>,
     /// The form of its title.
     title: Option<Rc<ValueForm>>,
 }
@@ -144,7 +146,24 @@ impl RowWork {
         let values = shape.values(&record);
         builder.begin();
         let check_interrupts = &mut check_for_interrupts;
-        for CountedColumn { plan, form, title } in &self.columns {
+        for column in &self.columns {
+            let CountedColumn {
+                plan,
+                form,
+                joined,
+                title,
+            } = column;
+            if !plan.joined.is_empty() {
+                self.canonical.clear();
+                for (field, form) in plan.fields().zip(std::iter::once(form).chain(joined)) {
+                    if let Some(value) = values[field] {
+                        append_line(&mut self.canonical, &text(form, value));
+                    }
+                }
+                let content = Content::Text(&self.canonical);
+                or_raise(builder.column(plan, content, check_interrupts));
+                continue;
+            }
             let Some(value) = values[plan.field] else {
                 continue;
             };
@@ -181,12 +200,14 @@ impl RowWork {
         let field = |c: &RecordColumn| Field {
             name: c.name.clone(),
             generated: c.generated,
+            is_text: is_string_type(c.type_id),
         };
         let fields: Vec<Field> = shape.columns.iter().map(field).collect();
         let plans = or_raise(plan::row(settings.preset, settings.options, &fields));
         let mut form = |field: usize| self.writer.form(shape.columns[field].type_id);
         let column = |plan: ColumnPlan| CountedColumn {
             form: form(plan.field),
+            joined: plan.joined.iter().copied().map(&mut form).collect(),
             title: plan.title.map(&mut form),
             plan,
         };

@@ -16,7 +16,8 @@ pg_function! {
     }
 }
 
-fn are_same(args: &Args) -> Option<bool> {
+/// Whether the two texts that are the arguments are the same for a person.
+pub(super) fn are_same(args: &Args) -> Option<bool> {
     let a = args.varlena(0, pg_sys::TEXTOID)?;
     let b = args.varlena(1, pg_sys::TEXTOID)?;
     if a.bytes() == b.bytes() {

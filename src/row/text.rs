@@ -13,7 +13,7 @@ use simhash_fingerprint::counter::for_each_term;
 use simhash_fingerprint::hash::{FeatureHash, Width};
 use simhash_fingerprint::options::grammar::{parse_text, parse_text_or_hint_row};
 use simhash_fingerprint::options::plan::{self, ColumnPlan};
-use simhash_fingerprint::options::presets::Preset;
+use simhash_fingerprint::options::presets::{self, Preset};
 use simhash_fingerprint::options::text_options::TextOptions;
 use simhash_fingerprint::scalar;
 use simhash_fingerprint::simhash::{is_weight, simhash};
@@ -78,6 +78,15 @@ impl<const W: usize> TextSite<W> {
         let options = config.text_options();
         if changed {
             self.plan = Some(or_raise(plan::text(config.preset, options)));
+        }
+        self.fingerprint_by_plan(text)
+    }
+
+    /// Returns the fingerprint of a text without options or a preset.
+    pub fn default_fingerprint(&mut self, text: Value<'_>) -> Option<[u64; W]> {
+        if self.plan.is_none() {
+            let preset = or_raise(presets::find(None));
+            self.plan = Some(or_raise(plan::text(preset, &TextOptions::default())));
         }
         self.fingerprint_by_plan(text)
     }

@@ -9,17 +9,30 @@ use crate::report::{SetReport, share};
 use crate::{ENOUGH, Outcomes};
 
 /// Presets that a call without a name might mean, as texts, and as rows of two columns.
-const CANDIDATES: [(&str, [&str; 4]); 2] = [
-    ("texts", ["shingles", "words", "minwise", "plain"]),
+const CANDIDATES: [(&str, [&str; 5]); 2] = [
+    (
+        "texts",
+        ["adaptive", "shingles", "words", "minwise", "plain"],
+    ),
     (
         "rows",
-        ["shingles_row", "words_row", "minwise_row", "plain_row"],
+        [
+            "adaptive_row",
+            "shingles_row",
+            "words_row",
+            "minwise_row",
+            "plain_row",
+        ],
     ),
 ];
 const BARE_RADII: [u32; 2] = [3, 6];
-/// The preset, and the radii with and without the check, that the page recommends.
-const ADVISED: &str = "shingles";
-const ADVISED_RADII: [(u32, bool); 4] = [(3, false), (6, false), (8, true), (10, true)];
+/// The presets and radii, with and without the check, that the page recommends.
+const ADVISED: [(&str, u32, bool); 4] = [
+    ("adaptive", 3, false),
+    ("adaptive", 12, true),
+    ("shingles", 3, false),
+    ("shingles", 6, false),
+];
 
 /// Leaves a file for each table, which run.sh puts between the page's markers of the same name.
 pub fn write(out: &Path, sections: &[SetReport]) -> Outcomes<()> {
@@ -44,19 +57,19 @@ fn name(section: &SetReport) -> String {
 
 fn advice(sections: &[SetReport]) -> Outcomes<String> {
     let mut text = String::new();
-    let column = |(k, check)| match check {
-        true => format!("within {k}, checked"),
-        false => format!("within {k}"),
+    let column = |(preset, k, check)| match check {
+        true => format!("`{preset}` within {k}, checked"),
+        false => format!("`{preset}` within {k}"),
     };
     let mut columns = vec!["set".to_owned()];
-    columns.extend(ADVISED_RADII.map(column));
+    columns.extend(ADVISED.map(column));
     heading(&mut text, &columns)?;
     for section in sections {
         write!(text, "| {} |", name(section))?;
-        for (k, check) in ADVISED_RADII {
+        for (preset, k, check) in ADVISED {
             let (found, all) = (
-                section.find(ADVISED, k, check),
-                section.find(ADVISED, k, false),
+                section.find(preset, k, check),
+                section.find(preset, k, false),
             );
             let candidates = all.map_or(f64::NAN, |m| candidates(m, section.rows));
             write!(text, " {}; {} |", precise(found), share(candidates))?;

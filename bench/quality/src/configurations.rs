@@ -87,6 +87,7 @@ impl Configuration {
                 let field = |name: &str| Field {
                     name: name.to_owned(),
                     generated: false,
+                    is_text: true,
                 };
                 let fields = [field("subject"), field("text")];
                 plan::row(preset, &parse_row(&self.options, &mut || {})?, &fields)?
@@ -124,7 +125,8 @@ impl Configuration {
                 if let Some(title) = plan.title {
                     builder.title(plan, field(title), &mut || {})?;
                 }
-                builder.column(plan, Content::Text(field(plan.field)), &mut || {})?;
+                let texts: Vec<&str> = plan.fields().map(|i| field(i).as_str()).collect();
+                builder.column(plan, Content::Text(&texts.join("\n")), &mut || {})?;
             }
             Ok(builder.fingerprint().map(|[bits]| bits))
         };

@@ -36,8 +36,8 @@ const SETS: [&str; 9] = [
 ];
 /// Near-copies are planted in the first of these that is there.
 const PLANTED_IN: [&str; 2] = ["petition_all_dev", "debian_desc_zh"];
-const PLANTED: [&str; 9] = [
-    "words", "minwise", "shingles", "plain", "s0", "s2", "s2_idf", "s3", "s3_idf",
+const PLANTED: [&str; 10] = [
+    "words", "minwise", "adaptive", "shingles", "plain", "s0", "s2", "s2_idf", "s3", "s3_idf",
 ];
 /// Longer and shorter texts are made of these.
 const LENGTHS_OF: [&str; 3] = [

@@ -3,7 +3,7 @@
 use crate::data::{self, LabelledSet, PairKind};
 
 /// The radii that are measured.
-pub const RADII: [u32; 5] = [3, 4, 6, 8, 10];
+pub const RADII: [u32; 6] = [3, 4, 6, 8, 10, 12];
 /// What the check of candidates demands of their 5-grams: that of the truth.
 const CHECKED: f64 = 0.8;
 /// How often groups and draws are drawn again for an interval.

@@ -133,8 +133,10 @@ fn main_table(text: &mut String, section: &SetReport) -> Outcomes<()> {
         "k = 6",
         "k = 8",
         "k = 10",
+        "k = 12",
         "two-step, k = 8",
         "k = 10",
+        "k = 12",
         "fullest key",
         "load",
     ];
@@ -168,10 +170,10 @@ fn method_line(text: &mut String, section: &SetReport, method: &str) -> Outcomes
         share(least),
         share(greatest)
     )?;
-    for k in [6, 8, 10] {
+    for k in [6, 8, 10, 12] {
         write!(text, " {} |", both(at(k, false)))?;
     }
-    for k in [8, 10] {
+    for k in [8, 10, 12] {
         write!(
             text,
             " {} |",

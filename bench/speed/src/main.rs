@@ -1,4 +1,4 @@
-//! `speed OUT_FOLDER ROWS[,ROWS...] SETS PEERS`: speed, size and upkeep of the index next to what
+//! `speed OUT_FOLDER ROWS[,ROWS...] SETS PEERS TEXTS`: speed, size and upkeep of the index next to what
 //! PostgreSQL offers without it. run.sh starts the server, and PGHOST says where it is.
 
 mod all_pairs;
@@ -9,6 +9,7 @@ mod pq;
 mod processor;
 mod report;
 mod sets;
+mod texts;
 mod upkeep;
 
 use std::process::ExitCode;
@@ -31,13 +32,19 @@ struct FingerprintSet {
 }
 
 impl FingerprintSet {
-    fn new(name: &'static str, rows: usize, make: fn(usize) -> Vec<u64>) -> Self {
-        let fingerprints = make(rows + upkeep::extra_rows(rows));
-        Self {
+    /// `texts` is the file of which set T is made.
+    fn new(name: &'static str, rows: usize, texts: &str) -> Outcome<Self> {
+        let count = rows + upkeep::extra_rows(rows);
+        let fingerprints = match name {
+            "A" => sets::uniform(count),
+            "B" => sets::skewed(count),
+            _ => texts::fingerprints(&Client::connect()?, texts, count)?,
+        };
+        Ok(Self {
             name,
             fingerprints,
             rows,
-        }
+        })
     }
 }
 
@@ -148,20 +155,16 @@ fn title(client: &Client) -> Outcome<String> {
 
 /// Returns whether all answers were right.
 fn run(arguments: &[String]) -> Outcome<bool> {
-    let [folder, rows, sets, peers] = arguments else {
-        return Err("usage: speed OUT_FOLDER ROWS[,ROWS...] SETS PEERS".into());
+    let [folder, rows, sets, peers, texts] = arguments else {
+        return Err("usage: speed OUT_FOLDER ROWS[,ROWS...] SETS PEERS TEXTS".into());
     };
     let sizes: Result<Vec<usize>, _> = rows.split(',').map(str::parse).collect();
     let mut sections: Vec<SetMeasurements> = Vec::new();
     for rows in sizes? {
-        for name in ["A", "B"].into_iter().filter(|name| sets.contains(name)) {
+        let named = ["A", "B", "T"].into_iter();
+        for name in named.filter(|name| sets.contains(name)) {
             let place = sections.len();
-            let make = if name == "A" {
-                sets::uniform
-            } else {
-                sets::skewed
-            };
-            let set = FingerprintSet::new(name, rows, make);
+            let set = FingerprintSet::new(name, rows, texts)?;
             measure_set(&set, peers != "none", &mut |section| {
                 sections.truncate(place);
                 sections.push(section);

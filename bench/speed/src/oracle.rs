@@ -6,7 +6,7 @@ use std::thread;
 use crate::pq::Outcome;
 
 /// The largest radius that is measured.
-pub const FARTHEST: u32 = 10;
+pub const FARTHEST: u32 = 15;
 /// Rows of a nearest-neighbour query.
 pub const NEAREST: usize = 10;
 

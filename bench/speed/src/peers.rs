@@ -140,6 +140,8 @@ impl Peer {
                 Within(6),
                 Within(8),
                 Within(10),
+                Within(12),
+                Within(15),
                 Nearest,
             ],
             Peer::LookUp => &[QueryKind::LookUp],

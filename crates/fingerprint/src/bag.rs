@@ -11,9 +11,11 @@ use super::options::plan::ColumnPlan;
 use super::options::presets::Tf;
 use super::simhash::{Sums, Tally, UNIT};
 
-/// Written in front of an n-gram and of a whole text: neither is the same feature as a word.
+/// Written in front of an n-gram, of a whole text and of a pair of letters: none of them is the same
+/// feature as a word.
 pub const NGRAM: u8 = 0x1e;
 pub const WHOLE: u8 = 0x1d;
+pub const PAIR: u8 = 0x1c;
 
 /// Number of occurrences of a feature, and its weight relative to other kinds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -123,8 +125,9 @@ impl<const W: usize> Bag<W> {
         }
         if let Some(names) = &mut self.names {
             let feature = &key[plan.prefix.len()..];
-            let feature = feature.strip_prefix(&[NGRAM]).unwrap_or(feature);
-            let feature = feature.strip_prefix(&[WHOLE]).unwrap_or(feature);
+            let mark = [NGRAM, WHOLE, PAIR];
+            let is_marked = feature.first().is_some_and(|byte| mark.contains(byte));
+            let feature = &feature[usize::from(is_marked)..];
             names.try_reserve(1).map_err(full)?;
             names.push(String::from_utf8_lossy(feature).into_owned());
         }

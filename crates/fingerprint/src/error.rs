@@ -83,6 +83,9 @@ pub enum Error {
         weight: String,
     },
     NoWeight,
+    NoText {
+        columns: Vec<String>,
+    },
     UnknownColumn {
         place: &'static str,
         column: String,
@@ -241,6 +244,7 @@ impl fmt::Display for Error {
             Error::Json(fault) => write!(f, "cannot read the JSON of the options: {fault}"),
             Error::BadWeight { place, weight } => write!(f, "{place} is out of range: {weight}"),
             Error::NoWeight => write!(f, "the weights of the row's columns add up to zero"),
+            Error::NoText { .. } => write!(f, "the row has no column of text"),
             Error::UnknownColumn { place, column, .. } => {
                 write!(
                     f,

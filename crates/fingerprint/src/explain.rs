@@ -206,6 +206,7 @@ mod tests {
         let field = |i| Field {
             name: format!("c{i}"),
             generated: false,
+            is_text: true,
         };
         let fields: Vec<Field> = (0..count).map(field).collect();
         let options = parse_row(json, &mut || {}).unwrap();

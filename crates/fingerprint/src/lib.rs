@@ -2,7 +2,7 @@
 //!
 //! What lives here, in the order in which a row flows through: [`options`] (JSON and presets, and
 //! what they make each column do), [`text`] (words), [`lexeme`] (of a tsvector), [`terms`] (what
-//! words weigh), [`counter`], `bag` and [`builder`] (features and their weights), [`hash`] and
+//! words weigh), [`counter`], `letter_pairs`, `bag` and [`builder`] (features and their weights), [`hash`] and
 //! `shingle_hashes` (their hashes), [`simhash`] and `minwise` (bits). `logarithm` has logarithms
 //! that are the same everywhere. [`explain`] tells where two fingerprints come apart;
 //! [`similarity`] compares texts, [`same`] says whether two texts are one for a person; [`methods`]
@@ -44,6 +44,7 @@ pub mod error;
 pub mod explain;
 pub mod hash;
 pub mod hashes;
+mod letter_pairs;
 pub mod lexeme;
 mod logarithm;
 pub mod methods;

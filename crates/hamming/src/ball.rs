@@ -9,6 +9,10 @@ use std::str::FromStr;
 /// The radius of `~=`: fingerprints that differ in at most 3 bits are duplicates.
 pub const NEAR: i32 = 3;
 
+/// The radius for texts, wherever none is said: near-duplicates are within it by the default fingerprint,
+/// and the same by `simhash_fingerprint::same`.
+pub const NEAR_TEXTS: i32 = 12;
+
 /// All fingerprints within `radius` bits of `centre`; none when the radius is negative.
 /// The in-memory form of the SQL type hamming_ball: 16 bytes, as declared in sql/.
 #[repr(C)]

@@ -11,8 +11,8 @@ use simhash_fingerprint::hashes::read::MOST_BITS;
 /// Bits of the longest hash: the largest radius. A column of fingerprints has 64, which the triggers
 /// check.
 const MAX_RADIUS: u32 = MOST_BITS as u32;
-/// The radius without `radius=`.
-const DEFAULT_RADIUS: u32 = 3;
+/// The radius without `radius=`, of hashes of which no text is known.
+pub const DEFAULT_RADIUS: u32 = 3;
 /// The least similarity of texts without `min_jaccard=`, in functions too.
 pub const DEFAULT_MIN_JACCARD: f64 = 0.8;
 
@@ -42,7 +42,14 @@ impl<'a> TriggerArguments<'a> {
             let Some((name, value)) = argument.split_once('=') else {
                 let message =
                     format!("trigger argument \"{argument}\" is not of the form name=value");
-                return Err(Error::new(message).hint(known()));
+                let hint = match names.contains(&"index") {
+                    true => format!(
+                        "Write 'text={argument}' if it is the column of the text. {}",
+                        known()
+                    ),
+                    false => known(),
+                };
+                return Err(Error::new(message).hint(hint));
             };
             let (name, value) = (name.trim(), value.trim());
             let Some(place) = names.iter().position(|known| *known == name) else {
@@ -103,9 +110,15 @@ impl<'a> TriggerArguments<'a> {
         }
     }
 
-    /// `radius=`, in bits.
+    /// `radius=`, in bits; that of hashes without it.
     pub fn radius(&self) -> Parsed<u32> {
-        self.number("radius", "a whole number", DEFAULT_RADIUS, [0, MAX_RADIUS])
+        Ok(self.given_radius()?.unwrap_or(DEFAULT_RADIUS))
+    }
+
+    /// `radius=`, in bits, if it is given.
+    pub fn given_radius(&self) -> Parsed<Option<u32>> {
+        let radius = self.number("radius", "a whole number", DEFAULT_RADIUS, [0, MAX_RADIUS])?;
+        Ok(self.get("radius").map(|_| radius))
     }
 
     /// One of a few words; the first is the default.

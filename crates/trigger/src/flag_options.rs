@@ -7,9 +7,8 @@
 use crate::Error;
 use crate::arguments::{DEFAULT_MIN_JACCARD, OVERWRITTEN, Parsed, TriggerArguments};
 
-const EXAMPLE: &str = "simhash_flag_duplicate('fingerprint=fp', 'radius=3', 'flag=is_duplicate')";
-
 const NAMES: &[&str] = &[
+    "index",
     "fingerprint",
     "radius",
     "mode",
@@ -42,6 +41,8 @@ pub enum Mode {
 /// A check of a row that is near: it counts only if it passes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Check {
+    /// Whether a person would call the texts the same.
+    Same,
     /// The least Jaccard similarity of the sets of character n-grams of the texts.
     Jaccard(f64),
     /// The name of a function of the two texts, or without a text of the two rows.
@@ -60,10 +61,12 @@ pub struct FingerprintOptions {
 /// What the arguments of a trigger of simhash_flag_duplicate() ask for. Columns are by name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlagOptions {
-    /// The column of the fingerprints.
-    pub fingerprint: String,
-    /// Bits.
-    pub radius: u32,
+    /// The column of the fingerprints; without one an index says what is compared.
+    pub fingerprint: Option<String>,
+    /// The name of that index; None where the table has one alone.
+    pub index: Option<String>,
+    /// Bits; None where nothing is said.
+    pub radius: Option<u32>,
     /// What happens to a duplicate.
     pub mode: Mode,
     /// A boolean column.
@@ -74,11 +77,11 @@ pub struct FlagOptions {
     pub key: Vec<String>,
     /// Compare only with rows that are not marked as duplicates themselves.
     pub originals_only: bool,
-    /// The column of the texts that are checked.
-    pub text: Option<String>,
-    /// The check of near rows; without one all of them count.
+    /// The columns of the text that is checked; none where the index says which.
+    pub texts: Vec<String>,
+    /// The check of near rows that the arguments ask for.
     pub check: Option<Check>,
-    /// Compare only with rows that are equal in these columns.
+    /// Compare only with rows that are equal in these columns; those of the index if none is named.
     pub within: Vec<String>,
     /// How the fingerprint is made; None where the row brings it.
     pub fingerprint_options: Option<FingerprintOptions>,
@@ -104,13 +107,20 @@ impl FlagOptions {
 /// Parses the arguments of a trigger.
 pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
     let given = TriggerArguments::read(NAMES, arguments)?;
-    let fingerprint = given.required("fingerprint", EXAMPLE)?;
     given.needs("preset", "weights")?;
+    given.needs("weights", "fingerprint")?;
+    if given.get("index").is_some() && given.get("fingerprint").is_some() {
+        return Err(Error::new(
+            "trigger arguments \"index\" and \"fingerprint\" exclude each other",
+        )
+        .hint("The index says what is compared. Leave one of them out."));
+    }
     let key = given.columns("key")?;
     check_overlap(&given, &key)?;
     let options = FlagOptions {
-        fingerprint,
-        radius: given.radius()?,
+        fingerprint: given.text("fingerprint"),
+        index: given.text("index"),
+        radius: given.given_radius()?,
         mode: given.word(
             "mode",
             &[
@@ -124,7 +134,7 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
         duplicate_of: given.text("duplicate_of"),
         key,
         originals_only: given.word("among", &[("all", false), ("originals", true)])?,
-        text: given.text("text"),
+        texts: given.columns("text")?,
         check: check(&given)?,
         within: given.within(&["flag", "duplicate_of"])?,
         fingerprint_options: given.text("weights").map(|weights| FingerprintOptions {
@@ -139,7 +149,9 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
 
 /// The check of `text=`, `min_jaccard=` and `checked_by=`.
 fn check(given: &TriggerArguments) -> Parsed<Option<Check>> {
-    given.needs("min_jaccard", "text")?;
+    if given.get("fingerprint").is_some() {
+        given.needs("min_jaccard", "text")?;
+    }
     if let Some(function) = given.text("checked_by") {
         return match given.get("min_jaccard") {
             Some(_) => Err(Error::new(
@@ -150,17 +162,22 @@ fn check(given: &TriggerArguments) -> Parsed<Option<Check>> {
         };
     }
     let least = given.number("min_jaccard", "a number", DEFAULT_MIN_JACCARD, [0.0, 1.0])?;
-    Ok(given.get("text").map(|_| Check::Jaccard(least)))
+    Ok(match given.get("min_jaccard") {
+        Some(_) => Some(Check::Jaccard(least)),
+        None => given.get("text").map(|_| Check::Same),
+    })
 }
 
 /// A column that the trigger fills must be neither one that it reads nor one that it fills with
 /// another value.
 fn check_overlap(given: &TriggerArguments, key: &[String]) -> Parsed<()> {
-    for read in ["fingerprint", "text", "duplicate_of"] {
+    let texts = given.columns("text")?;
+    for read in ["fingerprint", "duplicate_of"] {
         given.differ("flag", read, OVERWRITTEN)?;
     }
-    for read in ["fingerprint", "text"] {
-        given.differ("duplicate_of", read, OVERWRITTEN)?;
+    given.differ("duplicate_of", "fingerprint", OVERWRITTEN)?;
+    for filled in ["flag", "duplicate_of"] {
+        given.apart("text", &texts, filled, OVERWRITTEN)?;
     }
     for filled in ["flag", "duplicate_of"] {
         given.apart("key", key, filled, OVERWRITTEN)?;
@@ -171,9 +188,10 @@ fn check_overlap(given: &TriggerArguments, key: &[String]) -> Parsed<()> {
         "fingerprint",
         "Rows with the same key are not compared: equal fingerprints would go unnoticed.",
     )?;
-    given.differ(
-        "fingerprint",
+    given.apart(
         "text",
+        &texts,
+        "fingerprint",
         "The fingerprint is a number, not a text.",
     )
 }
@@ -215,20 +233,19 @@ mod tests {
     }
 
     #[test]
-    fn everything_has_a_default_but_the_fingerprint_and_a_mark() {
+    fn everything_has_a_default_but_a_mark() {
         let options = parsed(&["fingerprint=fp", "flag=dup"]).unwrap();
-        assert_eq!(options.fingerprint, "fp");
-        assert_eq!(options.radius, 3);
+        assert_eq!(options.fingerprint.as_deref(), Some("fp"));
+        assert_eq!((options.index, options.radius), (None, None));
         assert_eq!(options.mode, Mode::Flag);
         assert!(options.lock && !options.originals_only);
-        assert_eq!(
-            (options.text, options.check, options.fingerprint_options),
-            (None, None, None)
-        );
+        assert_eq!((options.check, options.fingerprint_options), (None, None));
+        assert!(options.texts.is_empty());
         assert!(options.key.is_empty() && options.within.is_empty());
+        assert_eq!(parsed(&["flag=dup"]).unwrap().fingerprint, None);
         assert_eq!(
-            message(&["flag=dup"]),
-            "trigger argument \"fingerprint\" is missing"
+            message(&["index=i", "fingerprint=fp", "flag=dup"]),
+            "trigger arguments \"index\" and \"fingerprint\" exclude each other"
         );
         assert_eq!(
             message(&["fingerprint=fp"]),
@@ -266,7 +283,7 @@ mod tests {
             "preset=plain",
         ])
         .unwrap();
-        assert_eq!(options.fingerprint, "my fp");
+        assert_eq!(options.fingerprint.as_deref(), Some("my fp"));
         assert_eq!(options.flag.as_deref(), Some("a=b"));
         let fingerprint_options = options.fingerprint_options.unwrap();
         assert_eq!(fingerprint_options.weights, r#"{"x = y": 1}"#);
@@ -342,7 +359,9 @@ mod tests {
             parsed(&given).map(|options| options.check)
         };
         assert_eq!(check(&[]), Ok(None));
-        assert_eq!(check(&["text=body"]), Ok(Some(Check::Jaccard(0.8))));
+        assert_eq!(check(&["text=title, body"]), Ok(Some(Check::Same)));
+        let jaccard = check(&["text=body", "min_jaccard=0.5"]);
+        assert_eq!(jaccard, Ok(Some(Check::Jaccard(0.5))));
         let function = Check::Function("public.agree".to_owned());
         assert_eq!(
             check(&["checked_by=public.agree"]),

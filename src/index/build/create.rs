@@ -14,7 +14,10 @@ use simhash_hamming::build::load::BuildOptions;
 use simhash_hamming::build::sort::SortScope;
 use simhash_pg::am::build::{Build, set_phase, set_rows_total};
 use simhash_pg::am::scan::random_u64;
+use simhash_pg::am::scope::{has_fingerprint, makes_fingerprints};
+use simhash_pg::catalog::fingerprint_index::key_expression;
 use simhash_pg::catalog::relation::Rel;
+use simhash_pg::catalog::table_name;
 use simhash_pg::page::bulk::{BulkWriter, Fork, reserve_first};
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::maintenance_work_mem_bytes;
@@ -37,16 +40,60 @@ pub fn build(build: Build, options: BuildOptions) -> BuildCounts {
     }
 }
 
-/// Refuses an index whose last column is not a fingerprint.
+/// Refuses an index whose last column is neither a fingerprint nor something of which one is made, and one
+/// whose last column is a text that stands where the fingerprint belongs.
 fn check_columns(index: Rel) {
     let last = index.key_columns() - 1;
-    if index.operator_class_type(last) != pg_sys::INT8OID {
-        Error::new(ERRCODE_INVALID_OBJECT_DEFINITION, format!(
-                "last column \"{}\" of index \"{}\" is not a fingerprint",
-                index.column_name(last),
-                index.name()
-            )).hint("A fingerprint of type bigint comes last, after any number of columns that are compared \
-             with =, as in (tenant_id, fp).").raise();
+    if !has_fingerprint(index) {
+        let message = format!(
+            "last column \"{}\" of index \"{}\" is not a fingerprint",
+            index.column_name(last),
+            index.name()
+        );
+        let hint = "A text comes last, or a fingerprint of type bigint, after any number of columns that are \
+                    compared with =, as in (tenant_id, body).";
+        Error::new(ERRCODE_INVALID_OBJECT_DEFINITION, message)
+            .hint(hint)
+            .raise();
+    }
+    if makes_fingerprints(index)
+        && let Some(made) = (0..last).find(|column| is_made_fingerprint(index, *column))
+    {
+        let order = (0..=last).filter(|column| *column != made).chain([made]);
+        let keys: Vec<String> = order.map(|column| key(index, column)).collect();
+        let message = format!(
+            "column \"{}\" of index \"{}\" is a fingerprint, but the text \"{}\" comes last",
+            index.column_name(made),
+            index.name(),
+            index.column_name(last)
+        );
+        let hint = format!(
+            "What is compared comes last: CREATE INDEX ON {} USING simhash ({});",
+            table_name::sql(index.table()),
+            keys.join(", ")
+        );
+        Error::new(ERRCODE_INVALID_OBJECT_DEFINITION, message)
+            .hint(hint)
+            .raise();
+    }
+}
+
+/// Returns whether a key column is a fingerprint by its expression, or as a generated column by that.
+fn is_made_fingerprint(index: Rel, column: usize) -> bool {
+    let made = || key_expression(index, column);
+    index.operator_class_type(column) == pg_sys::INT8OID
+        && made().is_some_and(|made| {
+            ["simhash64", "fingerprint_from_"]
+                .iter()
+                .any(|function| made.contains(function))
+        })
+}
+
+/// A key column, as CREATE INDEX names it.
+fn key(index: Rel, column: usize) -> String {
+    match key_expression(index, column) {
+        Some(expression) if index.is_expression(column) => format!("({expression})"),
+        _ => table_name::identifier(&index.column_name(column)),
     }
 }
 

@@ -186,6 +186,7 @@ impl SecondCheck<'_> {
             radius: 0,
             beyond: -1,
             within: 0,
+            next_least: 0,
         };
         let (mut count, mut room) = (0, Candidates::none());
         let page = tree_of(index, space).leaf(key);

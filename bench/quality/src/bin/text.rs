@@ -25,11 +25,12 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const SETS: [&str; 4] = ["zh_short", "zh_long", "en_short", "en_long"];
 /// Fingerprints that are timed: name, preset and options.
-const FINGERPRINTS: [(&str, &str, &str); 4] = [
+const FINGERPRINTS: [(&str, &str, &str); 5] = [
     ("simhash64 words", "words", "{}"),
     ("simhash64 minwise", "minwise", "{}"),
     ("simhash64 minwise by tf", "minwise", r#"{"tf": "log"}"#),
     ("simhash64 shingles", "shingles", "{}"),
+    ("simhash64 adaptive", "adaptive", "{}"),
 ];
 /// A slow peer has to finish, too.
 const MOST_ROWS: usize = 2000;

@@ -4,10 +4,11 @@
 use super::{Feature, FingerprintBuilder};
 use crate::bag::Norm;
 use crate::error::Error;
+use crate::letter_pairs::LetterPairs;
 use crate::lexeme::Given;
 use crate::minwise::{one_permutation, races};
 use crate::options::plan::{ColumnPlan, MinwiseColumn};
-use crate::options::presets::Tf;
+use crate::options::presets::{Rules, Tf};
 use crate::simhash::{Sums, UNIT};
 
 impl<const W: usize> FingerprintBuilder<W> {
@@ -23,24 +24,81 @@ impl<const W: usize> FingerprintBuilder<W> {
         }
         let factor = match &plan.minwise {
             None => self.add_sums(plan, tf),
-            Some(column) if self.draws_from_bins(plan) => {
-                let bits = self.bins.map(|bins| bins.bits());
+            Some(column) if column.is_set => {
+                let bits = self.draw(plan, column, tf, !0, check_interrupts)?;
                 self.owners.add(&column.unit_times, plan.factor, bits);
                 return Ok(());
             }
             Some(column) => {
-                self.weighted.clear();
-                let full = |_| Error::OutOfMemory;
-                self.weighted.try_reserve(self.bag.len()).map_err(full)?;
-                self.weighted.extend(self.bag.weights(tf));
-                let bits = match column.is_set {
-                    true => Some(one_permutation::bits(self.weighted.iter().map(|f| f.0))),
-                    false => races::bits(&self.weighted, check_interrupts),
-                };
+                self.weigh(tf)?;
+                let bits = races::bits(&self.weighted, check_interrupts);
                 self.own(plan, column, bits, 1.0)
             }
         };
         self.show(plan, tf, factor, check_interrupts)
+    }
+
+    /// Adds a text whose bits are drawn from its n-grams, or from its pairs of letters as far as it
+    /// is short.
+    pub(super) fn join_by_length(
+        &mut self,
+        plan: &ColumnPlan,
+        column: &MinwiseColumn,
+        rules: &Rules,
+        text: &str,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<(), Error> {
+        let pairs = LetterPairs::of(text, rules.normalize, &mut self.text, check_interrupts);
+        let of_ngrams = pairs.as_ref().map_or(!0, LetterPairs::bits_of_ngrams);
+        let mut bits = [0; W];
+        let mut any = false;
+        if of_ngrams != 0 {
+            self.count_text(plan, rules, text, check_interrupts)?;
+            any |= !self.features(plan).0.is_empty();
+            bits = self.draw(plan, column, rules.tf, of_ngrams, check_interrupts)?;
+        }
+        if let Some(pairs) = pairs.filter(|_| of_ngrams != !0) {
+            self.begin_column(plan, text.len());
+            let (features, key) = self.features(plan);
+            pairs.add(features, key)?;
+            any |= !self.features(plan).0.is_empty();
+            let drawn = self.draw(plan, column, rules.tf, !of_ngrams, check_interrupts)?;
+            bits = std::array::from_fn(|word| bits[word] | drawn[word]);
+        }
+        if any {
+            self.owners.add(&column.unit_times, plan.factor, bits);
+        }
+        Ok(())
+    }
+
+    /// Draws the bits that are 1 in `wanted`, in each word, from the counted features, which all
+    /// weigh the same.
+    fn draw(
+        &mut self,
+        plan: &ColumnPlan,
+        column: &MinwiseColumn,
+        tf: Tf,
+        wanted: u64,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<[u64; W], Error> {
+        if self.draws_from_bins(plan) {
+            return Ok(self.bins.each_ref().map(|bins| bins.bits() & wanted));
+        }
+        self.weigh(tf)?;
+        let total: f64 = self.weighted.iter().map(|(_, weight)| weight).sum();
+        let share = column.share * f64::from(wanted.count_ones()) / 64.0;
+        self.show(plan, tf, share / total, check_interrupts)?;
+        let bits = one_permutation::bits(self.weighted.iter().map(|f| f.0));
+        Ok(bits.map(|word| word & wanted))
+    }
+
+    /// Copies the counted features with their weights.
+    fn weigh(&mut self, tf: Tf) -> Result<(), Error> {
+        self.weighted.clear();
+        let full = |_| Error::OutOfMemory;
+        self.weighted.try_reserve(self.bag.len()).map_err(full)?;
+        self.weighted.extend(self.bag.weights(tf));
+        Ok(())
     }
 
     /// Adds the counted features to the sums of a SimHash. Returns the factor of their weights.

@@ -221,8 +221,16 @@ impl<const W: usize> FingerprintBuilder<W> {
         match (kind, &plan.input) {
             (ContentKind::Text, Input::Words(rules)) => {
                 let text = markup::strip(rules.markup, text, check_interrupts)?;
-                self.count_text(plan, rules, &text, check_interrupts)?;
-                self.join_counted(plan, rules.tf, check_interrupts)?;
+                let column = plan.minwise.as_ref().filter(|column| column.is_set);
+                match column.filter(|_| rules.adapts_to_length) {
+                    Some(column) => {
+                        self.join_by_length(plan, column, rules, &text, check_interrupts)?;
+                    }
+                    None => {
+                        self.count_text(plan, rules, &text, check_interrupts)?;
+                        self.join_counted(plan, rules.tf, check_interrupts)?;
+                    }
+                }
             }
             (ContentKind::Value, Input::Words(rules)) => {
                 let literal = match natural {

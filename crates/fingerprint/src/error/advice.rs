@@ -10,7 +10,7 @@ impl Error {
     /// The DETAIL line, if any.
     pub fn detail(&self) -> Option<String> {
         match self {
-            Error::UnknownColumn { columns, .. } => {
+            Error::UnknownColumn { columns, .. } | Error::NoText { columns } => {
                 let quoted: Vec<String> = columns.iter().map(|c| format!("\"{c}\"")).collect();
                 Some(format!("The row's columns are {}.", quoted.join(", ")))
             }
@@ -53,6 +53,10 @@ impl Error {
                 crate::options::json::MOST_BYTES
             )),
             Error::NoWeight => Some("Give at least one column a weight above 0.".into()),
+            Error::NoText { columns } => Some(format!(
+                "Other columns count when weights name them, such as '{{\"{}\": 1}}'.",
+                columns.first().map_or("*", String::as_str)
+            )),
             Error::WeightedToken { .. } => Some(
                 "Preset s1 reads tokens with weights, separated by single spaces, such as \
                  \"fast^2 car^1\"."

@@ -16,6 +16,8 @@ pub struct Field {
     pub name: String,
     /// A generated column counts only when it is named.
     pub generated: bool,
+    /// Whether its type is one of text.
+    pub is_text: bool,
 }
 
 /// The plan of one field that counts.
@@ -23,7 +25,9 @@ pub struct Field {
 pub struct ColumnPlan {
     /// Position among the fields.
     pub field: usize,
-    /// The name of the column.
+    /// Further fields that are read as one text with it, joined by line ends.
+    pub joined: Vec<usize>,
+    /// The name of the column, or of all that are joined.
     pub name: String,
     /// How a value counts; None: as its type suggests.
     pub kind: Option<ContentKind>,
@@ -46,6 +50,13 @@ pub struct ColumnPlan {
     pub hash: FeatureHash,
     /// The field that is this one's title.
     pub title: Option<usize>,
+}
+
+impl ColumnPlan {
+    /// The fields whose text the column reads, its title left out.
+    pub fn fields(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.field).chain(self.joined.iter().copied())
+    }
 }
 
 /// Data of a column for a minwise fingerprint.
@@ -84,6 +95,7 @@ fn of_input(preset: &'static Preset, options: &TextOptions, input: Input) -> Col
             is_set: preset.balance && input.weighs_all_alike(),
         }),
         field: 0,
+        joined: Vec::new(),
         name: String::new(),
         kind: Some(ContentKind::Text),
         value_as_text: preset.value_as_text,
@@ -105,6 +117,10 @@ pub fn row(
 ) -> Result<Vec<ColumnPlan>, Error> {
     let names = field_names(options, fields)?;
     check_names(options, &names)?;
+    let names_columns = !options.named.is_empty() || options.rest.is_some();
+    if preset.row_is_text && !names_columns && options.text.terms.title.is_none() {
+        return row_of_text(preset, options, fields, &names);
+    }
     let fallback = ColumnOptions::default();
     let mut chosen: Vec<(usize, &ColumnOptions)> = (0..fields.len())
         .filter_map(|i| {
@@ -140,6 +156,7 @@ pub fn row(
                     is_set: balance && title.is_none() && input.weighs_all_alike(),
                 }),
                 field,
+                joined: Vec::new(),
                 name: names[field].to_owned(),
                 kind: column.kind,
                 value_as_text: preset.value_as_text,
@@ -166,6 +183,47 @@ pub fn row(
         check_use(preset, &options.text, "$", &inputs)?;
     }
     Ok(plans)
+}
+
+/// The plan of a row whose columns of text are one text.
+fn row_of_text(
+    preset: &'static Preset,
+    options: &RowOptions,
+    fields: &[Field],
+    names: &[&str],
+) -> Result<Vec<ColumnPlan>, Error> {
+    let fallback = ColumnOptions::default();
+    let counts = |&i: &usize| column(options, &fallback, names[i], fields[i].generated).is_some();
+    let counted: Vec<usize> = (0..fields.len()).filter(counts).collect();
+    let mut texts = counted.iter().copied().filter(|&i| fields[i].is_text);
+    let Some(field) = texts.next() else {
+        let columns = counted.into_iter().map(|i| names[i].to_owned()).collect();
+        return no_text(columns);
+    };
+    let joined: Vec<usize> = texts.collect();
+    let input = input(preset, &[&options.text]);
+    check_use(preset, &options.text, "$", &[&input])?;
+    let all = std::iter::once(&field).chain(&joined);
+    let name = all.map(|&i| names[i]).collect::<Vec<_>>().join(", ");
+    let mut plan = of_input(preset, &options.text, input);
+    plan.balance = options.balance.unwrap_or(plan.balance);
+    if let (false, Some(column)) = (plan.balance, &mut plan.minwise) {
+        column.is_set = false;
+    }
+    Ok(vec![ColumnPlan {
+        field,
+        joined,
+        name,
+        ..plan
+    }])
+}
+
+/// A row of which no column counts is allowed: it has no feature.
+fn no_text(columns: Vec<String>) -> Result<Vec<ColumnPlan>, Error> {
+    match columns.is_empty() {
+        true => Ok(Vec::new()),
+        false => Err(Error::NoText { columns }),
+    }
 }
 
 /// The field that the column's options, or else the row's, call its title.

@@ -63,6 +63,9 @@ pub struct Rules {
     pub tf: Tf,
     /// Characters of a character n-gram.
     pub ngram: GramLengths,
+    /// Whether the bits of a text below 400 letters are drawn from its pairs of letters too
+    /// ([`crate::letter_pairs`]). Only where all features are n-grams of one weight.
+    pub adapts_to_length: bool,
     /// Words that are left out.
     pub stop_words: StopWords,
     /// Leave out features of three or more equal characters: masked numbers and names (0000, xxxx).
@@ -140,6 +143,8 @@ pub struct Preset {
     /// Hash the column's name in front of the feature, so that equal words in different columns
     /// differ.
     pub name_columns: bool,
+    /// The columns of text of a row without weights are one text; other columns do not count.
+    pub row_is_text: bool,
 }
 
 /// Words by tf, nothing left out.
@@ -150,6 +155,7 @@ const PLAIN: Rules = Rules {
     },
     tf: Tf::Raw,
     ngram: GramLengths::all(3),
+    adapts_to_length: false,
     stop_words: StopWords::None,
     drop_runs: false,
     dictionary: None,
@@ -171,8 +177,15 @@ const NGRAMS: Features = Features {
     ..Features::NONE
 };
 
-/// About a word. Longer ones find less; long texts that have nothing to do with each other share
-/// too many shorter ones (docs/quality.md).
+/// N-grams of about a word. Longer ones find less; long texts that have nothing to do with each
+/// other share too many shorter ones (docs/quality.md).
+const SHINGLES: Rules = Rules {
+    features: NGRAMS,
+    ngram: GramLengths::SHINGLES,
+    tf: Tf::Set,
+    ..WORDS
+};
+
 /// A preset whose bits are drawn from the features.
 const fn drawn(name: &'static str, hash: FeatureHash, value_as_text: bool, rules: Rules) -> Preset {
     Preset {
@@ -184,21 +197,27 @@ const fn drawn(name: &'static str, hash: FeatureHash, value_as_text: bool, rules
         value_weight: 1.0,
         value_as_text,
         name_columns: true,
+        row_is_text: false,
     }
 }
 
-static PRESETS: [Preset; 9] = [
-    drawn(
-        "shingles",
-        FeatureHash::Bkdr,
-        false,
-        Rules {
-            features: NGRAMS,
-            ngram: GramLengths::SHINGLES,
-            tf: Tf::Set,
-            ..WORDS
-        },
-    ),
+static PRESETS: [Preset; 10] = [
+    // Texts of any length within one radius.
+    Preset {
+        name: "adaptive",
+        method: Method::Minwise,
+        input: Input::Words(Rules {
+            adapts_to_length: true,
+            ..SHINGLES
+        }),
+        hash: FeatureHash::Bkdr,
+        balance: true,
+        value_weight: 1.0,
+        value_as_text: false,
+        name_columns: true,
+        row_is_text: true,
+    },
+    drawn("shingles", FeatureHash::Bkdr, false, SHINGLES),
     // Only what near-duplicates share: how often a word occurs says little.
     drawn(
         "minwise",
@@ -230,6 +249,7 @@ static PRESETS: [Preset; 9] = [
         value_weight: 1.0,
         value_as_text: false,
         name_columns: true,
+        row_is_text: false,
     },
     Preset {
         name: "plain",
@@ -240,6 +260,7 @@ static PRESETS: [Preset; 9] = [
         value_weight: 1.0,
         value_as_text: false,
         name_columns: true,
+        row_is_text: false,
     },
     // A row as S0 reads it: short columns are values of weight 2, text is words by tf.
     Preset {
@@ -254,6 +275,7 @@ static PRESETS: [Preset; 9] = [
         value_weight: 2.0,
         value_as_text: false,
         name_columns: true,
+        row_is_text: false,
     },
     Preset {
         name: "s1",
@@ -264,6 +286,7 @@ static PRESETS: [Preset; 9] = [
         value_weight: 1.0,
         value_as_text: false,
         name_columns: false,
+        row_is_text: false,
     },
     // tf * idf * (1 + len). Without a table of document frequencies idf is 1.
     Preset {
@@ -282,6 +305,7 @@ static PRESETS: [Preset; 9] = [
         value_weight: 1.0,
         value_as_text: false,
         name_columns: true,
+        row_is_text: false,
     },
     // tf * idf * part of speech * length * cue word * title. How S3 combines them is lost; the
     // product is our reconstruction. The title is a column that option `title` names.
@@ -303,11 +327,12 @@ static PRESETS: [Preset; 9] = [
         value_weight: 1.0,
         value_as_text: false,
         name_columns: true,
+        row_is_text: false,
     },
 ];
 
 /// The preset of a call that names none.
-pub const BARE: &str = "shingles";
+pub const BARE: &str = "adaptive";
 
 /// The preset of that name; [`BARE`] without a name.
 pub fn find(name: Option<&str>) -> Result<&'static Preset, Error> {

@@ -71,6 +71,10 @@ impl TextOptions {
             }
         }
         put(&mut rules.features, &self.features);
+        if self.features.is_some() || self.ngram.is_some() {
+            // Features that are named count at any length.
+            rules.adapts_to_length = false;
+        }
         put(&mut rules.tf, &self.tf);
         put(&mut rules.ngram, &self.ngram.map(GramLengths::all));
         put(&mut rules.stop_words, &self.stop_words);

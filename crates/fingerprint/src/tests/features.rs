@@ -164,6 +164,7 @@ fn the_row_of_s0() {
     let fields = ["city", "body"].map(|name| plan::Field {
         name: name.to_owned(),
         generated: false,
+        is_text: true,
     });
     let preset = presets::find(Some("s0")).unwrap();
     let options = parse_row(r#"{"city": {"as": "value"}, "body": 1}"#, &mut || {}).unwrap();
@@ -210,6 +211,7 @@ fn weighed(columns: &[(&str, &str)], preset: &str, json: &str) -> Vec<(String, f
         .map(|(name, _)| plan::Field {
             name: (*name).to_owned(),
             generated: false,
+            is_text: true,
         })
         .collect();
     let mut options = parse_row(json, &mut || {}).unwrap();

@@ -270,7 +270,7 @@ fn options_without_use_are_refused() {
             r#"{"tf": "log"}"#,
             "tf",
             "Presets that read natural text use it: \
-             shingles, minwise, record, words, plain, s0, s2, s3.",
+             adaptive, shingles, minwise, record, words, plain, s0, s2, s3.",
         ),
         (None, r#"{"stop_words": true}"#, "stop_words", cut),
         (
@@ -289,7 +289,7 @@ fn options_without_use_are_refused() {
             Some("words"),
             r#"{"ngram": 4}"#,
             "ngram",
-            "Presets that cut texts into n-grams use it: shingles, record.",
+            "Presets that cut texts into n-grams use it: adaptive, shingles, record.",
         ),
     ] {
         let named = presets::find(preset).unwrap();
@@ -297,8 +297,8 @@ fn options_without_use_are_refused() {
         let message = format!("option \"{key}\" has no use with preset \"{}\"", named.name);
         assert_eq!(error.to_string(), message);
         assert_eq!(error.hint().as_deref(), Some(hint));
-        let bare = (named.name == "shingles")
-            .then(|| "A call without a preset has preset \"shingles\".".to_owned());
+        let bare = (named.name == "adaptive")
+            .then(|| "A call without a preset has preset \"adaptive\".".to_owned());
         assert_eq!(error.detail(), bare);
     }
     // The kinds of features decide, not the preset's name.
@@ -356,7 +356,7 @@ fn stored_dictionaries_need_words() {
 #[test]
 fn a_call_without_a_preset() {
     let found = |name| presets::find(name).unwrap().name;
-    assert_eq!(found(None), "shingles");
+    assert_eq!(found(None), "adaptive");
     assert_eq!(found(Some("words")), "words");
     assert!(presets::find(Some("default")).is_err());
 }

@@ -61,7 +61,7 @@ fn how_often_a_word_occurs_does_not_matter() {
 
 #[test]
 fn nothing_has_no_fingerprint() {
-    for preset in ["minwise", "shingles", "record"] {
+    for preset in ["adaptive", "minwise", "shingles", "record"] {
         assert_eq!(text(preset, " 　\u{200b}"), None);
         assert_eq!(of_row(&["", "　"], "{}", preset), Ok(None));
     }
@@ -70,7 +70,7 @@ fn nothing_has_no_fingerprint() {
 /// Whatever its name and weight.
 #[test]
 fn a_column_without_features_changes_nothing() {
-    for preset in ["minwise", "shingles", "record"] {
+    for preset in ["adaptive", "minwise", "shingles", "record"] {
         let three = of_row(
             &["street lamp", "", "dark"],
             r#"{"a": 2, "b": 7, "c": 1}"#,
@@ -85,7 +85,7 @@ fn a_column_without_features_changes_nothing() {
 /// The content of other columns costs a row no more bits than their share.
 #[test]
 fn a_column_has_its_share_of_the_bits() {
-    for preset in ["minwise", "shingles", "record"] {
+    for preset in ["adaptive", "minwise", "shingles", "record"] {
         let weights = r#"{"a": 3, "b": 1}"#;
         let with = |b: &str| {
             of_row(&["the street lamp is dark", b], weights, preset)
@@ -134,9 +134,16 @@ fn features_show_the_share_of_the_bits() {
 /// Showing its features does not change a row's fingerprint.
 #[test]
 fn a_shown_row_has_its_fingerprint() {
-    let texts = ["one two two three", "four"];
+    let long = "one two two three ".repeat(15);
+    let texts = [long.as_str(), "four"];
     for (preset, json) in [
         ("minwise", "{}"),
+        ("adaptive", "{}"),
+        ("adaptive", r#"{"a": 2, "b": 1}"#),
+        (
+            "adaptive",
+            r#"{"$hash": "xxh3", "$normalize": "keep_accents"}"#,
+        ),
         ("shingles", "{}"),
         ("record", "{}"),
         ("minwise", r#"{"$tf": "log"}"#),
@@ -153,8 +160,10 @@ fn a_shown_row_has_its_fingerprint() {
         builder.begin();
         for plan in &plan::row(presets::find(Some(preset)).unwrap(), &options, &fields(2)).unwrap()
         {
+            let text = plan.fields().map(|field| texts[field]);
+            let text = text.collect::<Vec<_>>().join("\n");
             builder
-                .column(plan, Content::Text(texts[plan.field]), &mut || {})
+                .column(plan, Content::Text(&text), &mut || {})
                 .unwrap();
         }
         let shown = builder.fingerprint().map(|[bits]| bits);
@@ -186,7 +195,7 @@ fn margins_are_refused() {
 
 #[test]
 fn narrow_fingerprints_have_32_bits() {
-    for preset in ["minwise", "shingles", "record"] {
+    for preset in ["adaptive", "minwise", "shingles", "record"] {
         let narrow = of_text("the street lamp is dark", preset, Width::W32)
             .unwrap()
             .unwrap();
@@ -199,6 +208,7 @@ fn of_columns(columns: &[(&str, &str)], json: &str) -> Option<u64> {
     let field = |(name, _): &(&str, &str)| Field {
         name: (*name).to_owned(),
         generated: false,
+        is_text: true,
     };
     let fields: Vec<Field> = columns.iter().map(field).collect();
     let options = parse_row(json, &mut || {}).unwrap();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+mod adaptive;
 mod features;
 mod grammar;
 mod hashes;
@@ -42,7 +43,8 @@ fn of_row(columns: &[&str], weights: &str, preset: &str) -> Result<Option<u64>, 
     let mut builder = FingerprintBuilder::<1>::new(Width::W64);
     builder.begin();
     for plan in &plans {
-        builder.column(plan, Content::Text(columns[plan.field]), &mut || {})?;
+        let texts: Vec<&str> = plan.fields().map(|field| columns[field]).collect();
+        builder.column(plan, Content::Text(&texts.join("\n")), &mut || {})?;
     }
     Ok(builder.fingerprint().map(|[bits]| bits))
 }
@@ -53,6 +55,7 @@ fn fields(count: usize) -> Vec<Field> {
         .map(|i| Field {
             name: name(i),
             generated: false,
+            is_text: true,
         })
         .collect()
 }

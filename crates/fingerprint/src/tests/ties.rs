@@ -26,6 +26,7 @@ fn row(columns: &[&str], preset: &str, json: &str) -> (u64, Vec<Feature>) {
     let field = |i| plan::Field {
         name: format!("c{i}"),
         generated: false,
+        is_text: true,
     };
     let fields: Vec<plan::Field> = (0..columns.len()).map(field).collect();
     let mut options = parse_row(json, &mut || {}).unwrap();

@@ -5,10 +5,12 @@
 #![forbid(unsafe_code)]
 
 use super::format::KEY_SHIFT;
+use crate::key::KEY_BITS;
 
 /// Condition of a search for the postings of a leaf: rotated fingerprints within `radius` of
 /// `query`, whose key is more than `beyond` and at most `within` bits away from the query's key, in
-/// a range of scopes.
+/// a range of scopes. The quarter below the key counts as differing in at least `next_least` bits:
+/// where it differs in fewer, a search finds the posting in that quarter's key space.
 #[derive(Clone, Copy, Debug)]
 pub struct Filter {
     /// The lowest scope.
@@ -23,7 +25,13 @@ pub struct Filter {
     pub beyond: i32,
     /// The largest distance of keys.
     pub within: i32,
+    /// Bits in which the quarter below the key counts as differing where it differs in fewer.
+    pub next_least: u32,
 }
+
+/// The place of the quarter below the key.
+const NEXT_SHIFT: u32 = KEY_SHIFT - KEY_BITS;
+const NEXT_MASK: u64 = (1 << KEY_BITS) - 1;
 
 impl Filter {
     #[inline]
@@ -32,11 +40,25 @@ impl Filter {
     }
 
     /// The distance of a rotated fingerprint, if it passes.
-    pub(super) fn distance(&self, rotated: u64) -> Option<u32> {
+    pub(crate) fn distance(&self, rotated: u64) -> Option<u32> {
         let differing = rotated ^ self.query;
-        let distance = differing.count_ones();
         let of_key = (differing >> KEY_SHIFT).count_ones() as i32;
-        (distance <= self.radius && of_key > self.beyond && of_key <= self.within)
-            .then_some(distance)
+        let is_near = differing.count_ones() + self.missing(differing) <= self.radius;
+        (is_near && of_key > self.beyond && of_key <= self.within).then_some(differing.count_ones())
+    }
+
+    /// How many bits of the quarter below the key differ less than it counts.
+    #[inline(always)]
+    pub(super) fn missing(&self, differing: u64) -> u32 {
+        let of_next = (differing >> NEXT_SHIFT & NEXT_MASK).count_ones();
+        self.next_least.saturating_sub(of_next)
+    }
+
+    /// How many of the low 32 bits may differ in a posting that passes, wherever it stands; None if
+    /// none passes.
+    #[inline(always)]
+    pub(super) fn most_below(&self) -> Option<u32> {
+        let above = (self.beyond + 1) as u32 + self.next_least;
+        self.radius.checked_sub(above)
     }
 }

@@ -63,6 +63,9 @@ fn find_body(
     candidates: &mut Candidates,
     near: impl Near,
 ) {
+    let Some(most_below) = filter.most_below() else {
+        return;
+    };
     let layout = Layout::read(page);
     // The rest of a posting stands far from its low word, in a line of its own that the processor's
     // cache seldom holds: it is asked for while the words of the next slots are tested.
@@ -80,10 +83,13 @@ fn find_body(
         }
         // The postings lie before `from`.
         Some(_) => return,
-        None => find_in_scope(page, filter, from, candidates, near),
+        None => {
+            let range = sorted_in_scope(page, filter, from);
+            near(page, range, (filter.query as u32, most_below), candidates);
+        }
     }
     let tail = leaf::sorted_count(page)..leaf::count(page);
-    near(page, tail, (filter.query as u32, filter.radius), candidates);
+    near(page, tail, (filter.query as u32, most_below), candidates);
 }
 
 /// The slot of the sorted prefix that holds `place`, or the number of slots.
@@ -99,16 +105,10 @@ fn slot_start(page: &Page, z: usize) -> usize {
         .map_or(0, |before| slots::slot_end(page, before))
 }
 
-/// The sorted prefix of a leaf whose postings carry their own scope, of which several may be in one
-/// slot.
+/// The part of the sorted prefix to search, on a leaf whose postings carry their own scope, of which
+/// several may be in one slot.
 #[inline(always)]
-fn find_in_scope(
-    page: &Page,
-    filter: &Filter,
-    from: Key,
-    candidates: &mut Candidates,
-    near: impl Near,
-) {
+fn sorted_in_scope(page: &Page, filter: &Filter, from: Key) -> Range<usize> {
     let (shift, base) = slots::directory(page);
     let lowest = Key::at(filter.first_scope, 0).max(from);
     let last = slots::scoped_place(filter.last_scope, u64::MAX);
@@ -118,13 +118,7 @@ fn find_in_scope(
         Some(z) => slots::slot_end(page, z.min(SLOT_COUNT as u64 - 1) as usize),
         None => 0,
     };
-    let range = start..end.max(start);
-    near(
-        page,
-        range,
-        (filter.query as u32, filter.radius),
-        candidates,
-    );
+    start..end.max(start)
 }
 
 /// The sorted prefix of a leaf of one scope.
@@ -138,33 +132,48 @@ fn find_in_ball(
 ) {
     debug_assert!(filter.radius <= u64::BITS);
     let (shift, base) = slots::directory(page);
-    let mut budgets = [None; SLOT_COUNT];
+    let mut budgets = [NOTHING; SLOT_COUNT];
+    let (mut passing, mut most) = (0u32, 0);
     for (z, budget) in budgets.iter_mut().enumerate() {
         *budget = slot_budget(filter, shift, base.wrapping_add(z as u64));
+        passing |= u32::from(*budget != NOTHING) << z;
+        most = most.max(if *budget == NOTHING { 0 } else { *budget });
     }
-    let mut first = slot_of(from, shift, base);
-    while first < SLOT_COUNT {
-        let Some(mut budget) = budgets[first] else {
-            first += 1;
-            continue;
+    let first = slot_of(from, shift, base) as u32;
+    passing &= u32::MAX.checked_shl(first).unwrap_or(0);
+    let low = filter.query as u32;
+    if most <= SELDOM {
+        // A slot between two others is searched with them.
+        passing |= passing << 1 & passing >> 1;
+    }
+    while passing != 0 {
+        let first = passing.trailing_zeros() as usize;
+        let behind = first + (!(passing >> first)).trailing_zeros() as usize;
+        let (end, budget) = match most <= SELDOM {
+            true => (behind, most),
+            false => run_of(&budgets, first, behind),
         };
-        let mut end = first + 1;
-        while end < SLOT_COUNT
-            && let Some(next) = budgets[end]
-            && (next == budget || next.max(budget) <= SELDOM)
-        {
-            budget = budget.max(next);
-            end += 1;
-        }
         let range = slot_start(page, first)..slots::slot_end(page, end - 1);
-        near(
-            page,
-            range,
-            (filter.query as u32, budget.into()),
-            candidates,
-        );
-        first = end;
+        near(page, range, (low, budget.into()), candidates);
+        passing &= u32::MAX.checked_shl(end as u32).unwrap_or(0);
     }
+}
+
+/// Marks a slot in which nothing can pass.
+const NOTHING: u8 = u8::MAX;
+
+/// The end of the slots from `first` on, before `behind`, that are searched together, and the most that
+/// one of them allows.
+#[inline(always)]
+fn run_of(budgets: &[u8; SLOT_COUNT], first: usize, behind: usize) -> (usize, u8) {
+    let (mut budget, mut end) = (budgets[first], first + 1);
+    while end < behind.min(SLOT_COUNT)
+        && (budgets[end] == budget || budgets[end].max(budget) <= SELDOM)
+    {
+        budget = budget.max(budgets[end]);
+        end += 1;
+    }
+    (end, budget)
 }
 
 /// Up to this many differing bits of 32, few words are near: one in a hundred, if they are random.
@@ -172,16 +181,21 @@ fn find_in_ball(
 /// than to search less of each.
 const SELDOM: u8 = 9;
 
-/// Returns how many of the low 32 bits may differ in the slot with this prefix; None if nothing
-/// there can pass.
+/// Returns how many of the low 32 bits may differ in the slot with this prefix; [`NOTHING`] if none
+/// of its postings can pass.
 #[inline(always)]
-fn slot_budget(filter: &Filter, shift: u32, prefix: u64) -> Option<u8> {
+fn slot_budget(filter: &Filter, shift: u32, prefix: u64) -> u8 {
     let differing = (prefix << shift ^ filter.query) >> shift << shift;
     let of_key = (differing >> KEY_SHIFT).count_ones() as i32;
     // With the whole key in the prefix its distance is exact; otherwise it is a lower bound.
     let key_passes = (of_key <= filter.within) & ((shift > KEY_SHIFT) | (of_key > filter.beyond));
-    let passes = key_passes & (differing.count_ones() <= filter.radius);
-    passes.then_some(filter.radius.wrapping_sub((differing >> 32).count_ones()) as u8)
+    let missing = filter.missing(differing);
+    let passes = key_passes & (differing.count_ones() + missing <= filter.radius);
+    let above = (differing >> 32).count_ones() + missing;
+    match passes {
+        true => filter.radius.wrapping_sub(above) as u8,
+        false => NOTHING,
+    }
 }
 
 /// Adds the postings of a range whose low word differs from a word in at most a number of bits.
@@ -277,7 +291,7 @@ mod tests {
         fn every_kernel_finds_the_same(
             query: u64, raw in prop::collection::vec((any::<u64>(), 0u32..64), 0..=575),
             sorted: prop::sample::Index, radius in 0u32..=64, beyond in -1i32..2, more in 0i32..4,
-            from: u64,
+            next_least in 0u32..5, from: u64,
         ) {
             let key = |i: usize| {
                 let (bits, shift) = raw[i];
@@ -295,7 +309,7 @@ mod tests {
                 leaf::append(&mut page, key(i));
             }
             let from = if from % 2 == 0 { 0 } else { query ^ from >> 30 };
-            let filter = Filter { first_scope: 0, last_scope: 0, query, radius, beyond, within: beyond + more };
+            let filter = Filter { first_scope: 0, last_scope: 0, query, radius, beyond, within: beyond + more, next_least };
             let run = |kernel: &dyn Fn(&Page, &Filter, Key, &mut Candidates)| {
                 let mut candidates = Candidates::none();
                 kernel(&page, &filter, Key::at(0, from), &mut candidates);

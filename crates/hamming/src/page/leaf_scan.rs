@@ -52,7 +52,7 @@ mod tests {
         #[test]
         fn scan_equals_brute_force(
             base: u64, spread in 1u32..=64, flips: u64, keep: u64, k in 0u32..=64,
-            beyond in -1i32..3, extra in 0i32..4,
+            beyond in -1i32..3, extra in 0i32..4, next_least in 0u32..6,
             sorted in prop::collection::vec(any::<u64>(), 0..300),
             tail in prop::collection::vec(any::<u64>(), 0..200),
             resume: Option<prop::sample::Index>,
@@ -66,7 +66,7 @@ mod tests {
             let filter = Filter {
                 first_scope: 0, last_scope: 0,
                 query: near ^ (flips & keep & keep.rotate_left(7) & keep.rotate_left(23)),
-                radius: k, beyond, within: beyond + extra,
+                radius: k, beyond, within: beyond + extra, next_least,
             };
             let from = match resume {
                 Some(index) if !all.is_empty() => all[index.index(all.len())],
@@ -78,8 +78,10 @@ mod tests {
             found.sort();
             let mut expected: Vec<(Key, u32)> = all.iter().filter_map(|e| {
                 let x = e.rotated ^ filter.query;
-                let of_key = (x >> 48).count_ones() as i32;
-                (*e >= from && x.count_ones() <= k && of_key > beyond && of_key <= beyond + extra)
+                let [of_key, of_next, below] = [x >> 48, x << 16 >> 48, x << 32].map(u64::count_ones);
+                let counted = of_key + of_next.max(next_least) + below;
+                let of_key = of_key as i32;
+                (*e >= from && counted <= k && of_key > beyond && of_key <= beyond + extra)
                     .then(|| (*e, x.count_ones()))
             }).collect();
             expected.sort();
@@ -90,7 +92,7 @@ mod tests {
         fn scan_of_scopes_equals_brute_force(
             first in 0u32..1000, width in prop_oneof![1u32..4, 1u32..50, 2_000_000u32..3_000_000],
             raw in prop::collection::vec(any::<u64>(), 0..400), scopes in 0u32..4,
-            k in prop_oneof![0u32..6, 0u32..=64], resume: Option<prop::sample::Index>, chosen: prop::sample::Index,
+            k in prop_oneof![0u32..6, 0u32..=64], next_least in 0u32..4, resume: Option<prop::sample::Index>, chosen: prop::sample::Index,
         ) {
             let page = page_of_scopes(first..first + width, &raw);
             let all: Vec<Key> = postings(&page).collect();
@@ -107,14 +109,18 @@ mod tests {
             let last_scope = if scopes < 3 { target.scope + scopes } else { u32::MAX };
             let filter = Filter {
                 first_scope, last_scope,
-                query: target.rotated, radius: k, beyond: -1, within: 16,
+                query: target.rotated, radius: k, beyond: -1, within: 16, next_least,
             };
             let mut found = Vec::new();
             scan(&page, &filter, from, &mut Candidates::none(), |key, _| found.push(key));
             found.sort();
             let mut expected: Vec<Key> = all.into_iter().filter(|e| {
                 *e >= from && (first_scope..=last_scope).contains(&e.scope)
-                    && (e.rotated ^ target.rotated).count_ones() <= k
+                    && {
+                        let x = e.rotated ^ target.rotated;
+                        let of_next = (x << 16 >> 48).count_ones();
+                        x.count_ones() - of_next + of_next.max(next_least) <= k
+                    }
             }).collect();
             expected.sort();
             prop_assert_eq!(found, expected);

@@ -221,7 +221,8 @@ impl NearestSearch {
             // Widening finds out where reading a whole key space becomes cheaper.
             return;
         }
-        for b in (0..QUARTERS).filter(|b| radii[*b] >= 0) {
+        // The last one first: where the next quarter is read already, few postings pass.
+        for b in (0..QUARTERS).rev().filter(|b| radii[*b] >= 0) {
             self.widen(b, radii[b], reader, keep);
         }
     }
@@ -276,7 +277,13 @@ impl NearestSearch {
         let space = Space::of_quarter(b);
         let counted = if start == 0 { FORESEEN } else { 0 };
         let farthest = (horizon + counted).min(self.farthest);
-        let filter = filter((&self.scopes, query), b, farthest, radii[b], radius);
+        let filter = filter(
+            (&self.scopes, query),
+            b,
+            farthest,
+            (radii[b], radius),
+            &radii,
+        );
         let mut walk = LeafWalk::new(self.scopes, filter);
         let bins = &mut self.bins;
         let mut collect = |key: Key, distance: u32| {
@@ -297,7 +304,8 @@ impl NearestSearch {
         self.radii[b] = radius;
     }
 
-    /// Collects the next rings from one whole key space: twice as many as the time before.
+    /// Collects the next rings from one whole key space: as many as hold some more rows, if these are
+    /// uniform.
     fn read_band<S: PageStore>(
         &mut self,
         reader: &IndexReader<'_, S>,
@@ -308,7 +316,12 @@ impl NearestSearch {
             _ => 0,
         };
         let start = self.ring;
-        let horizon = band_end(start, before, self.farthest);
+        // Of several scopes the rows are not known.
+        let rows = self
+            .scopes
+            .one()
+            .map_or(0.0, |scope| rows_in_scope(reader, scope));
+        let horizon = band_end((start, before), rows, self.farthest);
         self.bins.start_over(horizon);
         let bins = &mut self.bins;
         let mut all = WithinSearch::walk(self.scopes, self.query, horizon);

@@ -69,20 +69,59 @@ pub fn most_for_a_ring(counts: &impl KeyCounts, ring: u32, farthest: u32) -> u64
     walk_cost(counts) / u64::from(rings)
 }
 
-/// The last ring that is collected from a whole key space, from `ring` on, when `before` rings were
-/// the time before: twice as many, but all where the end is known.
+/// How many times as many rows as before it each further reading of a whole key space is to bring.
+const MORE_ROWS: f64 = 8.0;
+
+/// The last ring that is collected from a whole key space of `rows` rows (0: unknown), from `ring` on, when
+/// `before` rings were the time before. All where the end is known. Otherwise the first ring within which
+/// some more rows are expected than before it, if they are uniform. Near rings are almost empty: a fixed
+/// number of rings would mean many readings. A band that is too wide lets most postings through the filter.
+/// Where that tells nothing, twice as many rings as before.
 #[inline]
-pub fn band_end(ring: u32, before: u32, farthest: u32) -> u32 {
-    let rings = (2 * before).max(RINGS_OF_A_WALK);
+pub fn band_end((ring, before): (u32, u32), rows: f64, farthest: u32) -> u32 {
     if farthest < u64::BITS {
         return farthest;
     }
-    farthest.min(ring + rings - 1)
+    let nearer = random_share(ring as i32 - 1) * rows;
+    let wanted = LIKELY_ROWS.max(MORE_ROWS * nearer);
+    let likely = (ring..=farthest).find(|k| random_share(*k as i32) * rows >= wanted);
+    let rings = (2 * before).max(RINGS_OF_A_WALK);
+    likely.unwrap_or(farthest.min(ring + rings - 1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_band_brings_some_more_rows_than_there_were_before_it() {
+        let rows_to = |k: u32, rows: f64| random_share(k as i32) * rows;
+        for rows in [600.0, 1e4, 1e6, 1e8] {
+            let (mut ring, mut before, mut bands) = (0, 0, 0);
+            while ring <= 64 {
+                let end = band_end((ring, before), rows, 64);
+                assert!((ring..=64).contains(&end), "{rows}: {ring} to {end}");
+                let wanted = LIKELY_ROWS.max(MORE_ROWS * random_share(ring as i32 - 1) * rows);
+                if wanted <= rows {
+                    assert!(rows_to(end, rows) >= wanted && rows_to(end - 1, rows) < wanted);
+                } else {
+                    assert!(
+                        end == 64 || end + 1 - ring >= 2 * before,
+                        "{rows}: {ring} to {end}"
+                    );
+                }
+                (ring, before, bands) = (end + 1, end + 1 - ring, bands + 1);
+            }
+            assert!(bands <= 12, "{rows}: {bands}");
+        }
+        assert_eq!(band_end((0, 0), 1e4, 20), 20);
+        // Nothing is known, or there is one row.
+        for rows in [0.0, 1.0] {
+            assert_eq!(band_end((0, 0), rows, 64), 3);
+            assert_eq!(band_end((4, 4), rows, 64), 11);
+            assert_eq!(band_end((60, 30), rows, 64), 64);
+        }
+    }
 
     #[test]
     fn a_pass_jumps_by_expected_rows_and_by_met_ones() {

@@ -83,7 +83,7 @@ mod tests {
         ) {
             let scopes = if all { Scopes::All } else { Scopes::One(scope) };
             let has = |other: u32| all || other == scope;
-            let filter = Filter { first_scope: 0, last_scope: u32::MAX, query, radius, beyond: -1, within };
+            let filter = Filter { first_scope: 0, last_scope: u32::MAX, query, radius, beyond: -1, within, next_least: 0 };
             let from = Key::at(from.0, from.1 ^ query);
             let lowest = |least| next_in_ball(least, query, within, radius);
             let expected = lowest(from.rotated).filter(|_| has(from.scope)).map(|rotated| Key::at(from.scope, rotated));

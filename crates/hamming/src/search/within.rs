@@ -25,13 +25,14 @@ pub struct Match {
 }
 
 /// Returns the filter of quarter `b`'s key space for fingerprints within `radius` of the query whose
-/// quarter `b` is more than `beyond` and at most `within` bits away.
+/// quarter `b` is more than `beyond` and at most `within` bits away. `elsewhere` has the radii within
+/// which the other quarters find them: one that is nearer in the next quarter may be left out.
 pub fn filter(
     (scopes, query): (&Scopes, u64),
     b: usize,
     radius: u32,
-    beyond: i32,
-    within: i32,
+    (beyond, within): (i32, i32),
+    elsewhere: &Radii,
 ) -> Filter {
     let scopes = scopes.range();
     Filter {
@@ -41,7 +42,13 @@ pub fn filter(
         radius,
         beyond,
         within,
+        next_least: (elsewhere[next_quarter(b)] + 1) as u32,
     }
+}
+
+/// The quarter that stands below quarter `b` in its key space.
+fn next_quarter(b: usize) -> usize {
+    (b + 1) % QUARTERS
 }
 
 /// Returns the distance between the quarters `b` of two fingerprints that differ in these bits.
@@ -49,10 +56,18 @@ pub fn quarter_distance(differing: u64, b: usize) -> i32 {
     (differing << (16 * b) >> 48).count_ones() as i32
 }
 
-/// Returns whether quarter `b` is the first one whose radius the differing bits keep to. So each
-/// match is reported once, from one key space, without remembering what was reported.
-fn found_first(differing: u64, radii: &Radii, b: usize) -> bool {
-    (0..b).all(|j| quarter_distance(differing, j) > radii[j])
+/// Returns the quarter whose key space reports a match with these differing bits: the first one that
+/// keeps to its radius while the next one does not, or quarter 0 where all keep to theirs. So each
+/// match is reported once, without remembering what was reported.
+///
+/// The filters may leave out what is nearer in the next quarter (`next_least`), and leave out nothing
+/// that is reported: where the next quarter does not keep to its radius `t`, it differs in `t + 1` bits
+/// at least. Where all do, the match counts in space 0 as differing in at most
+/// `t_0 + (t_1 + 1) + t_2 + t_3` bits, which is less than the radius of the search, `sum(t_i + 1) - 1`.
+fn reported_from(differing: u64, radii: &Radii) -> usize {
+    let keeps = |j: usize| quarter_distance(differing, j) <= radii[j];
+    let is_last = |b: &usize| keeps(*b) && !keeps(next_quarter(*b));
+    (0..QUARTERS).find(is_last).unwrap_or(0)
 }
 
 /// A search for everything within a radius. The radii of the quarters are fixed for the whole search:
@@ -93,7 +108,8 @@ impl WithinSearch {
         self.radii = Some(radii);
         let read = (0..QUARTERS).rev().filter(|b| radii[*b] >= 0);
         let walk = |b| {
-            let filter = filter((&self.scopes, self.query), b, self.radius, -1, radii[b]);
+            let of_query = (&self.scopes, self.query);
+            let filter = filter(of_query, b, self.radius, (-1, radii[b]), &radii);
             LeafWalk::new(self.scopes, filter)
         };
         self.walks = read.map(|b| (b, walk(b))).collect();
@@ -137,7 +153,7 @@ impl WithinSearch {
             let (b, query, space) = (*b, self.query, Space::of_quarter(*b));
             let leaf = walk.step(reader, space, |key, distance| {
                 let fingerprint = space.unrotate(key.rotated);
-                if found_first(fingerprint ^ query, &radii, b) {
+                if reported_from(fingerprint ^ query, &radii) == b {
                     found(Match {
                         tid: key.tid,
                         fingerprint,
@@ -165,7 +181,13 @@ pub struct NullSearch {
 impl NullSearch {
     /// Makes a search for those of these scopes.
     pub fn new(scopes: Scopes) -> NullSearch {
-        let filter = filter((&scopes, 0), 0, FARTHEST, -1, FARTHEST as i32);
+        let filter = filter(
+            (&scopes, 0),
+            0,
+            FARTHEST,
+            (-1, FARTHEST as i32),
+            &WHOLE_KEY_SPACE,
+        );
         let walk = LeafWalk::new(scopes, filter);
         NullSearch { walk, visited: 0 }
     }
@@ -181,5 +203,47 @@ impl NullSearch {
         let leaf = self.walk.step(reader, Space::NULL, |key, _| found(key.tid));
         self.visited += usize::from(leaf.is_some());
         leaf
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::probe::MAX_PROBED_RADIUS;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Radii of a search within `k` bits, drawn: one bit after the other goes to some quarter.
+    fn some_radii(k: u32, mut drawn: u64) -> Radii {
+        if k > MAX_PROBED_RADIUS {
+            return WHOLE_KEY_SPACE;
+        }
+        let mut radii = [-1; QUARTERS];
+        for _ in 0..=k {
+            radii[drawn as usize % QUARTERS] += 1;
+            drawn >>= 2;
+        }
+        radii
+    }
+
+    proptest! {
+        /// Whatever the radii, the quarter that reports a match keeps to its radius, and its filter
+        /// lets the match pass.
+        #[test]
+        fn the_filter_of_the_quarter_that_reports_lets_pass(
+            query: u64, k in 0u32..=20, drawn: u64, flips in prop::collection::vec(0u32..64, 0..=20),
+            narrow in prop::collection::vec(0u32..12, 0..=8), quarter in 0u32..4,
+        ) {
+            // Bits all over, and some more in the same quarter.
+            let spread = flips.iter().map(|bit| 1u64 << bit);
+            let near = narrow.iter().map(|bit| 1u64 << (16 * quarter + bit));
+            let differing = spread.chain(near).fold(0, |all, bit| all | bit);
+            prop_assume!(differing.count_ones() <= k);
+            let radii = some_radii(k, drawn);
+            let b = reported_from(differing, &radii);
+            prop_assert!(quarter_distance(differing, b) <= radii[b]);
+            let filter = filter((&Scopes::All, query), b, k, (-1, radii[b]), &radii);
+            let rotated = Space::of_quarter(b).rotate(query ^ differing);
+            prop_assert_eq!(filter.distance(rotated), Some(differing.count_ones()));
+        }
     }
 }

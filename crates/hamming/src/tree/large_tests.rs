@@ -160,3 +160,45 @@ fn copies_go_stale_while_a_search_goes_by_them() {
         assert!(memory.copied() > 0);
     }
 }
+
+/// Rows in all ways in which few bits can differ in four quarters, beside a crowd that shares a quarter
+/// with one centre: each is found once within every radius, by even radii and by those that counts choose.
+#[test]
+fn each_spread_over_the_quarters_is_found_once() {
+    let mut random = Random(9);
+    let mut rows = uniform_rows(&mut random, 50_000);
+    let centres: Vec<u64> = (0..3).map(|_| random.next()).collect();
+    for number in 50_000..60_000 {
+        let centre = centres[number as usize % centres.len()];
+        let differing = if number % 2 == 0 {
+            // Up to five bits of each quarter.
+            let bits = (0..4u32).flat_map(|b| (0..(number / 2) >> b & 5).map(move |_| b));
+            bits.fold(0, |all, b| all | 1 << (16 * b + random.below(16) as u32))
+        } else {
+            random.next() >> 16
+        };
+        let fingerprint = Some(centre ^ differing);
+        rows.insert(
+            number,
+            IndexedRow {
+                scope: 0,
+                fingerprint,
+            },
+        );
+    }
+    let memory = build(&rows);
+    for round in 0..3 {
+        for (centre, radius) in centres.iter().flat_map(|c| (0..=20).map(move |k| (*c, k))) {
+            let query = centre ^ (random.next() & random.next() & random.next() & random.next());
+            for query in [centre, query] {
+                let near = distances(&rows, |_| true, query).filter(|(d, _)| *d <= radius);
+                let expected = near.map(|(_, number)| number).collect();
+                let found = within(&memory, Scopes::One(0), query, radius);
+                check_found(found, expected, u64::MAX).unwrap();
+            }
+        }
+        if round == 0 {
+            memory.remember();
+        }
+    }
+}

@@ -123,10 +123,8 @@ impl Memory {
 
     /// Remembers where the pages are now, as a session does.
     pub fn remember(&self) {
-        let recent = Rc::new(RecentBuffers::new(
-            self.pages.borrow().len() as u32,
-            1 << 20,
-        ));
+        let blocks = self.pages.borrow().len() as u32;
+        let recent = Rc::new(RecentBuffers::new(blocks, 1 << 20, None));
         let directory = read_directory(self, &super::read_meta(self), recent);
         *self.cached.borrow_mut() = Some(Rc::new(CachedIndex::new(directory, None)));
     }

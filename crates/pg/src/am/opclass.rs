@@ -132,7 +132,10 @@ unsafe fn takes_type(function: pg_sys::Oid, given: pg_sys::Oid) -> bool {
         }
         let declared = *types;
         let by_value = pg_sys::get_typbyval(given) && pg_sys::get_typbyval(declared);
-        pg_sys::IsBinaryCoercible(given, declared)
+        // What char(n) stores is a text with blanks at its end.
+        let is_text = given == pg_sys::BPCHAROID && declared == pg_sys::TEXTOID;
+        is_text
+            || pg_sys::IsBinaryCoercible(given, declared)
             || (by_value && type_length(given) == type_length(declared))
     }
 }

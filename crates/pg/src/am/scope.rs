@@ -3,12 +3,20 @@
 
 use crate::catalog::relation::Rel;
 use crate::process::error::Error;
+use crate::process::memory::MemoryContext;
 use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION;
 use pgrx::pg_sys;
 use simhash_base::indexed_row::{IndexedRow, NO_SCOPE, scope_of};
 
 /// Number of the support function that hashes a value, as in sql/.
 pub const HASH: u16 = 1;
+
+/// Number of the support function that makes the fingerprint of a value, as in sql/. Classes of
+/// fingerprints have none.
+pub const FINGERPRINT: u16 = 2;
+
+/// Most arguments of such a function; all but the first are passed as NULL.
+pub const FINGERPRINT_ARGUMENTS: usize = 4;
 
 /// Returns what an index files for these values of its columns.
 ///
@@ -24,17 +32,96 @@ pub unsafe fn indexed_row(
     // by their hash functions.
     unsafe {
         let last = index.key_columns() - 1;
+        let value = (!*nulls.add(last)).then(|| *values.add(last));
+        let fingerprint = value.and_then(|value| fingerprint(index, value));
         if last == 0 {
             return IndexedRow {
                 scope: NO_SCOPE,
-                fingerprint: (!*nulls).then(|| (*values).value() as u64),
+                fingerprint,
             };
         }
         let hash = |i: usize| (!*nulls.add(i)).then(|| hash(index, i, *values.add(i)));
         IndexedRow {
             scope: scope_of((0..last).map(hash)),
-            fingerprint: (!*nulls.add(last)).then(|| (*values.add(last)).value() as u64),
+            fingerprint,
         }
+    }
+}
+
+/// Returns whether the last column of an index holds values of which fingerprints are made.
+#[inline]
+pub fn makes_fingerprints(index: Rel) -> bool {
+    index.operator_class_type(index.key_columns() - 1) != pg_sys::INT8OID
+}
+
+/// Returns whether the last column of an index is a fingerprint, or one is made of it.
+#[inline]
+pub fn has_fingerprint(index: Rel) -> bool {
+    let number = index.key_columns() as pg_sys::AttrNumber;
+    // SAFETY: the index is open and has that column.
+    let function = unsafe { pg_sys::index_getprocid(index.raw(), number, FINGERPRINT) };
+    !makes_fingerprints(index) || function != pg_sys::Oid::INVALID
+}
+
+/// The fingerprint of a value of the last column of an index.
+///
+/// # Safety
+/// The index must be open, and the value be of the type of that column's operator class.
+#[inline]
+pub unsafe fn fingerprint(index: Rel, value: pg_sys::Datum) -> Option<u64> {
+    if !makes_fingerprints(index) {
+        return Some(value.value() as u64);
+    }
+    let last = index.key_columns() - 1;
+    // SAFETY: guaranteed by the caller. A build calls this for each row in memory that lasts as
+    // long as the build: what the function allocates, as the copy of a toasted value, is freed.
+    unsafe {
+        let number = last as pg_sys::AttrNumber + 1;
+        let function = pg_sys::index_getprocinfo(index.raw(), number, FINGERPRINT);
+        let memory = MemoryContext::current().child(c"simhash fingerprint");
+        let result = memory.run(|| call(function, index.collation(last), value));
+        memory.delete();
+        result
+    }
+}
+
+#[repr(C)]
+struct Call {
+    info: pg_sys::FunctionCallInfoBaseData,
+    args: [pg_sys::NullableDatum; FINGERPRINT_ARGUMENTS],
+}
+
+/// Calls a function that returns bigint, which may be NULL.
+///
+/// # Safety
+/// It must be a function of at most [`FINGERPRINT_ARGUMENTS`] arguments, the first of this type.
+unsafe fn call(
+    function: *mut pg_sys::FmgrInfo,
+    collation: pg_sys::Oid,
+    value: pg_sys::Datum,
+) -> Option<u64> {
+    let null = pg_sys::NullableDatum {
+        value: pg_sys::Datum::null(),
+        isnull: true,
+    };
+    // SAFETY: guaranteed by the caller; zero is a value of each field. pgrx does not guard calls by
+    // pointer.
+    unsafe {
+        let mut call = Call {
+            info: std::mem::zeroed(),
+            args: [null; FINGERPRINT_ARGUMENTS],
+        };
+        call.args[0] = pg_sys::NullableDatum {
+            value,
+            isnull: false,
+        };
+        call.info.flinfo = function;
+        call.info.fncollation = collation;
+        call.info.nargs = (*function).fn_nargs;
+        let address = (*function).fn_addr?;
+        let info = (&raw mut call).cast();
+        let result = pg_sys::ffi::pg_guard_ffi_boundary(|| address(info));
+        (!call.info.isnull).then(|| result.value() as u64)
     }
 }
 

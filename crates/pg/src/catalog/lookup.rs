@@ -185,6 +185,40 @@ pub fn family_operator(family: Oid, left: Oid, right: Oid, strategy: i16) -> Opt
     (operator != Oid::INVALID).then_some(operator)
 }
 
+/// The support function with this number for values of a type in an operator family.
+pub fn family_function(family: Oid, value_type: Oid, number: u16) -> Option<Oid> {
+    // SAFETY: syscache look-up.
+    let function =
+        unsafe { pg_sys::get_opfamily_proc(family, value_type, value_type, number as i16) };
+    (function != Oid::INVALID).then_some(function)
+}
+
+/// The type of the first argument of a function; None if it has none.
+pub fn first_argument_type(function: Oid) -> Option<Oid> {
+    let (mut types, mut count) = (std::ptr::null_mut(), 0);
+    // SAFETY: syscache look-up; the server fills the array, of `count` elements.
+    unsafe {
+        pg_sys::get_func_signature(function, &mut types, &mut count);
+        (count > 0).then(|| *types)
+    }
+}
+
+/// The handler of an access method.
+pub fn access_method_handler(access_method: Oid) -> Option<Oid> {
+    // SAFETY: syscache look-up; the row is read before it is released.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::AMOID as i32;
+        let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(access_method));
+        if row.is_null() {
+            return None;
+        }
+        let form: *const pg_sys::FormData_pg_am = pg_sys::GETSTRUCT(row).cast();
+        let handler = (*form).amhandler;
+        pg_sys::ReleaseSysCache(row);
+        Some(handler)
+    }
+}
+
 /// Returns whether the access method belongs to an extension. The system's own have fixed OIDs.
 pub fn is_extension_access_method(access_method: Oid) -> bool {
     access_method.to_u32() >= pg_sys::FirstNormalObjectId

@@ -109,6 +109,27 @@ impl<'a> Rel<'a> {
         unsafe { *self.data().rd_indcollation.add(column) }
     }
 
+    /// The table of an index.
+    pub fn table(self) -> pg_sys::Oid {
+        // SAFETY: an open index has its row of pg_index.
+        unsafe { (*self.data().rd_index).indrelid }
+    }
+
+    /// Returns whether a key column of an index is an expression.
+    pub fn is_expression(self, column: usize) -> bool {
+        assert!(column < self.key_columns());
+        // SAFETY: as above, with a number for each key.
+        unsafe { (*self.data().rd_index).indkey.values.as_slice(column + 1)[column] == 0 }
+    }
+
+    /// Returns whether values of a key column of an index are equal only if their bytes are.
+    pub fn collation_is_deterministic(self, column: usize) -> bool {
+        let collation = self.collation(column);
+        // SAFETY: syscache look-up of the collation of an index that is open.
+        collation == pg_sys::Oid::INVALID
+            || unsafe { pg_sys::get_collation_isdeterministic(collation) }
+    }
+
     /// The type for which the operator class of a key column was made.
     pub fn operator_class_type(self, column: usize) -> pg_sys::Oid {
         assert!(column < self.key_columns());

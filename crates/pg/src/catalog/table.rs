@@ -75,6 +75,14 @@ impl Column {
         self.number
     }
 
+    /// Returns whether a function takes its values as a text: text, varchar, char(n), citext, and domains
+    /// over these.
+    pub fn is_text(&self) -> bool {
+        let own = self.base.type_id;
+        // SAFETY: syscache look-ups.
+        own == pg_sys::BPCHAROID || unsafe { pg_sys::IsBinaryCoercible(own, pg_sys::TEXTOID) }
+    }
+
     /// Its type; of a domain the base type.
     pub fn base_type(&self) -> Oid {
         self.base.type_id

@@ -66,6 +66,17 @@ impl<'p> Planner<'p> {
         )
     }
 
+    /// `function(arg)` as a query has it, in which the server has put the arguments that have defaults.
+    pub fn simplified_call(self, function: Oid, result: Oid, arg: NodeRef<'p>) -> NodeRef<'p> {
+        let args = self.list(&[arg]).as_ptr();
+        let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
+        // SAFETY: a live expression; a result of ours has no collation.
+        self.simplify(self.built(unsafe {
+            let collation = pg_sys::exprCollation(arg.as_ptr());
+            pg_sys::makeFuncExpr(function, result, args, Oid::INVALID, collation, form)
+        }))
+    }
+
     /// `arg::integer` by one of the system's casts.
     pub fn cast_to_int4(self, cast: u32, arg: NodeRef<'p>) -> NodeRef<'p> {
         let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CAST;
@@ -114,6 +125,23 @@ impl<'p> Planner<'p> {
             let copy: *mut pg_sys::SubscriptingRef =
                 pg_sys::copyObjectImpl(element.as_ptr()).cast();
             (*copy).refexpr = array.as_ptr();
+            copy
+        })
+    }
+
+    /// A call of a function or an operator with another first argument.
+    pub(super) fn with_first_argument(self, call: NodeRef<'p>, first: NodeRef<'p>) -> NodeRef<'p> {
+        // SAFETY: the copy is a node of the same struct, whose list of arguments is its own; a call has
+        // arguments where [`NodeRef::as_call`] has found one.
+        self.built(unsafe {
+            let copy: *mut pg_sys::Node = pg_sys::copyObjectImpl(call.as_ptr()).cast();
+            let args = match NodeRef::new(copy).and_then(NodeRef::as_call) {
+                Some(call) => call.args.as_ptr(),
+                None => std::ptr::null_mut(),
+            };
+            if let Some(args) = args.as_ref().filter(|args| args.length > 0) {
+                (*args.elements).ptr_value = first.as_ptr();
+            }
             copy
         })
     }

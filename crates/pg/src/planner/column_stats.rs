@@ -5,8 +5,12 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::hooks::{JoinTarget, ScanTarget};
-use super::nodes::NodeRef;
+use super::nodes::{NodeRef, Planner};
 use crate::catalog::lookup::base_type;
+
+/// Of how many of the most common values a function's results are made: each takes some microseconds, and a
+/// value that is rarer changes no plan.
+const MADE_VALUES: i32 = 16;
 
 /// Values of a column, from ANALYZE's sample.
 #[derive(Default)]
@@ -82,7 +86,7 @@ impl<'p> ScanTarget<'p> {
                 return None;
             }
             Some(ColumnAndOther {
-                sample: sample(&mut variable.0),
+                sample: sample(self.planner, self.relid, &mut variable.0),
                 other: NodeRef::new(other)?,
             })
         }
@@ -106,6 +110,7 @@ impl<'p> JoinTarget<'p> {
                 &mut right.0,
                 &mut reversed,
             );
+            let sample = |variable| sample(self.planner, 0, variable);
             let (left, right) = (sample(&mut left.0), sample(&mut right.0));
             let (outer, inner) = if reversed {
                 (right, left)
@@ -118,8 +123,12 @@ impl<'p> JoinTarget<'p> {
 }
 
 /// # Safety
-/// `variable` was filled by the server.
-unsafe fn sample(variable: &mut pg_sys::VariableStatData) -> ColumnSample {
+/// `variable` was filled by the server, for a query of this planner and this `varRelid`.
+unsafe fn sample(
+    planner: Planner<'_>,
+    relid: i32,
+    variable: &mut pg_sys::VariableStatData,
+) -> ColumnSample {
     // SAFETY: the relation is null or live; a statistics tuple is a row of pg_statistic.
     unsafe {
         let mut is_default = false;
@@ -140,8 +149,90 @@ unsafe fn sample(variable: &mut pg_sys::VariableStatData) -> ColumnSample {
             sample.common = values.into_iter().zip(shares).collect();
             (sample.histogram, _) =
                 slot(variable.statsTuple, pg_sys::STATISTIC_KIND_HISTOGRAM, false);
+        } else if let Some(call) = NodeRef::new(variable.var) {
+            take_from_argument(planner, relid, call, &mut sample);
         }
         sample
+    }
+}
+
+/// What ANALYZE knows of the column of which a function makes the values: an index on texts keeps their
+/// fingerprints, and the server has statistics of the texts alone.
+///
+/// # Safety
+/// `call` is an expression of the query, as the server has read it for this `varRelid`.
+unsafe fn take_from_argument(
+    planner: Planner<'_>,
+    relid: i32,
+    call: NodeRef<'_>,
+    sample: &mut ColumnSample,
+) {
+    let argument = call
+        .as_call()
+        .filter(|call| call.result_type == pg_sys::INT8OID)
+        .and_then(|call| call.args.get(0))
+        .filter(|argument| argument.strip_relabel().as_column().is_some());
+    let Some(argument) = argument.filter(|_| !call.is_volatile()) else {
+        return;
+    };
+    let mut column = Variable(pg_sys::VariableStatData::default());
+    // SAFETY: guaranteed by the caller; the server fills the description. A user who may not read the
+    // column is not shown its values, whatever the function does with them.
+    unsafe {
+        pg_sys::examine_variable(planner.root, argument.as_ptr(), relid, &mut column.0);
+        if column.0.statsTuple.is_null() || !column.0.acl_ok {
+            return;
+        }
+        let mut is_default = false;
+        let distinct = pg_sys::get_variable_numdistinct(&mut column.0, &mut is_default);
+        sample.distinct = (!is_default).then_some(distinct);
+        let form: *const pg_sys::FormData_pg_statistic =
+            pg_sys::GETSTRUCT(column.0.statsTuple).cast();
+        sample.null_share = f64::from((*form).stanullfrac);
+        sample.common = common_results(planner, call, argument, column.0.statsTuple);
+    }
+}
+
+/// The most common values of a column, each as the result of the call that has the column as its first
+/// argument, with their shares.
+///
+/// # Safety
+/// `tuple` is the row of pg_statistic of that column.
+unsafe fn common_results(
+    planner: Planner<'_>,
+    call: NodeRef<'_>,
+    argument: NodeRef<'_>,
+    tuple: pg_sys::HeapTuple,
+) -> Vec<(i64, f64)> {
+    let mut slot = pg_sys::AttStatsSlot::default();
+    let flags = pg_sys::ATTSTATSSLOT_VALUES | pg_sys::ATTSTATSSLOT_NUMBERS;
+    let kind = pg_sys::STATISTIC_KIND_MCV as i32;
+    // SAFETY: the slot's arrays have the lengths that it gives, until it is freed; its values are of the
+    // column's type, to which the argument's is binary-compatible.
+    unsafe {
+        if !pg_sys::get_attstatsslot(&mut slot, tuple, kind, Oid::INVALID, flags as i32) {
+            return Vec::new();
+        }
+        let (mut length, mut by_value) = (0, false);
+        pg_sys::get_typlenbyval(slot.valuetype, &mut length, &mut by_value);
+        let most = slot.nvalues.min(slot.nnumbers).min(MADE_VALUES) as usize;
+        let results = (0..most).filter_map(|i| {
+            let collation = pg_sys::exprCollation(argument.as_ptr());
+            let value = pg_sys::makeConst(
+                argument.result_type(),
+                -1,
+                collation,
+                i32::from(length),
+                *slot.values.add(i),
+                false,
+                by_value,
+            );
+            let result = planner.simplify(planner.with_first_argument(call, NodeRef::new(value)?));
+            Some((result.as_integer()?, f64::from(*slot.numbers.add(i))))
+        });
+        let results = results.collect();
+        pg_sys::free_attstatsslot(&mut slot);
+        results
     }
 }
 

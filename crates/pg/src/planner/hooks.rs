@@ -10,6 +10,7 @@ use pgrx::prelude::*;
 
 use super::nodes::{NodeList, NodeRef, Planner};
 use super::planned_relation::PlannedRelation;
+use crate::catalog::fingerprint_index::variables;
 use crate::process::compat;
 use crate::process::error::Error;
 use crate::sql::fmgr::Args;
@@ -141,11 +142,49 @@ impl<'p> SimplifyRequest<'p> {
         unsafe { Planner::new(self.request.root) }
     }
 
+    /// The function that is called, or that implements the operator.
+    pub fn function(&self) -> Oid {
+        // SAFETY: the call lives as long as the request.
+        unsafe { (*self.request.fcall).funcid }
+    }
+
     /// Arguments of the call. The answer may contain them, but not the call itself: the server's
     /// node of it is temporary.
     pub fn args(&self) -> NodeList<'p> {
         // SAFETY: the call lives as long as the request, its arguments as long as the query's tree.
         unsafe { NodeList::new((*self.request.fcall).args) }
+    }
+
+    /// Returns an expression of a table, with variables of relation 1, for the relation of the query at
+    /// this range-table index. None unless that is the table, and the columns that the expression reads
+    /// are among these.
+    pub fn in_terms_of(
+        &self,
+        expression: NodeRef<'p>,
+        relid: u32,
+        table: Oid,
+        columns: &[i16],
+    ) -> Option<NodeRef<'p>> {
+        if !variables(expression)
+            .iter()
+            .all(|number| columns.contains(number))
+        {
+            return None;
+        }
+        // SAFETY: the planner's state, if there is one, has its query, whose range table is a list of
+        // entries; the copy of the expression is ours.
+        unsafe {
+            let parse = self.request.root.as_ref()?.parse.as_ref()?;
+            let place = (relid as usize).checked_sub(1)?;
+            let entry: *const pg_sys::RangeTblEntry =
+                NodeList::new(parse.rtable).get(place)?.as_ptr();
+            if (*entry).rtekind != pg_sys::RTEKind::RTE_RELATION || (*entry).relid != table {
+                return None;
+            }
+            let copy: *mut pg_sys::Node = pg_sys::copyObjectImpl(expression.as_ptr()).cast();
+            pg_sys::ChangeVarNodes(copy, 1, relid as i32, 0);
+            Some(self.planner().simplify(NodeRef::new(copy)?))
+        }
     }
 
     /// Answers with an expression of the same value and type.

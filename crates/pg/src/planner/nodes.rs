@@ -168,6 +168,12 @@ impl<'p> NodeRef<'p> {
         (!constant.constisnull).then_some((constant.consttype, constant.constvalue))
     }
 
+    /// The value of a constant of type oid.
+    pub fn as_oid(self) -> Option<Oid> {
+        let (type_id, value) = self.as_constant()?;
+        (type_id == pg_sys::OIDOID).then(|| Oid::from_u32(value.value() as u32))
+    }
+
     /// The value of a constant of type smallint, integer or bigint.
     pub fn as_integer(self) -> Option<i64> {
         let (type_oid, value) = self.as_constant()?;

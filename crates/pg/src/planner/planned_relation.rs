@@ -11,13 +11,14 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::{NodeTag, Oid};
 
 use super::nodes::{NodeList, NodeRef, Planner};
+use crate::catalog::fingerprint_index::{FingerprintFunction, LastKey};
 use crate::catalog::lookup::{index_access_method, is_extension_access_method};
 
 /// A relation of the query.
 #[derive(Clone, Copy)]
 pub struct PlannedRelation<'p> {
-    rel: NonNull<pg_sys::RelOptInfo>,
-    planner: Planner<'p>,
+    pub(super) rel: NonNull<pg_sys::RelOptInfo>,
+    pub(super) planner: Planner<'p>,
 }
 
 /// The last key column of an index, which is the fingerprint, and all of the index's expressions.
@@ -100,7 +101,7 @@ impl<'p> PlannedRelation<'p> {
 
     /// The same for an inheritance parent, whose indexes the planner does not list on every major.
     /// Reads them only if one belongs to an extension, and most parents have none such.
-    pub fn parent_indexes(&self, table: Oid) -> Vec<IndexKey<'p>> {
+    pub fn parent_indexes(&self, table: Oid, function: FingerprintFunction) -> Vec<IndexKey<'p>> {
         let indexes = index_oids(table);
         let of_extension =
             |&index: &Oid| index_access_method(index).is_some_and(is_extension_access_method);
@@ -109,7 +110,7 @@ impl<'p> PlannedRelation<'p> {
         }
         let key = |index| {
             // SAFETY: an index of a table on which the planner holds a lock.
-            unsafe { index_key_of_catalog(self.planner, index, self.relid()) }
+            unsafe { index_key_of_catalog(self.planner, index, self.relid(), table, function) }
         };
         indexes.into_iter().filter_map(key).collect()
     }
@@ -302,6 +303,8 @@ unsafe fn index_key_of_catalog<'p>(
     planner: Planner<'p>,
     index: Oid,
     relid: u32,
+    table: Oid,
+    function: FingerprintFunction,
 ) -> Option<IndexKey<'p>> {
     // SAFETY: the index is open while its relcache entry is read; its expressions are copied into
     // the planner's memory context before it is closed. The lock is kept, as the planner does.
@@ -311,12 +314,25 @@ unsafe fn index_key_of_catalog<'p>(
         let predicate = in_terms_of(planner, pg_sys::RelationGetIndexPredicate(rel), relid);
         let count = (*(*rel).rd_index).indnkeyatts as usize;
         let columns = (*(*rel).rd_index).indkey.values.as_slice(count);
-        let found = last_key(columns, expressions).map(|key| IndexKey {
-            access_method: (*(*rel).rd_rel).relam,
-            operator_family: *(*rel).rd_opfamily.add(count - 1),
-            key,
-            expressions: expressions.iter().chain(predicate.iter()).collect(),
-        });
+        let (family, class_type) = (
+            *(*rel).rd_opfamily.add(count - 1),
+            *(*rel).rd_opcintype.add(count - 1),
+        );
+        let made = LastKey {
+            number: columns[count - 1],
+            expression: expressions.iter().last(),
+            made_by: function((*(*rel).rd_rel).relam, family, class_type),
+        };
+        let made = made.made(planner, table, relid);
+        let key = made.map(Indexed::Expression);
+        let found = key
+            .or_else(|| last_key(columns, expressions))
+            .map(|key| IndexKey {
+                access_method: (*(*rel).rd_rel).relam,
+                operator_family: *(*rel).rd_opfamily.add(count - 1),
+                key,
+                expressions: expressions.iter().chain(predicate.iter()).collect(),
+            });
         pg_sys::index_close(rel, pg_sys::NoLock as i32);
         found
     }

@@ -123,6 +123,12 @@ pub fn warn(message: impl Into<String>, hint: impl Into<String>) {
         .report(PgLogLevel::WARNING);
 }
 
+/// Sends a NOTICE.
+pub fn notice(message: impl Into<String>) {
+    let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+    ErrorReport::new(code, reportable(message.into()), "simhash_dedup").report(PgLogLevel::NOTICE);
+}
+
 /// Writes to the server log that an operation goes on beyond a limit.
 pub fn log_limit(message: impl Into<String>, detail: impl Into<String>) {
     let code = PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED;

@@ -7,8 +7,9 @@ use pgrx::pg_sys;
 
 use super::trigger::TriggerCall;
 use super::value::{Storage, Value};
+use crate::catalog::fingerprint_index::{FingerprintFunction, FingerprintIndex};
 use crate::catalog::relation::Rel;
-use crate::catalog::table::Column;
+use crate::catalog::table::{Column, OpenTable};
 use crate::process::encoding::{name_from_utf8, name_to_utf8};
 use crate::process::error::Error;
 use crate::process::memory::MemoryContext;
@@ -60,6 +61,35 @@ impl RowExpression {
         })
     }
 
+    /// The fingerprint that an index has, for rows of a table that has the index's columns: its own one, or
+    /// a partition of it. It lives in `memory`; None if the index is gone.
+    pub fn of_index(
+        table: Rel<'_>,
+        index: pg_sys::Oid,
+        access_method: &str,
+        function: FingerprintFunction,
+        memory: MemoryContext,
+    ) -> Option<Self> {
+        memory.run(|| {
+            let read = FingerprintIndex::read(index, access_method, function)?;
+            let opened = OpenTable::new(read.table);
+            let mut node: *mut pg_sys::Node = read.expression().as_ptr();
+            // SAFETY: both relations are open; the map has an element for each column of the first.
+            unsafe {
+                let (own, other) = ((*table.raw()).rd_att, (*opened.rel().raw()).rd_att);
+                let map = pg_sys::convert_tuples_by_name(own, other);
+                if read.table != table.oid() && !map.is_null() {
+                    let mut whole_row = false;
+                    let row_type = (*(*table.raw()).rd_rel).reltype;
+                    let map = (*map).attrMap;
+                    node = pg_sys::map_variable_attnos(node, 1, 0, map, row_type, &mut whole_row);
+                }
+                let storage = Storage::for_type(pg_sys::INT8OID);
+                Some(Self::new(table.oid(), node, storage))
+            }
+        })
+    }
+
     /// # Safety
     /// `node` must be an expression of the type that `storage` describes, over the columns of the table,
     /// which is relation 1 of its variables.
@@ -80,6 +110,24 @@ impl RowExpression {
     /// the call is on another table than the one that the expression was made for.
     #[inline]
     pub fn value<R>(&self, call: &TriggerCall<'_>, read: impl FnOnce(Value<'_>) -> R) -> Option<R> {
+        self.value_of(call, call.new_slot(), read)
+    }
+
+    /// The same for the row that an UPDATE or a DELETE replaces.
+    pub fn old_value<R>(
+        &self,
+        call: &TriggerCall<'_>,
+        read: impl FnOnce(Value<'_>) -> R,
+    ) -> Option<R> {
+        self.value_of(call, call.old_slot(), read)
+    }
+
+    fn value_of<R>(
+        &self,
+        call: &TriggerCall<'_>,
+        slot: *mut pg_sys::TupleTableSlot,
+        read: impl FnOnce(Value<'_>) -> R,
+    ) -> Option<R> {
         if call.relation().oid() != self.table {
             Error::new(
                 ERRCODE_INTERNAL_ERROR,
@@ -91,7 +139,7 @@ impl RowExpression {
         // SAFETY: both were made by `new` in memory that outlives self; the slot holds a row of the
         // table. The reset frees what the evaluation allocated, once the value was read.
         unsafe {
-            (*self.context).ecxt_scantuple = call.new_slot();
+            (*self.context).ecxt_scantuple = slot;
             let (state, context) = (self.state, self.context);
             let value = pg_sys::ExecEvalExprSwitchContext(state, context, &mut null);
             let read = (!null).then(|| read(Value::new(value, self.storage)));

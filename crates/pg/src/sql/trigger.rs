@@ -211,6 +211,11 @@ impl<'a> TriggerCall<'a> {
         }
     }
 
+    /// The slot of the row that an UPDATE or a DELETE replaces.
+    pub(crate) fn old_slot(&self) -> *mut pg_sys::TupleTableSlot {
+        row(self.data().tg_trigslot)
+    }
+
     /// A column of the new row. In a BEFORE trigger generated columns have no value yet.
     pub fn new_value(&self, column: &Column) -> Option<Value<'a>> {
         self.value(self.new_tuple(), column)
