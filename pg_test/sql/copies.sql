@@ -149,7 +149,7 @@ BEGIN
 	copy := read(100004, 0);
 	near := read(100005, 6);
 	DELETE FROM t WHERE id > 100000;
-	IF copy <= alone + 30 AND near <= alone + 60 THEN
+	IF copy <= alone + 30 AND near <= alone + 90 THEN
 		RETURN true;
 	END IF;
 	RAISE 'a row like no other reads % pages, a copy %, one two bits away %', alone, copy, near;
