@@ -312,7 +312,9 @@ impl Addition<'_> {
         let counts = Classes::NEGATION
             .or(Classes::CONDITION)
             .or(Classes::MODIFIER);
-        self.are_all(light) && !self.has(counts)
+        // The last letter of a name such as KOI8-R is no shorthand.
+        let in_name = self.rest.iter().any(|i| self.text.at(*i).is_joined);
+        self.are_all(light) && !self.has(counts) && !in_name
     }
 
     /// Whether the words are around a text and not of it: the note of an editor, a source, a request to

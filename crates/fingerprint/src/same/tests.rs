@@ -27,6 +27,17 @@ fn is_same(a: &str, b: &str) -> bool {
     same(a, b, &mut || {}).unwrap()
 }
 
+/// A letter behind a hyphen is part of a name, whatever it is short for in a chat.
+#[test]
+fn letters_of_names_are_no_shorthand() {
+    assert!(!is_same("plan A-R for the team", "plan A-U for the team"));
+    assert!(!is_same("a B-R battery", "a B-U battery"));
+    assert!(is_same(
+        "how r u today my friend",
+        "how are you today my friend"
+    ));
+}
+
 #[test]
 fn what_people_say() {
     let mut right = [0; 2];
