@@ -312,7 +312,7 @@ impl Addition<'_> {
         let counts = Classes::NEGATION
             .or(Classes::CONDITION)
             .or(Classes::MODIFIER);
-        // The last letter of a name such as KOI8-R is no shorthand.
+        // The last letter of a name such as KOI8-R stands for no word.
         let in_name = self.rest.iter().any(|i| self.text.at(*i).is_joined);
         self.are_all(light) && !self.has(counts) && !in_name
     }
