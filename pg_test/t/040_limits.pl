@@ -120,7 +120,7 @@ $node->safe_psql('postgres', "CREATE TYPE n$_ AS (x n" . ($_ - 1) . ', y n0[])')
 my $deep = q{ROW('leaf', 1)::n0};
 $deep = "ROW($deep, ARRAY[ROW('other', 2)::n0])::n$_" for 1 .. 60;
 my $other = $deep =~ s/'leaf'/'stem'/r;
-is($node->safe_psql('postgres', qq{SELECT simhash64(ROW($deep), '{"*": 1}') <> simhash64(ROW($other), '{"*": 1}') AND simhash64($deep) IS NOT NULL}), 't',
+is($node->safe_psql('postgres', qq{SELECT simhash64(ROW($deep), '{"*": 1}') <> simhash64(ROW($other), '{"*": 1}') AND simhash64($deep, '{"*": 1}') IS NOT NULL}), 't',
 	'60 composites in each other, of which the innermost counts');
 $node->safe_psql('postgres', <<'SQL');
 CREATE DOMAIN pair AS n0 CHECK ((VALUE).b > 0);
