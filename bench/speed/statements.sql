@@ -71,6 +71,26 @@ FROM unnest('{20,28,32,64}'::int[]) AS radius;
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 
+\echo Within 12 bits: a search, ten nearest, and 1,000 unlike rows stored without a trigger, flagged, and by get-or-create
+SELECT took($q$SELECT count(*) FROM generate_series(1, 100) AS i, LATERAL (SELECT id FROM t WHERE fp <~> hashint8extended(i, 7) <= 12) AS near$q$) / 100 AS within_12,
+	took($q$SELECT count(*) FROM generate_series(1, 100) AS i, LATERAL (SELECT id FROM t ORDER BY fp <~> hashint8extended(i, 7) LIMIT 10) AS near$q$) / 100 AS ten_nearest;
+ALTER TABLE t ADD is_duplicate boolean;
+CREATE SEQUENCE new_rows START 1000000000;
+CREATE FUNCTION stored(arguments text) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE ms numeric;
+BEGIN
+	IF arguments <> '' THEN
+		EXECUTE 'CREATE TRIGGER measured BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate(' || arguments || ')';
+	END IF;
+	ms := took('INSERT INTO t (id, fp, tenant) SELECT id, hashint8extended(id, 3), 0 FROM (SELECT nextval(''new_rows'') AS id FROM generate_series(1, 1000)) AS n
+		ON CONFLICT (id) DO NOTHING', 9);
+	DROP TRIGGER IF EXISTS measured ON t;
+	RETURN ms;
+END $$;
+SELECT way, ms, round(ms / first_value(ms) OVER (ORDER BY place), 1) AS ratio FROM (SELECT place, way, stored(arguments) AS ms
+	FROM (VALUES (1, 'plain', ''), (2, 'flag', $q$'fingerprint=fp', 'radius=12', 'flag=is_duplicate'$q$),
+		(3, 'get or create', $q$'fingerprint=fp', 'radius=12', 'mode=conflict', 'key=id'$q$)) AS v (place, way, arguments) ORDER BY place OFFSET 0) AS m;
+
 \echo Clusters kept by notes: a refresh of all rows, after one change, after 10,000
 SELECT simhash_keep_clusters('t', 'id', 'fp', 3, refresh => 'manual');
 SELECT took($q$SELECT simhash_refresh_clusters('t_cluster')$q$, 1) AS all_rows;
