@@ -12,6 +12,9 @@ use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::call_site;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 
+/// Bytes of the longest text that is kept: copying it must not need memory that may not be there.
+const MOST_KEPT: usize = 1 << 20;
+
 /// State of a call site.
 struct Site {
     texts: TextSite<1>,
@@ -33,7 +36,8 @@ impl Site {
             Some((last, fingerprint)) if last == text.bytes() => *fingerprint,
             _ => {
                 let fingerprint = self.texts.default_fingerprint(text).map(|[bits]| bits);
-                self.last[i] = Some((text.bytes().to_vec(), fingerprint));
+                let kept = (text.bytes().len() <= MOST_KEPT).then(|| text.bytes().to_vec());
+                self.last[i] = kept.map(|text| (text, fingerprint));
                 fingerprint
             }
         }
