@@ -2142,6 +2142,86 @@ COMMENT ON FUNCTION simhash_flag_duplicate() IS
 	'BEFORE INSERT OR UPDATE row trigger that marks, rejects or skips near-duplicates; arguments '
 	'are ''name=value'' strings, see docs/flagging.md';
 
+CREATE FUNCTION simhash_catalog.check_flag(relation regclass, function oid, name text, arguments text[]) RETURNS boolean
+LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_check_flag';
+COMMENT ON FUNCTION simhash_catalog.check_flag(regclass, oid, text, text[]) IS
+	'raises the error that a trigger with these arguments would raise; returns whether an index says what it compares';
+
+-- Each row is one statement in one line, a transaction of its own, for \gexec and the migrations of others.
+CREATE FUNCTION simhash_guard(
+	relation regclass, columns text DEFAULT NULL, within text DEFAULT NULL, arguments text[] DEFAULT '{}',
+	fingerprint name DEFAULT NULL
+) RETURNS SETOF text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $function$
+DECLARE
+	texts text[] := simhash_catalog.listed_names(columns);
+	scope text[] := coalesce(simhash_catalog.listed_names(within), '{}');
+	said text[] := '{}';
+	has_index boolean;
+	named text;
+	schema text;
+	short text;
+	kind "char";
+	taken text[];
+	made text;
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	SELECT n.nspname, c.relname, c.relkind, format('%I.%I', n.nspname, c.relname) INTO schema, short, kind, named
+	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation;
+	IF kind IS NULL OR kind NOT IN ('r', 'p', 'f') THEN
+		RAISE EXCEPTION '"%" is not a table', coalesce(short, relation::text, 'NULL') USING ERRCODE = 'wrong_object_type';
+	END IF;
+	texts := coalesce(texts, ARRAY[simhash_catalog.widest_text(relation)]);
+	said := ARRAY(
+		SELECT format('%s=%s', argument, string_agg(
+			CASE WHEN name ~ '[,"]|^\s|\s$' THEN '"' || replace(name, '"', '""') || '"' ELSE name END, ',' ORDER BY place))
+		FROM (SELECT 1, 'text', texts UNION ALL SELECT 2, 'within', scope) AS l (number, argument, names),
+			unnest(names) WITH ORDINALITY AS n (name, place)
+		GROUP BY number, argument ORDER BY number) || arguments;
+	IF NOT EXISTS (SELECT FROM unnest(said) AS a WHERE a ~ '^\s*(mode|flag|duplicate_of)\s*=') THEN
+		said := said || ARRAY['mode=conflict'];
+	END IF;
+	has_index := simhash_catalog.check_flag(relation, '@extschema@.simhash_flag_duplicate'::regproc, short || '_once', said);
+	-- A document counts as its text.
+	taken := ARRAY(
+		SELECT '%1$s' || replace(quote_ident(name), '%', '%%') || CASE y.typcategory WHEN 'S' THEN '' ELSE '::text' END
+		FROM unnest(texts) WITH ORDINALITY AS n (name, place)
+			JOIN pg_attribute AS a ON a.attrelid = relation AND a.attname = name JOIN pg_type AS y ON y.oid = a.atttypid
+		ORDER BY place);
+	made := CASE WHEN cardinality(taken) > 1 THEN '@extschema@.simhash64(ROW(' || array_to_string(taken, ', ') || '))'
+		WHEN fingerprint IS NOT NULL THEN '@extschema@.simhash64(' || taken[1] || ')'
+		WHEN taken[1] LIKE '%::text' THEN '(' || taken[1] || ')'
+		ELSE taken[1] END;
+	IF fingerprint IS NOT NULL THEN
+		said := ARRAY['fingerprint=' || fingerprint] || said;
+		RETURN NEXT format('ALTER TABLE %s ADD COLUMN IF NOT EXISTS %I bigint', named, fingerprint);
+		-- The trigger that fills the column comes before the batches, and by its name before the other one.
+		RETURN NEXT format('CREATE OR REPLACE FUNCTION %I.%I() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.%I := %s; RETURN NEW; END $$',
+			schema, short || '_fingerprint', fingerprint, format(made, 'NEW.'));
+		RETURN NEXT format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION %I.%1$I()',
+			short || '_fingerprint', named, schema);
+		RETURN QUERY
+			SELECT format('UPDATE %1$s SET %2$I = %3$s WHERE ctid >= ''(%4$s,0)'' AND ctid < ''(%5$s,0)'' AND %2$I IS NULL',
+				part, fingerprint, format(made, ''), block, block + 50)
+			FROM (SELECT relation WHERE kind = 'r' UNION ALL SELECT p.relid FROM pg_partition_tree(relation) AS p WHERE kind = 'p' AND p.isleaf) AS t (part),
+				generate_series(0, pg_relation_size(part) / current_setting('block_size')::int, 50) AS block
+			ORDER BY part, block;
+	END IF;
+	IF fingerprint IS NOT NULL OR NOT has_index THEN
+		RETURN NEXT format('CREATE INDEX %sON %s USING simhash (%s)', CASE kind WHEN 'p' THEN '' ELSE 'CONCURRENTLY ' END, named,
+			array_to_string(ARRAY(SELECT quote_ident(name) FROM unnest(scope) WITH ORDINALITY AS n (name, place) ORDER BY place)
+				|| coalesce(quote_ident(fingerprint), format(made, '')), ', '));
+	END IF;
+	RETURN NEXT format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT%s ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.simhash_flag_duplicate(%s)',
+		short || '_once', CASE WHEN 'mode=conflict' = ANY (said) THEN '' ELSE ' OR UPDATE' END, named,
+		(SELECT string_agg(quote_literal(a), ', ' ORDER BY place) FROM unnest(said) WITH ORDINALITY AS n (a, place)));
+END
+$function$;
+COMMENT ON FUNCTION simhash_guard(regclass, text, text, text[], name) IS
+	'the statements that keep near-duplicates of stored rows out of a table in use; index and trigger, with fingerprint also '
+	'a column of that name, which is filled in batches; columns are those of the text, within those in which rows that are '
+	'compared are equal, arguments those of simhash_flag_duplicate, which are checked; the default is mode=conflict';
+
 -- ---------------------------------------------------------------- what made a column's fingerprints
 -- Fingerprints made by different weights are numbers of one type, and do not meet.
 

@@ -1,6 +1,6 @@
 -- A page of HTML to look at before near-duplicates are deleted: docs/review.md. psql runs it on a table, view or foreign table:
 --
---   psql -X -q -f simhash_review.sql -v relation=petition -v key=id -v fp=fp -v text=body > review.html
+--   psql -X -q -f simhash_review.sql -v relation=petition > review.html
 --
 -- It reads with the caller's rights, in one read-only transaction, and makes no object. First it gathers all that the page
 -- shows as JSON; then one statement makes that safe for HTML; only what is safe is printed. So a new value needs no care of
@@ -17,23 +17,19 @@
 \pset tuples_only on
 \pset null ''
 
-\set missing off
-\if :{?relation} \else \set missing on \endif
-\if :{?key} \else \set missing on \endif
-\if :{?fp} \else \set missing on \endif
-\if :{?text} \else \set missing on \endif
-\if :missing
+\if :{?relation} \else
 DO $$ BEGIN
-	RAISE EXCEPTION 'a variable is missing: relation, key, fp and text have to be given' USING ERRCODE = 'invalid_parameter_value',
-		HINT = 'Usage: psql -X -q -f simhash_review.sql -v relation=TABLE -v key=COLUMN -v fp=COLUMN -v text=COLUMN '
-			'[-v radius=3] [-v jaccard=0.8] [-v checked_by=FUNCTION] [-v within=COLUMNS] [-v across=COLUMNS] '
+	RAISE EXCEPTION 'variable "relation" is missing' USING ERRCODE = 'invalid_parameter_value',
+		HINT = 'Usage: psql -X -q -f simhash_review.sql -v relation=TABLE [-v key=COLUMN] [-v text=COLUMN] [-v fp=COLUMN] '
+			'[-v radius=12] [-v checked_by=simhash_same] [-v jaccard=0.8] [-v within=COLUMNS] [-v across=COLUMNS] '
 			'[-v columns=COLUMNS] [-v image=COLUMN] [-v keep=COLUMN] [-v marks=COLUMN] [-v method=leader] [-v seed=1] [-v max_pairs=1000000] '
-			'[-v compared=20000] [-v examples=8] [-v clusters=25] [-v steps=on] [-v decisions=decision] > review.html';
+			'[-v compared=20000] [-v examples=8] [-v clusters=25] [-v steps=on] [-v decisions=TABLE] > review.html';
 END $$;
 \endif
-\if :{?radius} \else \set radius 3 \endif
+-- Without a similarity, simhash_same says which texts are the same, and the radius is that of texts.
+\if :{?radius} \else \if :{?jaccard} \set radius 3 \else \set radius 12 \endif \endif
+\if :{?checked_by} \set same off \elif :{?jaccard} \set same off \else \set same on \endif
 \if :{?jaccard} \else \set jaccard 0.8 \endif
-\if :{?keep} \else \set keep :key \endif
 \if :{?method} \else \set method leader \endif
 \if :{?seed} \else \set seed 1 \endif
 \if :{?max_pairs} \else \set max_pairs 1000000 \endif
@@ -45,8 +41,9 @@ END $$;
 \if :{?columns} \else \set columns '' \endif
 \if :{?image} \else \set image '' \endif
 \if :{?marks} \else \set marks '' \endif
--- A table of decisions is read only if the caller names it: reading a view runs its functions with the caller's rights.
-\if :{?decisions} \set decisions_named on \else \set decisions decision \set decisions_named off \endif
+-- A table of decisions that the caller does not name is RELATION_decision. It is read if it is a plain table of the same owner:
+-- reading a view runs its functions with the caller's rights.
+\if :{?decisions} \set decisions_named on \else \set decisions '' \set decisions_named off \endif
 
 -- Lists of columns are written as in an array, without its braces.
 \set within_is 'CAST(concat(''{'', :''within'', ''}'') AS text[])'
@@ -73,9 +70,10 @@ SELECT CASE WHEN pg_catalog.strpos(:'checked_by', '(') OPERATOR(pg_catalog.>) 0 
 \if :decisions_named
 SELECT pg_catalog.to_regclass(:'decisions')::pg_catalog.oid AS decisions_oid \gset
 \endif
-\if :{?decisions_oid} \else \set decisions_oid 0 \endif
 SET LOCAL search_path = pg_catalog, pg_temp;
 SET LOCAL standard_conforming_strings = on;
+-- The planner takes what functions return for more than it is.
+SET LOCAL jit = off;
 -- Rows come in the same order each time, and so the same are drawn.
 SET LOCAL synchronize_seqscans = off;
 
@@ -86,6 +84,26 @@ DO $$ BEGIN
 		HINT = 'CREATE EXTENSION simhash_dedup;';
 END $$;
 \endif
+\if :same
+SELECT p.oid AS check_oid FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace
+WHERE nspname = :'ext' AND proname = 'simhash_same' AND oidvectortypes(proargtypes) = 'text, text' \gset
+\endif
+\if :{?text} \else
+SELECT CASE WHEN :relation_oid <> 0 THEN simhash_catalog.widest_text(:relation_oid::regclass) ELSE '' END AS text \gset
+\endif
+\if :{?fp} \else \set fp :text \endif
+\if :{?key} \set key_named on \else
+SELECT coalesce(min(attname), '') AS key, false AS key_named FROM pg_index i JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+WHERE indrelid = :relation_oid AND indisprimary AND indnkeyatts = 1 \gset
+\endif
+\if :{?keep} \else \set keep :key \endif
+\if :decisions_named \else
+SELECT format('%I.%I', nspname, left(c.relname, 50) || '_decision') AS decisions, d.oid AS decisions_oid
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_class d ON d.relnamespace = c.relnamespace AND d.relkind = 'r'
+	AND d.relname = left(c.relname, 50) || '_decision' AND d.relowner = c.relowner WHERE c.oid = :relation_oid
+UNION ALL SELECT '', NULL WHERE :relation_oid = 0 \gset
+\endif
+\if :{?decisions_oid} \else \set decisions_oid 0 \endif
 SELECT coalesce((SELECT format('%I.%I', nspname, relname) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = :relation_oid), '') AS rel,
 	coalesce((SELECT format_type(atttypid, NULL) FROM pg_attribute
 		WHERE attrelid = :relation_oid AND attname = :'key' AND attnum > 0 AND NOT attisdropped), 'text') AS key_type,
@@ -96,8 +114,16 @@ SELECT coalesce((SELECT format('%I.%I', nspname, relname) FROM pg_class c JOIN p
 	9223372036854775807 AS largest,
 	-- Hashes of more than 64 bits are arrays.
 	coalesce((SELECT typcategory = 'A' FROM pg_attribute a JOIN pg_type y ON y.oid = atttypid
-		WHERE attrelid = :relation_oid AND attname = :'fp' AND attnum > 0 AND NOT attisdropped), false) AS in_parts
+		WHERE attrelid = :relation_oid AND attname = :'fp' AND attnum > 0 AND NOT attisdropped), false) AS in_parts,
+	-- A text is one of which fingerprints are made.
+	coalesce((SELECT typcategory = 'S' FROM pg_attribute a JOIN pg_type y ON y.oid = atttypid
+		WHERE attrelid = :relation_oid AND attname = :'fp' AND attnum > 0 AND NOT attisdropped), false) AS of_text
 \gset
+\if :of_text
+\set fp_is ':"ext".simhash64(t.:"fp")'
+\else
+\set fp_is 't.:"fp"'
+\endif
 \if :in_parts
 \set bits 4096
 \set hamming hamming_parts
@@ -117,6 +143,8 @@ WITH number (name, value, low, high) AS (
 )
 SELECT (SELECT regexp_replace(fault, concat(:'turning', '|', :'invisible'), '?', 'g') FROM (
 	SELECT 1, format('relation: there is none with OID %s', :'relation') WHERE :relation_oid = 0
+	UNION ALL SELECT 1, format('key: %s has no primary key of one column, name a column that tells rows apart', :'rel')
+	WHERE :'key' = '' AND NOT :'key_named' AND :relation_oid <> 0
 	UNION ALL SELECT 2, format('%s: %L is not a number from %s to %s', name, value, low, high) FROM number
 	WHERE CASE WHEN value ~ '^[-+]?\d{1,19}$' OR name = 'jaccard' AND value ~ '^\d*\.?\d{1,9}$' THEN value::numeric NOT BETWEEN low AND high ELSE true END
 	UNION ALL SELECT 3, format('%s: %s has no column "%s"', name, :'rel', c) FROM named WHERE attnum IS NULL
@@ -133,7 +161,7 @@ DO $$ BEGIN
 END $$;
 \endif
 :stage counting rows
-SELECT count(*) AS rows, count(:"fp") AS fingerprints FROM :rel \gset
+SELECT count(*) AS rows, count(:fp_is) AS fingerprints FROM :rel t \gset
 SELECT coalesce(string_agg(format('t.%I', c), ', ') FILTER (WHERE c = ANY (:within_is)), 'CAST(NULL AS text)') AS within_of,
 	coalesce(string_agg(format('t.%I', c), ', ') FILTER (WHERE c = ANY (:across_is)), 'CAST(NULL AS text)') AS across_of,
 	-- In which order rows of a cluster stay: those that a trigger has marked come last.
@@ -192,18 +220,19 @@ SELECT jsonb_agg(jsonb_build_object('distance', distance, 'pairs', pairs, 'low',
 FROM :"ext".simhash_radius_report(:relation_oid::regclass, :'key', :'fp', :'text', least(:'radius'::int + 3, :bits),
 	checked_by => :checked, within => :within_is, across => :across_is) \gset
 
--- Of more pairs than max_pairs, those among rows that are drawn.
-\if :all_pairs
+-- Of more pairs than max_pairs, those among rows that are drawn. Those of texts are all that are near, before any check.
+SELECT :'all_pairs' AND NOT :'of_text' AS by_function \gset
+\if :by_function
 \set pairs_found ':"ext".simhash_pairs_keyed(CAST(NULL AS :key_type), :relation_oid::regclass, :''key'', :''fp'', :''radius'', :within_is, across => :across_is)'
 \else
 \set pairs_found pair_drawn
 \endif
 :stage finding pairs
 WITH row_drawn AS MATERIALIZED (
-	SELECT row_number() OVER (ORDER BY t.:"key") AS number, (t.:"key")::text AS key, t.:"fp" AS fp,
+	SELECT row_number() OVER (ORDER BY t.:"key") AS number, (t.:"key")::text AS key, :fp_is AS fp,
 		dense_rank() OVER (ORDER BY :within_of) AS tenant, CASE WHEN num_nulls(:across_of) = 0 THEN dense_rank() OVER (ORDER BY :across_of) END AS side
 	FROM :rel t
-	WHERE t.:"fp" IS NOT NULL AND (:within_is = '{}' OR num_nulls(:within_of) = 0) AND (hashtextextended((t.:"key")::text, :'seed') & :largest)
+	WHERE :fp_is IS NOT NULL AND (:within_is = '{}' OR num_nulls(:within_of) = 0) AND (hashtextextended((t.:"key")::text, :'seed') & :largest)
 		<= sqrt(:'max_pairs' / greatest(:estimate, 1)::float8) * :largest
 ), pair_drawn AS (
 \if :in_parts
@@ -270,14 +299,36 @@ ROLLBACK TO planned;
 -- ---------------------------------------------------------------- clusters
 
 :stage finding clusters
-WITH member AS MATERIALIZED (
-	SELECT cluster_id::text AS cluster, key::text AS key FROM :"ext".simhash_clusters_keyed(CAST(NULL AS :key_type),
-		:relation_oid::regclass, :'key', :'fp', :'radius', :'method', :'text', :least, :within_is, :checked, :across_is)
-), ranked AS MATERIALIZED (
-	SELECT m.*, row_number() OVER w AS place, count(*) OVER (PARTITION BY cluster) AS size, first_value(m.key) OVER w AS kept,
-		row_number() OVER (PARTITION BY cluster ORDER BY t.:"key") AS in_order
-	FROM member m JOIN :rel t ON (t.:"key")::text = m.key
-	WINDOW w AS (PARTITION BY cluster ORDER BY :best_first)
+-- What the page shows, its DELETE and its export begin with. A link leads from the row after which a cluster is named. Pairs that are
+-- judged the same are links too; one that is judged different is none, and parts a row from the one that stays.
+SELECT format(E'found AS MATERIALIZED (\n    SELECT c.key, c.representative\n    '
+	'FROM %1$I.simhash_clusters_keyed(NULL::%2$s, %3$L, %4$L, %5$L, %6$s, %7$L, %8$L, %9$s) c\n), judged (a, b, same) AS (%%s\n), link (a, b) AS (\n    '
+	'SELECT f.representative, f.key FROM found f\n    WHERE NOT EXISTS (SELECT FROM judged j WHERE NOT j.same AND j.a = f.representative AND j.b = f.key)\n    '
+	'UNION ALL SELECT a, b FROM judged WHERE same\n), numbered AS (\n    '
+	'SELECT key, row_number() OVER (ORDER BY key) AS number FROM (SELECT a FROM link UNION SELECT b FROM link) k (key)\n), part AS (\n    '
+	'SELECT n.key, p.cluster_id AS cluster FROM (SELECT array_agg(x.number) AS a, array_agg(y.number) AS b\n        '
+	'FROM link JOIN numbered x ON x.key = link.a JOIN numbered y ON y.key = link.b) l, %1$I.simhash_components(l.a, l.b) p\n        '
+	'JOIN numbered n ON n.number = p.key\n), placed AS (\n    '
+	'SELECT p.*, first_value(p.key) OVER w AS stays, row_number() OVER w AS place\n    '
+	'FROM part p JOIN %3$s t ON t.%4$I = p.key WINDOW w AS (PARTITION BY p.cluster ORDER BY %10$s)\n), member AS (\n    '
+	'SELECT p.*, count(*) OVER (PARTITION BY cluster) AS size FROM placed p\n    '
+	'WHERE NOT EXISTS (SELECT FROM judged j WHERE NOT j.same AND j.a = p.stays AND j.b = p.key)\n)',
+	:'ext', :'key_type', :'rel', :'key', :'fp', :'radius'::int, :'method', :'text',
+	concat_ws(', ', coalesce((:least)::text, 'NULL'), 'checked_by => ' || quote_literal(NULLIF(:'check_name', '')) || '::regprocedure',
+		'within => ' || quote_literal(NULLIF(:within_is, '{}')), 'across => ' || quote_literal(NULLIF(:across_is, '{}'))), :'best_first') AS groups,
+	format(E'\n    SELECT a::%1$s, b::%1$s, same FROM %2$s UNION ALL SELECT b::%1$s, a::%1$s, same FROM %2$s', :'key_type',
+		coalesce((SELECT format('%I.%I', nspname, relname) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = :decisions_oid),
+			:'decisions')) AS judged_of,
+	CASE WHEN :decisions_oid = 0 THEN format(E'CREATE TABLE IF NOT EXISTS %s (a %s, b %2$s, same boolean NOT NULL, PRIMARY KEY (a, b));\n',
+		:'decisions', :'key_type') END AS create_is \gset
+\if :{?create_is} \else \set create_is '' \endif
+SELECT format(:'groups', :'judged_of') AS groups_printed,
+	format(:'groups', CASE WHEN :'judged_pairs' LIKE 'SELECT NULL%' THEN format(E'\n    SELECT NULL::%1$s, NULL::%1$s, false WHERE false', :'key_type')
+		ELSE :'judged_of' END) AS groups_now \gset
+WITH :groups_now, ranked AS MATERIALIZED (
+	SELECT cluster, size, key::text AS key, stays::text AS kept, row_number() OVER (PARTITION BY cluster ORDER BY place) AS place,
+		row_number() OVER (PARTITION BY cluster ORDER BY key) AS in_order
+	FROM member WHERE size > 1
 ), largest AS (
 	SELECT cluster, row_number() OVER (ORDER BY size DESC, cluster) AS grp, in_order AS kept_is FROM ranked WHERE place = 1
 	ORDER BY size DESC, cluster LIMIT :'clusters'
@@ -318,7 +369,7 @@ WITH asked AS MATERIALIZED (
 		(SELECT min(nr) FROM asked m WHERE (m.kind = 'member') <> (n.kind = 'member') AND (m.b = n.b OR m.kind <> 'member' AND m.a = n.b)) AS link_b
 	FROM asked n
 ), body AS MATERIALIZED (
-	SELECT w.key, t.:"text" AS body, t.:"fp" AS fp, left((t.:"keep")::text, 100) AS keep, :record AS record FROM :rel t
+	SELECT w.key, t.:"text" AS body, :fp_is AS fp, left((t.:"keep")::text, 100) AS keep, :record AS record FROM :rel t
 	JOIN (SELECT a AS key FROM asked UNION SELECT b FROM asked) w ON w.key = (t.:"key")::text
 ), literal AS (
 	SELECT key, json, :literal AS sql FROM (SELECT key, :json AS json FROM body) k
@@ -357,15 +408,11 @@ SELECT jsonb_build_object('relation', :'rel', 'key', :'key', 'fp', :'fp', 'text'
 	'stays', concat(:'keep', ' of those without ' || NULLIF(:'marks', '')),
 	'radius', :'radius'::int, 'counts', CASE WHEN :least IS NULL THEN format('%s returns true', :'check_name')
 		ELSE format('their texts have a similarity of %s or more', :least) END, 'shown', :'shown'::jsonb, 'keys', :'keys'::jsonb,
-	'insert', format('INSERT INTO %s (a, b, same) VALUES', :'decisions'), 'select', format('SELECT * FROM %s WHERE %I IN', :'rel', :'key'),
-	'delete', format(E'BEGIN;\nLOCK TABLE %1$s IN SHARE ROW EXCLUSIVE MODE;\nDELETE FROM %1$s WHERE %2$I IN (\n    '
-		'SELECT key FROM (\n        '
-		'SELECT c.key, row_number() OVER (PARTITION BY c.cluster_id ORDER BY %3$s) AS place\n        '
-		'FROM %4$I.simhash_clusters_keyed(NULL::%5$s, %6$L, %2$L, %7$L, %8$s, %9$L, %10$L, %11$s) c\n        '
-		'JOIN %1$s t ON t.%2$I = c.key) ranked\n    WHERE place > 1);\n-- COMMIT; or ROLLBACK;',
-		:'rel', :'key', :'best_first', :'ext', :'key_type', :'rel', :'fp', :'radius'::int, :'method', :'text',
-		concat_ws(', ', :least, 'checked_by => ' || quote_literal(NULLIF(:'check_name', '')) || '::regprocedure',
-			'within => ' || quote_literal(NULLIF(:within_is, '{}')), 'across => ' || quote_literal(NULLIF(:across_is, '{}')))))::text AS page \gset
+	'insert', :'create_is' || format('INSERT INTO %s (a, b, same) VALUES', :'decisions'), 'select', format('SELECT * FROM %s WHERE %I IN', :'rel', :'key'),
+	'delete', format(E'BEGIN;\n%sLOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE;\nWITH %s\n'
+		'DELETE FROM %2$s WHERE %4$I IN (SELECT key FROM member WHERE place > 1);\n-- COMMIT; or ROLLBACK;', :'create_is', :'rel', :'groups_printed', :'key'),
+	'export', format(E'%sCOPY (WITH %s\nSELECT cluster, size, key, place = 1 AS stays FROM member WHERE size > 1 ORDER BY size DESC, cluster, place) '
+		'TO STDOUT CSV HEADER;', :'create_is', :'groups_printed'))::text AS page \gset
 
 -- Texts are changed as they stand in JSON, in which a backslash begins an escape. Characters that cannot be seen, or that turn
 -- what follows around, are shown as such.
@@ -514,6 +561,65 @@ FROM (VALUES (1, 'rows', 'rows', :rows), (2, 'with a fingerprint', 'fingerprints
 	(6, 'rows in clusters', 'members', :members),
 	(7, 'rows go if one of each cluster stays', 'going', :members - :groups)) AS tile (place, label, id, n);
 
+-- ---- rows
+
+WITH page AS (SELECT :'page'::jsonb AS p), member AS (
+	SELECT s.*, keys, CASE WHEN p->>'keep' <> p->>'key' THEN format(' <bdi>%s</bdi>', coalesce(keep, 'NULL')) END AS kept_by
+	FROM page, jsonb_to_recordset(p->'shown')
+			AS s (kind text, grp int, place int, size bigint, nr int, link_b int, b text, keep text, distance int, jaccard float8, differs text,
+				words text, sql text, json text, sides jsonb, pictures jsonb),
+		jsonb_to_recordset(p->'keys') AS k (grp int, keys text)
+	WHERE kind = 'member' AND k.grp = s.grp
+)
+SELECT format('<h2>The largest clusters</h2><p class="quiet">Of each cluster the row with the smallest <bdi>%s</bdi> would stay; '
+	'it comes first. <del>It alone</del> has these words, <ins>only the other row</ins> those. '
+	'<ins><strong>What has a frame</strong></ins> makes another text for simhash_same. Longer texts are shortened.</p>
+<p class="script" hidden=""><label>show <input id="filter" type="search" placeholder="words or a key"></label><label>that differ in
+<select id="differs"><option value="">anything</option></select></label><label>order <select id="order"><option value="place 1">as drawn</option>
+<option value="distance 1">nearest first</option><option value="distance -1">furthest first</option><option value="jaccard -1">most alike first</option>
+<option value="jaccard 1">least alike first</option></select></label><a href="#decisions"><span class="decided">0</span> decided</a></p>', (SELECT p->>'stays' FROM page))
+	|| coalesce(string_agg(format('<div class="unit"><h3>%s rows</h3><pre>%s (%s)</pre>%s%s</div>', to_char(size, 'FM999,999,999,990'),
+			(SELECT p->>'select' FROM page), keys, CASE WHEN size > 20 THEN '<p class="quiet">The first 20 keys.</p>' END, members),
+		E'\n' ORDER BY grp), '<p>There are none.</p>')
+FROM (SELECT grp, size, keys, string_agg(format('<div class="row %s" id="p%s"><p class="quiet"><bdi><code>%s</code></bdi>%s%s%s</p><p dir="auto">%s</p>%s%s</div>',
+		CASE WHEN place = 1 THEN 'kept' ELSE 'pair' END, nr, b, kept_by, CASE WHEN place = 1 THEN ' stays'
+			ELSE format(': %s bits, similarity %s, differs in <span class="differs">%s</span>', distance, trunc(jaccard::numeric, 2), differs) END,
+		CASE WHEN link_b IS NOT NULL THEN format(' <a href="#p%s">a pair of it</a>', link_b) END, words, concat(:thumbnails, :beside),
+		CASE WHEN place > 1 THEN format('<code hidden="" class="sql">%s</code><code hidden="" class="json">%s</code>', sql, json) END),
+		E'\n' ORDER BY place) AS members
+	FROM member GROUP BY grp, size, keys) m;
+
+SELECT format('<h2>Pairs at the border</h2><p class="quiet">%s</p>',
+	concat(CASE WHEN :least IS NOT NULL THEN format('Drawn at random, the same each time with one seed (%s). ', :'seed'::bigint) END,
+		CASE WHEN :judged_already > 0 THEN format('Pairs that are judged already are left out: %s of those that were compared. ',
+			to_char(:judged_already, 'FM999,999,999,990')) END))
+	|| coalesce(string_agg(format('<div class="list"><h3>%s</h3>%s</div>', CASE
+			WHEN :least IS NULL AND kind = 'under' THEN 'Do not count, the most alike of them'
+			WHEN :least IS NULL THEN 'Count, the least alike of them'
+			WHEN kind = 'under' THEN 'Not alike enough, by 0.05 or less'
+			WHEN kind = 'over' THEN 'Alike enough, by less than 0.05' ELSE 'Alike enough, at the last bit' END, pairs), E'\n' ORDER BY kind DESC),
+		'<p>There are none.</p>')
+FROM (SELECT kind, string_agg(format('<div class="row pair unit" id="p%s" data-place="%s" data-distance="%s" data-jaccard="%s">'
+		'<p class="quiet">%s and %s: %s bits, similarity %s, differ in <span class="differs">%s</span></p><p dir="auto">%s</p>%s'
+		'<code hidden="" class="sql">%s</code><code hidden="" class="json">%s</code></div>',
+		nr, place, distance, jaccard,
+		format(CASE WHEN link_a IS NOT NULL THEN '<a href="#p%2$s">%1$s</a>' ELSE '%s' END, format('<bdi><code>%s</code></bdi>', a), link_a),
+		format(CASE WHEN link_b IS NOT NULL THEN '<a href="#p%2$s">%1$s</a>' ELSE '%s' END, format('<bdi><code>%s</code></bdi>', b), link_b),
+		distance, trunc(jaccard::numeric, 2), differs, words, concat(:thumbnails, :beside), sql, json), E'\n' ORDER BY place) AS pairs
+	FROM (SELECT :'page'::jsonb) AS page (p), jsonb_to_recordset(p->'shown')
+		AS s (kind text, place int, nr int, a text, b text, link_a int, link_b int, distance int, jaccard float8, differs text, words text, sql text, json text,
+			sides jsonb, pictures jsonb)
+	WHERE kind <> 'member' GROUP BY kind) k;
+
+SELECT format('<div class="script" hidden=""><h2>What you have decided</h2><p class="quiet">Pairs that are marked as the same or as different, for the '
+	'table of decisions. The page keeps nothing: copy or save them before you close it.</p>
+<p><label><span class="decided">0</span> decisions as <select id="as"><option value="sql">SQL</option><option value="csv">CSV</option></select></label>
+<button id="copy">Copy</button> <a id="save">Save</a></p>
+<textarea id="decisions" rows="8" readonly="" aria-label="decisions"></textarea><pre hidden="" id="insert">%s</pre></div>
+<h2>What would delete the others</h2><p class="quiet">Nothing has been changed. This keeps the row with the smallest '
+	'<bdi>%s</bdi> of each cluster.</p><pre>%s</pre>
+<h2>All clusters as CSV</h2><p class="quiet">For psql: <code>psql -X -q -f export.sql &gt; clusters.csv</code></p><pre>%s</pre>', p->>'insert', p->>'stays', p->>'delete', p->>'export')
+FROM (SELECT :'page'::jsonb) AS page (p);
 -- ---- charts: a bar is a count of pairs, drawn by its logarithm, since equal rows are often many. Before it stands a blue one,
 -- on the same scale: those that count. What comes from JSON here are numbers alone.
 
@@ -611,67 +717,8 @@ SELECT '<h2>What one step changes</h2>' || CASE WHEN :'steps'::boolean THEN '' E
 FROM (SELECT *, NULL AS this FROM jsonb_to_recordset(:'step_rows') AS s (radius int, jaccard numeric, groups bigint, members bigint)
 	UNION ALL SELECT :'radius', :least, :groups, :members, 'this page') s;
 
--- ---- rows
-
-SELECT format('<h2>Pairs at the border</h2><p class="quiet">%s<del>Only the first row</del> has these words, '
-	'<ins>only the second</ins> those. <ins><strong>What has a frame</strong></ins> makes another text for simhash_same. '
-	'Longer texts are shortened.</p>
-<p class="script" hidden=""><label>show <input id="filter" type="search" placeholder="words or a key"></label><label>that differ in
-<select id="differs"><option value="">anything</option></select></label><label>order <select id="order"><option value="place 1">as drawn</option>
-<option value="distance 1">nearest first</option><option value="distance -1">furthest first</option><option value="jaccard -1">most alike first</option>
-<option value="jaccard 1">least alike first</option></select></label><a href="#decisions"><span class="decided">0</span> decided</a></p>',
-	concat(CASE WHEN :least IS NOT NULL THEN format('Drawn at random, the same each time with one seed (%s). ', :'seed'::bigint) END,
-		CASE WHEN :judged_already > 0 THEN format('Pairs that are judged already are left out: %s of those that were compared. ',
-			to_char(:judged_already, 'FM999,999,999,990')) END))
-	|| coalesce(string_agg(format('<div class="list"><h3>%s</h3>%s</div>', CASE
-			WHEN :least IS NULL AND kind = 'under' THEN 'Do not count, the most alike of them'
-			WHEN :least IS NULL THEN 'Count, the least alike of them'
-			WHEN kind = 'under' THEN 'Not alike enough, by 0.05 or less'
-			WHEN kind = 'over' THEN 'Alike enough, by less than 0.05' ELSE 'Alike enough, at the last bit' END, pairs), E'\n' ORDER BY kind DESC),
-		'<p>There are none.</p>')
-FROM (SELECT kind, string_agg(format('<div class="row pair unit" id="p%s" data-place="%s" data-distance="%s" data-jaccard="%s">'
-		'<p class="quiet">%s and %s: %s bits, similarity %s, differ in <span class="differs">%s</span></p><p dir="auto">%s</p>%s'
-		'<code hidden="" class="sql">%s</code><code hidden="" class="json">%s</code></div>',
-		nr, place, distance, jaccard,
-		format(CASE WHEN link_a IS NOT NULL THEN '<a href="#p%2$s">%1$s</a>' ELSE '%s' END, format('<bdi><code>%s</code></bdi>', a), link_a),
-		format(CASE WHEN link_b IS NOT NULL THEN '<a href="#p%2$s">%1$s</a>' ELSE '%s' END, format('<bdi><code>%s</code></bdi>', b), link_b),
-		distance, trunc(jaccard::numeric, 2), differs, words, concat(:thumbnails, :beside), sql, json), E'\n' ORDER BY place) AS pairs
-	FROM (SELECT :'page'::jsonb) AS page (p), jsonb_to_recordset(p->'shown')
-		AS s (kind text, place int, nr int, a text, b text, link_a int, link_b int, distance int, jaccard float8, differs text, words text, sql text, json text,
-			sides jsonb, pictures jsonb)
-	WHERE kind <> 'member' GROUP BY kind) k;
-
-WITH page AS (SELECT :'page'::jsonb AS p), member AS (
-	SELECT s.*, keys, CASE WHEN p->>'keep' <> p->>'key' THEN format(' <bdi>%s</bdi>', coalesce(keep, 'NULL')) END AS kept_by
-	FROM page, jsonb_to_recordset(p->'shown')
-			AS s (kind text, grp int, place int, size bigint, nr int, link_b int, b text, keep text, distance int, jaccard float8, differs text,
-				words text, sql text, json text, sides jsonb, pictures jsonb),
-		jsonb_to_recordset(p->'keys') AS k (grp int, keys text)
-	WHERE kind = 'member' AND k.grp = s.grp
-)
-SELECT format('<h2>The largest clusters</h2><p class="quiet">Of each cluster the row with the smallest <bdi>%s</bdi> would stay; '
-	'it comes first. In the others, the words that differ from it are marked.</p>', (SELECT p->>'stays' FROM page))
-	|| coalesce(string_agg(format('<div class="unit"><h3>%s rows</h3><pre>%s (%s)</pre>%s%s</div>', to_char(size, 'FM999,999,999,990'),
-			(SELECT p->>'select' FROM page), keys, CASE WHEN size > 20 THEN '<p class="quiet">The first 20 keys.</p>' END, members),
-		E'\n' ORDER BY grp), '<p>There are none.</p>')
-FROM (SELECT grp, size, keys, string_agg(format('<div class="row %s" id="p%s"><p class="quiet"><bdi><code>%s</code></bdi>%s%s%s</p><p dir="auto">%s</p>%s%s</div>',
-		CASE WHEN place = 1 THEN 'kept' ELSE 'pair' END, nr, b, kept_by, CASE WHEN place = 1 THEN ' stays'
-			ELSE format(': %s bits, similarity %s, differs in <span class="differs">%s</span>', distance, trunc(jaccard::numeric, 2), differs) END,
-		CASE WHEN link_b IS NOT NULL THEN format(' <a href="#p%s">a pair of it</a>', link_b) END, words, concat(:thumbnails, :beside),
-		CASE WHEN place > 1 THEN format('<code hidden="" class="sql">%s</code><code hidden="" class="json">%s</code>', sql, json) END),
-		E'\n' ORDER BY place) AS members
-	FROM member GROUP BY grp, size, keys) m;
-
-SELECT format('<div class="script" hidden=""><h2>What you have decided</h2><p class="quiet">Pairs that are marked as the same or as different, for the '
-	'table of decisions. The page keeps nothing: copy or save them before you close it.</p>
-<p><label><span class="decided">0</span> decisions as <select id="as"><option value="sql">SQL</option><option value="csv">CSV</option></select></label>
-<button id="copy">Copy</button> <a id="save">Save</a></p>
-<textarea id="decisions" rows="8" readonly="" aria-label="decisions"></textarea><pre hidden="" id="insert">%s</pre></div>
-<h2>What would delete the others</h2><p class="quiet">Nothing has been changed. This keeps the row with the smallest '
-	'<bdi>%s</bdi> of each cluster.</p><pre>%s</pre>
-<script>%s</script>
+SELECT format('<script>%s</script>
 </body>
-</html>', p->>'insert', p->>'stays', p->>'delete', :'script')
-FROM (SELECT :'page'::jsonb) AS page (p);
+</html>', :'script');
 :stage done
 ROLLBACK;

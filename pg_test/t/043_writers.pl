@@ -551,6 +551,20 @@ is($calls, $done, "mode=conflict: $calls calls have returned one of $rows rows")
 # How many of them depends on how fast the machine is: families pass.
 cmp_ok($rows, '<', $calls - 100, 'mode=conflict: some of them one that was there');
 
+# Many at once: each input has a row, also where two of a batch are near, and one call in all is told that it is new.
+fresh_table("'mode=conflict', 'radius=3'");
+$node->safe_psql('postgres', q{
+	CREATE TABLE told (id int, is_new boolean);
+	CREATE FUNCTION remember(bigint, OUT id int, OUT is_new boolean) LANGUAGE sql AS $$
+		INSERT INTO race (fp) VALUES ($1) ON CONFLICT (id) DO UPDATE SET part = race.part + 1 RETURNING race.id, race.xmax = 0 $$});
+my (undef, undef, $batches) = race('many at once',
+	"INSERT INTO told SELECT r.* FROM generate_series(1, 5) i, LATERAL (SELECT passing_fp(20) + 0 * i) b (fp), LATERAL remember(b.fp) r;\n", 1000);
+nothing_missed('many at once', 3);
+is($node->safe_psql('postgres', 'SELECT count(*), (SELECT count(*) + sum(part) FROM race) FROM told'), 5 * $batches . '|' . 5 * $batches,
+	'many at once: a row for each input');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM race FULL JOIN (SELECT id, count(*) FILTER (WHERE is_new) AS n FROM told GROUP BY id) t USING (id)
+	WHERE n IS DISTINCT FROM 1'), 0, 'many at once: each is new once');
+
 # ---------------------------------------------------------------- a backend that is killed
 
 fresh_table("$marks 'radius=3'");

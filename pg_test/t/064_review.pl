@@ -182,16 +182,18 @@ is($node->safe_psql('postgres', q(SELECT p FROM "de<cision", concat(a, '|', b) A
 like(join('', keys %distinct), qr/\x{202e}\\" \n\x01,/, 'with characters that cannot be seen');
 # What is judged is not asked again.
 (undef, my $again) = review($node, 'postgres', @given, 'jaccard=0.8', 'decisions="de<cision"');
-my @again = map { text_of($_) } map { /class="json">(.*?)<\/code>/gs } $again =~ /<h2>Pairs at the border(.*?)<h2>The largest/s;
+my @again = map { text_of($_) } map { /class="json">(.*?)<\/code>/gs } $again =~ /<h2>Pairs at the border(.*?)<h2>What you/s;
 cmp_ok(scalar @again, '>', 0, 'there are pairs that are not judged');
 is_deeply([ grep { $distinct{ join("\0", @{ decode_json($_) }) } } @again ], [], 'no pair at the border is judged');
 like($again, qr/judged already are left out: \d+ of those/, 'the page says so');
 unlike($decided, qr/judged already/, 'nothing is left out of the first page');
-# A relation that the caller has not named is not read, though it has the name that the INSERT has without one.
-$node->safe_psql('postgres', "CREATE VIEW decision AS SELECT (1 / 0)::text AS a, ''::text AS b, true AS same");
+# A relation that the caller has not named is not read, though it has the name that the INSERT has without one, unless it is a
+# table of the same owner.
+my $default = '"pet<b>""\'ition_decision"';
+$node->safe_psql('postgres', "CREATE VIEW $default AS SELECT (1 / 0)::text AS a, ''::text AS b, true AS same");
 is((review($node, 'postgres', @given))[0], 0, 'a view that nobody named is not read');
-isnt((review($node, 'postgres', @given, 'decisions=decision'))[0], 0, 'one that is named is');
-$node->safe_psql('postgres', 'DROP VIEW decision');
+isnt((review($node, 'postgres', @given, "decisions=$default"))[0], 0, 'one that is named is');
+$node->safe_psql('postgres', "DROP VIEW $default");
 $node->safe_psql('postgres', 'DROP TABLE "de<cision"');
 unlike($decided =~ s/<template.*<\/template>//r =~ s/<(div|p) class="script" hidden="">.*?<\/\1>//gsr,
 	qr/<(?:input|select|button|textarea)/, 'without its script the page has no buttons');
@@ -211,7 +213,7 @@ is_deeply(\%differs, { map { split /\|/ } split /\n/,
 my %list = map {
 	my ($heading) = /<h3>(.*?)</;
 	$heading ? ($heading => { map { $_ => 1 } /class="differs">(.*?)</g }) : ()
-} split /(?=<div class="list">)/, $rows =~ s/<h2>The largest.*//sr;
+} split /(?=<div class="list">)/, $rows =~ s/.*<h2>Pairs at the border//sr =~ s/<h2>What you.*//sr;
 for my $border ([ 'Not alike enough, by 0.05 or less', 0.75, 0.8 ], [ 'Alike enough, by less than 0.05', 0.8, 0.85 ])
 {
 	my ($kinds, $near) = split /\|/, $node->safe_psql('postgres',
@@ -269,6 +271,35 @@ for my $case (
 		"$function: what the statement leaves");
 	like($page, qr/Do not count, the most alike of them/, "$function: the border");
 }
+
+# ---- one variable: the key, the texts, the check and the table of decisions are known. What is judged different stays, what is
+# judged the same goes, in the page, its statement and its export alike.
+$node->safe_psql('postgres', q{CREATE TABLE lamp (id int PRIMARY KEY, street text, body text);
+	INSERT INTO lamp SELECT i, 'Mill Lane', (ARRAY['The lamp at number %s is dark', 'the LAMP at number %s is dark!', 'Hello, the lamp at number %s is dark',
+		'Something else'])[1 + i % 4] FROM generate_series(0, 39) i;
+	UPDATE lamp SET body = CASE id % 4 WHEN 3 THEN body || id ELSE replace(body, '%s', (id / 4)::text) END});
+sub one_variable
+{
+	my ($groups, $left) = @_;
+	my ($status, $page, $errors) = review($node, 'postgres', 'relation=lamp');
+	is("$status " . ($errors =~ s/psql:.*?: //r) . fault($page), qq(0 NOTICE:  comparing the texts of column "body"\n), 'one variable is enough');
+	my ($delete) = map { text_of($_) } $page =~ /<pre>(BEGIN;.*?)-- COMMIT/s;
+	my ($export) = map { text_of($_) } $page =~ /<pre>((?:CREATE TABLE|COPY).*?)<\/pre>/s;
+	my $counts = counts($page);
+	is("$counts->{clusters} $counts->{going}", "$groups " . (40 - $left), '... of as many groups');
+	is($node->safe_psql('postgres', "$delete SELECT count(*) FROM lamp; ROLLBACK;"), $left, '... whose statement leaves as many rows');
+	my @exported = split /\n/, $node->safe_psql('postgres', $export);
+	is(scalar(grep { /,f$/ } @exported), 40 - $left, '... and whose export has those that go');
+	return $page;
+}
+my $first = one_variable(10, 20);
+my ($insert) = $first =~ /<pre hidden="" id="insert">(.*?)<\/pre>/s;
+like($insert, qr/CREATE TABLE IF NOT EXISTS public.lamp_decision \(a integer, b integer/, 'the first decisions make their table');
+$node->safe_psql('postgres', text_of($insert) . ' (0, 1, false), (6, 4, false), (3, 7, true), (11, 8, true)');
+unlike(one_variable(11, 20), qr/CREATE TABLE/, 'which is read then');
+$node->safe_psql('postgres', 'CREATE ROLE other; ALTER TABLE lamp_decision OWNER TO other');
+one_variable(10, 20);
+$node->safe_psql('postgres', 'DROP TABLE lamp_decision');
 
 # ---- columns beside each other, as the rows have them
 ($status, my $sides, $errors) = review($node, 'postgres', @given, qq(columns=clerk, created_at, "$key"), 'steps=off');
@@ -333,7 +364,7 @@ is(counts($drawn)->{going}, $direct{going}, 'clusters are those of all rows');
 	$node->safe_psql('postgres',
 		q(CREATE TABLE many AS SELECT i AS id, g AS fp, 'ticket ' || i || ' of ' || g || repeat(' word' || g, 5) AS body
 		FROM generate_series(1, 6000) i, LATERAL (SELECT (i % 30)::bigint * 1000003 * 7919 * 104729) s (g)));
-	($status, my $many, $errors) = review($node, 'postgres', 'relation=many', 'key=id', 'fp=fp', 'text=body', 'max_pairs=400000');
+	($status, my $many, $errors) = review($node, 'postgres', 'relation=many', 'key=id', 'fp=fp', 'text=body', 'jaccard=0.8', 'max_pairs=400000');
 	is("$status$errors" . fault($many), '0', 'many pairs: a page in time');
 	cmp_ok(abs(counts($many)->{compared} - 20000), '<', 2000, '... of as many compared pairs as are asked for');
 }
@@ -345,7 +376,7 @@ for my $rows ('no rows', 'no fingerprint', 'one pair')
 	$node->safe_psql('postgres', "INSERT INTO plain VALUES (1, NULL, NULL)") if $rows eq 'no fingerprint';
 	$node->safe_psql('postgres', "INSERT INTO plain VALUES (2, 5, 'one and the same text'), (3, 5, 'one and the same text');
 		INSERT INTO other SELECT md5(id::text)::uuid, id, fp, body FROM plain") if $rows eq 'one pair';
-	($status, my $few, $errors) = review($node, 'postgres', 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'steps=off');
+	($status, my $few, $errors) = review($node, 'postgres', 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'jaccard=0.8', 'steps=off');
 	is("$status$errors" . fault($few), '0', "$rows: a page");
 	is(counts($few)->{going}, $rows eq 'one pair' ? 1 : 0, "$rows: what goes");
 }
@@ -361,7 +392,7 @@ for my $case ([ '1,4' ], [ '2,4', 'marks=dup"of' ], [ '2,6', 'marks=dup"of', 'ke
 {
 	my ($stay, @marks) = @$case;
 	$node->safe_psql('postgres', 'UPDATE marked SET "dup""of" = 6 WHERE id = 4') if @marks == 2;
-	($status, my $marked, $errors) = review($node, 'postgres', 'relation=marked', 'key=id', 'fp=fp', 'text=body', 'radius=0', @marks);
+	($status, my $marked, $errors) = review($node, 'postgres', 'relation=marked', 'key=id', 'fp=fp', 'text=body', 'jaccard=0.8', 'radius=0', @marks);
 	is("$status$errors" . fault($marked), '0', "a page with @marks");
 	my ($delete) = $marked =~ /<pre>(BEGIN;.*?)-- COMMIT/s;
 	is($node->safe_psql('postgres', text_of($delete) . 'SELECT string_agg(id::text, $$,$$ ORDER BY id) FROM marked; ROLLBACK;'), $stay, "... keeps $stay");
@@ -398,7 +429,7 @@ $node->safe_psql('postgres', "ALTER TABLE $t ENABLE ROW LEVEL SECURITY; CREATE P
 	is("$status$errors" . fault($own), '0', 'a page under row security');
 	is(counts($own)->{rows}, 100, 'of the caller\'s rows');
 	is_deeply([ grep { $_ % 2 } text_of($own) =~ /\b(\d+)<script>alert\(1\)/g ], [], 'and no others');
-	($status, my $none, $errors) = review($node, 'postgres', 'relation=plain', 'key=id', 'fp=fp', 'text=body');
+	($status, my $none, $errors) = review($node, 'postgres', 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'jaccard=0.8');
 	like("$status$none$errors", qr/^3psql.*permission denied for table plain/, 'no page without the right to read');
 }
 
@@ -408,12 +439,13 @@ $node->safe_psql('postgres',
 	qq(CREATE TABLE odd (id int, ids int[], fp bigint, body text, "te\xe2\x80\xaext" text); CREATE TABLE "od\xe2\x80\xaed" (id int, fp bigint, body text)));
 is((review($node, 'postgres', 'relation=' . $node->safe_psql('postgres', q(SELECT 'plain'::regclass::oid)), 'key=id', 'fp=fp',
 	'text=body'))[0], 0, 'a page of a relation by its OID');
-for my $case ([ 'postgres', qr/a variable is missing.*Usage: psql -X/s, 'relation=plain' ],
+for my $case ([ 'postgres', qr/variable "relation" is missing.*Usage: psql -X/s ],
+	[ 'postgres', qr/variable key: public.plain has no primary key of one column/, 'relation=plain' ],
 	[ 'bare', qr/extension "simhash_dedup" is not in this database/, 'relation=pg_class', 'key=oid', 'fp=x', 'text=y' ],
 	[ 'postgres', qr/relation "nothing" does not exist/, 'relation=nothing', 'key=id', 'fp=fp', 'text=body' ],
 	[ 'postgres', qr/variable key: public.plain has no column "nothing"/, 'relation=plain', 'key=nothing', 'fp=fp', 'text=body' ],
 	[ 'postgres', qr/function "nothing" does not exist/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'checked_by=nothing' ],
-	[ 'postgres', qr/more than one function named "checks.close"/, 'relation=plain', 'key=id', 'fp=fp', 'text=body',
+	[ 'postgres', qr/more than one function named "checks.close"/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'jaccard=0.8',
 		'checked_by=checks.close' ],
 	[ 'postgres', qr/cannot check pairs/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'checked_by=int4lt' ],
 	[ 'postgres', qr/variable relation: there is none with OID 99999999/, 'relation=99999999', 'key=id', 'fp=fp', 'text=body' ],
@@ -422,7 +454,7 @@ for my $case ([ 'postgres', qr/a variable is missing.*Usage: psql -X/s, 'relatio
 	[ 'postgres', qr/variable text: the name te\?xt has a character/, 'relation=odd', 'key=id', 'fp=fp', "text=te\xe2\x80\xaext" ],
 	[ 'postgres', qr/variable relation: the name public\."od\?d" has a character/, qq(relation="od\xe2\x80\xaed"), 'key=id',
 		'fp=fp', 'text=body' ],
-	(map { [ 'postgres', qr/variable $_->[0]: $_->[1]/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', "$_->[0]=$_->[2]" ] } [ 'radius',
+	(map { [ 'postgres', qr/variable $_->[0]: $_->[1]/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'jaccard=0.8', "$_->[0]=$_->[2]" ] } [ 'radius',
 		"'65' is not a number from 0 to 64", 65 ],
 		(map { [ $_, "'-1' is not a number from 0 to", -1 ] } qw(radius jaccard max_pairs compared examples clusters)),
 		[ 'jaccard', "'1.01' is", 1.01 ], [ 'seed', "'x' is not a number", 'x' ],

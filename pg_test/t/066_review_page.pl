@@ -1,30 +1,46 @@
-# The script of the page that simhash_review.sql makes, run by node where there is one: what a reader marks, sorts, filters and
-# copies is what the page's numbers and the rows of the table say.
+# The page that simhash_review.sql makes, in a browser where one is installed: what a reader marks, sorts, filters, copies and saves
+# is what the page's numbers and the rows of the table say, and what is judged reaches the statement that deletes.
 use strict;
 use warnings;
 use SimhashTest;
+use SimhashBrowser;
 use SimhashReview;
 use Encode qw(decode encode);
-use File::Basename qw(dirname);
-use IPC::Run;
 use JSON::PP;
 use List::Util qw(sum0);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-plan skip_all => 'there is no node' unless eval { IPC::Run::run([ 'node', '--version' ], '>', \my $version) };
+my $browser = browser() or plan skip_all => 'Chromium is not installed';
 my $node = new_node('review_page');
 
-# What a reader sees at first, and after each step.
+# What a reader sees.
+use constant SEEN => q{(() => {
+	const all = (what, where = document) => [...where.querySelectorAll(what)], byId = id => document.getElementById(id);
+	return { decisions: byId('decisions').value, decided: all('.decided').map(e => e.textContent), would: byId('would').textContent,
+		marked: all('.pair').filter(p => p.querySelector('input:checked').value).map(p => p.id),
+		lists: all('.list').map(list => all('.row', list).map(row => row.id)), without: all('.script').filter(e => e.hidden).length,
+		shown: all('.unit').filter(e => e.checkVisibility()).map(unit => unit.id || unit.querySelector('.row').id) };
+})()};
+
+# The same at first, and after each step: ["mark", id of a pair, value], ["set", id of a field, value], ["copy"] or ["save"].
 sub steps
 {
 	my ($page, @steps) = @_;
-	my ($seen, $errors) = ('', '');
 	my $file = PostgreSQL::Test::Utils::tempdir . '/page.html';
+	unlink $file;
 	append_to_file($file, $page);
-	IPC::Run::run([ 'node', dirname(dirname(__FILE__)) . '/perl/review_page.js', $file, encode_json(\@steps) ], '>', \$seen, '2>', \$errors);
-	is($errors, '', 'the script runs');
-	return @{ decode_json($seen) };
+	$browser->open_page($file);
+	is(scalar(grep { $_->{method} =~ /exceptionThrown|entryAdded/ } @{ $browser->{events} }), 0, 'the page loads, and its policy allows its script');
+	return map {
+		my ($what, $id, $value) = @$_;
+		my %more;
+		if ($what eq 'mark') { $browser->click("document.querySelector('#$id input[value=\"$value\"]')") }
+		elsif ($what eq 'set') { $browser->set($id, $value) }
+		elsif ($what eq 'copy') { $browser->click("document.getElementById('copy')"); $more{copied} = $browser->pasted }
+		elsif ($what eq 'save') { @more{qw(file saved)} = $browser->saved("document.getElementById('save')") }
+		+{ %{ $browser->value(SEEN) }, %more }
+	} ['start'], @steps;
 }
 sub rows { my ($page) = @_; return split /(?=<div class="row)/, $page =~ s/<h2>What you have decided.*//sr }
 sub keys_by_id { my ($page) = @_; return map { /id="(p\d+)".*?class="json">(.*?)<\/code>/s ? ($1 => text_of($2)) : () } rows($page) }
@@ -36,7 +52,7 @@ $node->safe_psql('postgres', q{
 	FROM unnest(ARRAY['=1+1', 'a "b", c', E'two\nlines', 'it''s', E'back\\\\slash', '</pre>', E'\u202Eturned']) AS id;
 	CREATE TABLE judged (a text, b text, same boolean, PRIMARY KEY (a, b));
 	CREATE TABLE judged_csv (LIKE judged)});
-my (undef, $page) = review($node, 'postgres', 'relation=quoting', 'key=id', 'fp=fp', 'text=body', 'radius=0', 'examples=100', 'clusters=0',
+my (undef, $page) = review($node, 'postgres', 'relation=quoting', 'key=id', 'fp=fp', 'text=body', 'jaccard=0.8', 'radius=0', 'examples=100', 'clusters=0',
 	'decisions=judged');
 my %pair = keys_by_id($page);
 my @ids = sort keys %pair;
@@ -44,13 +60,13 @@ is(scalar @ids, 21, 'all pairs of seven rows');
 my $last = pop @ids;
 my %said = map { $ids[$_] => $_ % 2 ? 'true' : 'false' } 0 .. $#ids;
 my ($start, @seen) = steps($page, (map { [ 'mark', $_, $said{$_} ] } @ids), [ 'mark', $last, 'true' ], [ 'mark', $last, '' ],
-	[ 'press', 'copy' ], [ 'set', 'as', 'csv' ], map { [ 'mark', $_, '' ] } @ids);
+	['copy'], ['save'], [ 'set', 'as', 'csv' ], ['save'], map { [ 'mark', $_, '' ] } @ids);
 is("$start->{without}|$start->{decisions}|@{ $start->{decided} }", '0||0 0', 'what needs the script is there, and nothing is decided');
-my ($copied, $csv) = @seen[ 22, 23 ];
+my ($copied, $sql, $csv) = @seen[ 22, 23, 25 ];
 is("@{ $copied->{decided} }", '20 20', 'what is marked counts, what is undecided again does not');
 is($copied->{copied}, $copied->{decisions}, 'Copy copies all');
-is("$copied->{file}|$csv->{file}", 'decisions.sql|decisions.csv', 'a file of SQL or of CSV');
-is("$copied->{saved}$csv->{saved}", "$copied->{decisions}$csv->{decisions}", '... has what is shown');
+is("$sql->{file}|$csv->{file}", 'decisions.sql|decisions.csv', 'a file of SQL or of CSV');
+is(decode('UTF-8', "$sql->{saved}$csv->{saved}"), "$copied->{decisions}$csv->{decisions}", '... has what is shown');
 is($seen[-1]->{decisions}, '', 'nothing is left when all is undecided');
 
 my $file = PostgreSQL::Test::Utils::tempdir . '/decisions.csv';
@@ -76,7 +92,7 @@ $node->safe_psql('postgres', q{
 			'The BUS no longer stops at the market, which is hard for people who cannot walk far: %s.',
 			'十二号门前的路灯坏了两个星期,请在冬天之前修好,谢谢大家的帮助和支持。%s 号居民敬上'])[1 + i % 4],
 			CASE WHEN i % 3 = 0 THEN 'twelve' ELSE repeat('w' || i % 40 || ' ', i % 7) END) AS body});
-(undef, $page) = review($node, 'postgres', 'relation=letter', 'key=id', 'fp=fp', 'text=body', 'radius=16', 'examples=400');
+(undef, $page) = review($node, 'postgres', 'relation=letter', 'key=id', 'fp=fp', 'text=body', 'jaccard=0.8', 'radius=16', 'examples=400');
 my %row = map { /id="(p\d+)" data-place="(\d+)" data-distance="(\d+)" data-jaccard="([\d.]+)"/ ? ($1 => [ $2, $3, $4 ]) : () } rows($page);
 my %keys = keys_by_id($page);
 my %ids;
@@ -121,6 +137,21 @@ for my $limits ([ 16, 80 ], [ 9, 80 ], [ 9, 71 ])
 	my $would = $bits == 16 ? $start->{would} : shift(@seen)->{would};
 	is($would =~ tr/,//dr =~ s/ %.*/ %/r, sprintf('%d pairs %.1f %%', $n, 100 * $n / $compared), "thresholds: $bits bits, $least hundredths");
 }
+
+# ---- what is judged in the page reaches its statement, by way of the file that it saves
+$node->safe_psql('postgres', q{
+	CREATE TABLE lamp (id int PRIMARY KEY, body text);
+	INSERT INTO lamp VALUES (1, 'The lamp at number 5 is dark'), (2, 'the LAMP at number 5 is dark'), (3, 'The lamp at number 7 is dark'),
+		(4, 'the LAMP at number 7 is dark'), (5, 'The lamp at number 8 is dark')});
+(undef, $page) = review($node, 'postgres', 'relation=lamp');
+my ($delete) = map { text_of($_) } $page =~ /<pre>(BEGIN;.*?)-- COMMIT/s;
+%keys = keys_by_id($page);
+my %by_keys = map { $keys{$_} =~ tr/"//dr => $_ } keys %keys;
+(undef, undef, undef, my $said) = steps($page, [ 'mark', $by_keys{'[1,2]'}, 'false' ], [ 'mark', $by_keys{'[1,3]'}, 'true' ], ['save']);
+is($node->safe_psql('postgres', "$delete SELECT string_agg(id::text, ',' ORDER BY id) FROM lamp; ROLLBACK;"), '1,3,5', 'before: one of each group stays');
+$node->safe_psql('postgres', $said->{saved});
+is($node->safe_psql('postgres', "$delete SELECT string_agg(id::text, ',' ORDER BY id) FROM lamp; ROLLBACK;"),
+	'1,2,5', 'then what is judged different stays, and what is judged the same goes');
 
 $node->stop;
 done_testing();

@@ -9,9 +9,10 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
+use super::columns::Columns;
 use super::source::Source;
 use simhash_pg::catalog::lookup::{function_result_type, function_schema, is_plain_function};
-use simhash_pg::catalog::table::{self, OpenTable, quoted};
+use simhash_pg::catalog::table::{self, Column, OpenTable, quoted};
 use simhash_pg::catalog::written_name::WrittenName;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
@@ -22,6 +23,8 @@ pub struct CheckCondition {
     pub parameters: Vec<Oid>,
     pub is_function: bool,
     pub condition: String,
+    /// The function of two rows, as SQL text.
+    pub of_rows: Option<String>,
 }
 
 impl CheckCondition {
@@ -29,7 +32,7 @@ impl CheckCondition {
     pub fn new(
         call: &TriggerCall<'_>,
         searched: Oid,
-        source: &Source,
+        (source, columns): (&Source, &Columns),
         number: usize,
     ) -> Option<Self> {
         let check = source.check.as_ref()?;
@@ -40,13 +43,15 @@ impl CheckCondition {
                 parameters: vec![row],
                 is_function: true,
                 condition: format!("{function}(t.*, ${number})"),
+                of_rows: Some(function),
             });
         }
         let stored = source.texts.iter();
         let stored = stored.map(|name| format!("t.{}::pg_catalog.text", quoted(name)));
         let stored = joined(stored.collect())?;
         let count = source.texts.len();
-        let new = joined((number..number + count).map(|i| format!("${i}")).collect())?;
+        let new = (number..number + count).map(|i| format!("${i}::pg_catalog.text"));
+        let new = joined(new.collect())?;
         let condition = match check {
             Check::Jaccard(least) => format!(
                 "simhash_catalog.jaccard_at_least({stored}, {new}, '{least}'::pg_catalog.float8)"
@@ -58,9 +63,10 @@ impl CheckCondition {
             }
         };
         Some(Self {
-            parameters: vec![pg_sys::TEXTOID; count],
+            parameters: columns.texts.iter().map(Column::base_type).collect(),
             is_function: !matches!(check, Check::Jaccard(_)),
             condition,
+            of_rows: None,
         })
     }
 }

@@ -5,7 +5,7 @@ use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_PARAME
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::source::Source;
+use super::source::{Source, is_checked_text};
 use crate::row::is_string_type;
 use crate::trigger::call::{
     accepted, check_visible, column, fingerprint_column, raise_wrong_type, typed_column,
@@ -191,6 +191,13 @@ fn checked_fingerprint(
     let fills = options.fingerprint_options.is_some();
     let fingerprint = fingerprint_column(call, name, fills);
     check_radius(&fingerprint, radius).unwrap_or_else(|error| call.raise(*error));
+    if fills && call.has_condition() {
+        let message = format!("a trigger with a WHEN condition cannot fill column \"{name}\"");
+        let hint = "Rows for which it is false would have no fingerprint, and no search would find them. Leave \
+                    WHEN out, or take an index on simhash64(ROW(...), weights) and leave \"fingerprint\" and \
+                    \"weights\" out.";
+        call.raise(Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message).hint(hint));
+    }
     if fingerprint.generated && fills {
         let message =
             format!("column \"{name}\" is a generated column, the trigger cannot fill it");
@@ -204,7 +211,7 @@ fn checked_fingerprint(
 /// Returns a column of the text that is checked.
 fn text_column(call: &TriggerCall<'_>, name: &str) -> Column {
     let column = column(call, name, "the text");
-    if !column.is_text() {
+    if !is_checked_text(&column) {
         raise_wrong_type(call, name, &column, "the text", "text");
     }
     check_visible(call, name, column)

@@ -10,6 +10,7 @@ use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_UNDEFINED_TABL
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
+use super::check::CheckCondition;
 use super::columns::Columns;
 use super::compared_tables::ComparedTables;
 use super::search_query::{QueryBuilder, SearchQueries};
@@ -81,10 +82,7 @@ impl FlaggedTable {
         tables.extend([fired.oid(), searched]);
         let current = watch(&tables);
         let source = Source::new(searched, &options).unwrap_or_else(|error| call.raise(*error));
-        let has_copies = refuse_shard(call, |distribution| {
-            distribution.check_flags(&source.within)
-        });
-        let columns = Columns::new(call, searched, &options, &source);
+        let (columns, has_copies) = columns(call, searched, &options, &source);
         for (_, key) in &columns.key {
             current.watch_types(&equality_types(key.base_type()));
         }
@@ -125,6 +123,36 @@ impl FlaggedTable {
         };
         (current, known)
     }
+
+    /// Raises the ERROR for the arguments of a trigger that is not there yet; returns whether an index of
+    /// the table says what it compares.
+    pub fn check(call: &TriggerCall<'_>) -> bool {
+        let options = accepted(call, parse(&call.arguments()));
+        refuse_foreign(call);
+        let searched = call.origin().table;
+        if options.mode == Mode::Skip {
+            refuse_unseen_moves(call, searched);
+        }
+        let source = Source::proposed(searched, &options);
+        let source = source.unwrap_or_else(|error| call.raise(*error));
+        let (columns, _) = columns(call, searched, &options, &source);
+        // A function that checks rows is looked up.
+        CheckCondition::new(call, searched, (&source, &columns), 1);
+        source.index.is_some() || source.column.is_some()
+    }
+}
+
+/// Returns the columns that the arguments name, and whether other nodes have copies of the table.
+fn columns(
+    call: &TriggerCall<'_>,
+    searched: Oid,
+    options: &FlagOptions,
+    source: &Source,
+) -> (Columns, bool) {
+    let has_copies = refuse_shard(call, |distribution| {
+        distribution.check_flags(&source.within)
+    });
+    (Columns::new(call, searched, options, source), has_copies)
 }
 
 /// Returns how the rows of the table are compared; warns where no index serves that.

@@ -149,7 +149,13 @@ impl FlagState {
         (old, candidates): (Option<&'s VersionAddress>, Candidates),
     ) -> NearDuplicateSearch<'s, 'a> {
         let from = (&*self.table, &self.open);
-        NearDuplicateSearch::new(call, from, hash, scope, old, candidates)
+        let judged = old.filter(|_| {
+            self.table.queries.take_old_row()
+                && self.old_hash(call).as_ref() == hash
+                && self.table.columns.scope.is_as_before(call)
+        });
+        let judged = judged.map(|_| call.old_row(self.table.searched));
+        NearDuplicateSearch::new(call, from, hash, scope, old, candidates, judged)
     }
 
     /// Returns whether a row that would not be stored as it is has the key of one that is stored, or was

@@ -8,7 +8,7 @@
 //! whether that one counts. `compared_tables` determines with which rows in progress a row is
 //! compared, `fingerprint_check` warns of fingerprints that were made differently. `row_movement`
 //! recognizes rows that an UPDATE moves to another partition, `key_text` names rows in messages,
-//! `trigger` decides what happens to a row. What must not live here: pages and postings, which are
+//! `trigger` decides what happens to a row, `proposed` checks arguments before there is a trigger. What must not live here: pages and postings, which are
 //! `index`'s.
 mod check;
 mod columns;
@@ -18,6 +18,7 @@ mod flagged_table;
 mod judgement;
 mod key_text;
 mod near_duplicate;
+mod proposed;
 mod row_movement;
 mod search_query;
 mod source;

@@ -45,7 +45,7 @@ pub struct NearDuplicateSearch<'s, 'a> {
 
 impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
     /// `scope` has the row's values in the columns of `within=`; `old` is the place of the version
-    /// that an UPDATE replaces.
+    /// that an UPDATE replaces, `judged` that version, if it was compared with the same rows.
     pub fn new(
         call: &'s TriggerCall<'a>,
         (table, open): (&'s FlaggedTable, &'s OpenQueries),
@@ -53,6 +53,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         scope: &[Option<Value<'a>>],
         old: Option<&'s VersionAddress>,
         candidates: Candidates,
+        judged: Option<Value<'a>>,
     ) -> Self {
         let columns = &table.columns;
         let mut parameters = vec![hash.map(hash_column::value)];
@@ -67,6 +68,9 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         }
         parameters.extend(scope);
         parameters.extend(old.into_iter().flat_map(|place| place.values().map(Some)));
+        if old.is_some() && table.queries.take_old_row() {
+            parameters.push(judged);
+        }
         if candidates == Candidates::JustWritten {
             parameters.push(Some(Value::of_transaction(transaction::current())));
         }

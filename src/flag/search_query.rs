@@ -19,7 +19,7 @@ use simhash_pg::spi::open_query::OpenQuery;
 use simhash_pg::spi::saved_query::SavedQuery;
 use simhash_pg::sql::key_type::Equality;
 use simhash_pg::sql::trigger::TriggerCall;
-use simhash_trigger::flag_options::FlagOptions;
+use simhash_trigger::flag_options::{FlagOptions, Mode};
 
 /// The row that a query finds.
 #[derive(Clone, Copy)]
@@ -121,6 +121,12 @@ impl SearchQueries {
         }
     }
 
+    /// Whether queries for an updated row take that row as it was, if it is compared with the same rows as
+    /// before: a row that was near it then is not found.
+    pub fn take_old_row(&self) -> bool {
+        self.builder.passes_rows.is_some()
+    }
+
     /// Whether the row that a mark names can be looked up.
     pub fn finds_originals(&self) -> bool {
         self.builder.marks.names_one
@@ -133,7 +139,7 @@ impl SearchQueries {
 
     /// Returns the query for the fingerprint of a row, its mark, whether that names the new row, and
     /// its key. Its parameters are those of [`QueryBuilder::types`]; with `for_update` the place of the
-    /// old version; of [`Candidates::JustWritten`] the subtransaction; and what `target` takes.
+    /// old version, and what [`SearchQueries::take_old_row`] says; of [`Candidates::JustWritten`] the subtransaction; and what `target` takes.
     pub fn get(&self, target: SearchTarget, variant: QueryVariant) -> &SavedQuery {
         entry(&self.saved, target, variant).get_or_init(|| {
             let (text, types) = self.builder.query(target, variant);
@@ -158,6 +164,8 @@ pub struct QueryBuilder {
     /// The conditions of the scope, and of a function that checks rows, each after AND.
     scope: String,
     check: String,
+    /// The function that checks rows, where a row that is near is refused.
+    passes_rows: Option<String>,
     /// Types of the parameters: the fingerprint, the key, and what these conditions take.
     types: Vec<Oid>,
     marks: Marks,
@@ -231,6 +239,7 @@ impl QueryBuilder {
             conditions: source.predicate_sql(),
             scope: String::new(),
             check: String::new(),
+            passes_rows: None,
             types,
             marks: marks(&opened, options, columns),
             least_key_first: has_copies,
@@ -240,8 +249,11 @@ impl QueryBuilder {
         if !search.key.is_empty() {
             search.conditions += &format!(" AND ({}) IS NOT TRUE", search.has_key(2));
         }
-        if let Some(check) = CheckCondition::new(call, searched, source, search.types.len() + 1) {
+        let number = search.types.len() + 1;
+        if let Some(check) = CheckCondition::new(call, searched, (source, columns), number) {
             search.types.extend(check.parameters);
+            let refuses = matches!(options.mode, Mode::Reject | Mode::Conflict);
+            search.passes_rows = check.of_rows.filter(|_| refuses);
             let condition = format!(" AND {}", check.condition);
             search.conditions += &condition;
             if check.is_function {
@@ -283,6 +295,14 @@ impl QueryBuilder {
                  OR t.ctid OPERATOR(pg_catalog.<>) ${place})",
                 place - 1
             );
+            if let Some(function) = &self.passes_rows {
+                types.push(OpenTable::new(self.searched).rel().row_type());
+                let old = format!("${}", types.len());
+                conditions += &format!(
+                    " AND CASE WHEN {old} IS NOT DISTINCT FROM NULL THEN true \
+                     ELSE {function}(t.*, {old}) IS NOT TRUE END"
+                );
+            }
         }
         if variant.candidates != Candidates::All {
             conditions += &format!(" AND {}", self.marks.is_unmarked);

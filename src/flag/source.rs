@@ -5,6 +5,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_OBJECT};
+use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use crate::index::fingerprint_function;
@@ -50,17 +51,39 @@ pub struct SourceIndex {
 impl Source {
     /// Resolves the arguments of a trigger that searches this table.
     pub fn new(table: Oid, options: &FlagOptions) -> Result<Self, Box<Error>> {
-        let mut source = Self {
+        let mut source = Self::said(options);
+        if source.column.is_none() {
+            let (oid, index) = chosen(table, options)?;
+            source.take_from_index(table, oid, &index)?;
+        }
+        Ok(source.with_defaults(options))
+    }
+
+    /// The same where an index is to be made for the text that the arguments name, unless there is one.
+    pub fn proposed(table: Oid, options: &FlagOptions) -> Result<Self, Box<Error>> {
+        if options.texts.is_empty() || options.index.is_some() || options.fingerprint.is_some() {
+            return Self::new(table, options);
+        }
+        match fitting(table, options).is_empty() {
+            true => Ok(Self::said(options).with_defaults(options)),
+            false => Self::new(table, options),
+        }
+    }
+
+    /// What the arguments say.
+    fn said(options: &FlagOptions) -> Self {
+        Self {
             column: options.fingerprint.clone(),
             index: None,
             radius: DEFAULT_RADIUS,
             texts: options.texts.clone(),
             check: options.check.clone(),
             within: options.within.clone(),
-        };
-        if source.column.is_none() {
-            source.take_from_index(table, options)?;
         }
+    }
+
+    fn with_defaults(self, options: &FlagOptions) -> Self {
+        let mut source = self;
         // A text is known, and nothing is said of how to check it.
         if !source.texts.is_empty() && source.check.is_none() {
             source.check = Some(Check::Same);
@@ -70,11 +93,15 @@ impl Source {
         } else if !source.texts.is_empty() {
             source.radius = NEAR_TEXTS as u32;
         }
-        Ok(source)
+        source
     }
 
-    fn take_from_index(&mut self, table: Oid, options: &FlagOptions) -> Result<(), Box<Error>> {
-        let (oid, index) = chosen(table, options)?;
+    fn take_from_index(
+        &mut self,
+        table: Oid,
+        oid: Oid,
+        index: &FingerprintIndex<'_>,
+    ) -> Result<(), Box<Error>> {
         if self.within.is_empty() {
             let scope: Option<Vec<String>> = index.scope.iter().cloned().collect();
             self.within = scope.ok_or_else(|| {
@@ -88,7 +115,7 @@ impl Source {
             })?;
         }
         if self.texts.is_empty() {
-            self.texts = texts_of(table, &index);
+            self.texts = texts_of(table, index);
         }
         self.column = index.column.clone();
         self.index = Some(SourceIndex {
@@ -152,24 +179,48 @@ fn call(function: &str, index: Oid, columns: &[Option<String>]) -> String {
     format!("simhash_catalog.{function}('{index}'::pg_catalog.oid{columns})")
 }
 
-/// Returns the index that the arguments mean.
-fn chosen(
-    table: Oid,
-    options: &FlagOptions,
-) -> Result<(Oid, FingerprintIndex<'static>), Box<Error>> {
+/// Index and definition.
+type Read = (Oid, FingerprintIndex<'static>);
+
+fn all_of(table: Oid) -> Vec<Read> {
     let read = |oid| {
         Some((
             oid,
             FingerprintIndex::read(oid, METHOD, fingerprint_function)?,
         ))
     };
-    let all: Vec<_> = indexes_of(table).into_iter().filter_map(read).collect();
-    let names = |all: &[(Oid, FingerprintIndex<'_>)]| {
+    indexes_of(table).into_iter().filter_map(read).collect()
+}
+
+/// Returns the indexes that make fingerprints of what the arguments name, or of anything.
+fn fitting(table: Oid, options: &FlagOptions) -> Vec<Read> {
+    let fits = |index: &FingerprintIndex<'_>| {
+        (options.texts.is_empty() || texts_of(table, index) == options.texts)
+            && (options.within.is_empty()
+                || (index.scope.iter()).all(|column| {
+                    column
+                        .as_ref()
+                        .is_some_and(|column| options.within.contains(column))
+                }))
+    };
+    let all = all_of(table).into_iter();
+    let mut fitting: Vec<_> = all.filter(|(_, index)| fits(index)).collect();
+    // There are two of an index for a while, when it is rebuilt beside writers.
+    if fitting.iter().any(|(_, index)| index.valid) {
+        fitting.retain(|(_, index)| index.valid);
+    }
+    fitting
+}
+
+/// Returns the index that the arguments mean.
+fn chosen(table: Oid, options: &FlagOptions) -> Result<Read, Box<Error>> {
+    let names = |all: &[Read]| {
         let names = all.iter().filter_map(|(oid, _)| table::name(*oid));
         names.collect::<Vec<_>>()
     };
     let name = table::name(table).unwrap_or_default();
     if let Some(wanted) = &options.index {
+        let all = all_of(table);
         let known = names(&all);
         return (all.into_iter())
             .find(|(oid, _)| table::name(*oid).as_ref() == Some(wanted))
@@ -182,22 +233,8 @@ fn chosen(
                 Box::new(Error::new(ERRCODE_UNDEFINED_OBJECT, message).hint(hint))
             });
     }
-    let fits = |index: &FingerprintIndex<'_>| {
-        (options.texts.is_empty() || texts_of(table, index) == options.texts)
-            && (options.within.is_empty()
-                || (index.scope.iter()).all(|column| {
-                    column
-                        .as_ref()
-                        .is_some_and(|column| options.within.contains(column))
-                }))
-    };
-    let mut fitting: Vec<_> = all.into_iter().filter(|(_, index)| fits(index)).collect();
-    // There are two of an index for a while, when it is rebuilt beside writers.
-    if fitting.iter().any(|(_, index)| index.valid) {
-        fitting.retain(|(_, index)| index.valid);
-    }
-    let same = |(_, one): &(Oid, FingerprintIndex<'_>),
-                (_, other): &(Oid, FingerprintIndex<'_>)| {
+    let fitting = fitting(table, options);
+    let same = |(_, one): &Read, (_, other): &Read| {
         one.identity() == other.identity()
             && (!options.within.is_empty() || one.scope == other.scope)
             && one.predicate_columns() == other.predicate_columns()
@@ -224,6 +261,12 @@ fn chosen(
     }
 }
 
+/// Returns whether a column is a text that a trigger can check, or a document, which it checks as its text.
+pub fn is_checked_text(column: &Column) -> bool {
+    const DOCUMENTS: [Oid; 3] = [pg_sys::JSONBOID, pg_sys::JSONOID, pg_sys::XMLOID];
+    column.is_text() || DOCUMENTS.contains(&column.base_type())
+}
+
 /// The columns of texts that an index compares.
 fn texts_of(table: Oid, index: &FingerprintIndex<'_>) -> Vec<String> {
     let opened = OpenTable::new(table);
@@ -237,7 +280,7 @@ fn texts_of(table: Oid, index: &FingerprintIndex<'_>) -> Vec<String> {
         true => all(),
         false => read.into_iter().flatten().collect(),
     };
-    let is_text = |column: Column| !column.generated && column.is_text();
+    let is_text = |column: Column| !column.generated && is_checked_text(&column);
     (names.into_iter())
         .filter(|name| own(name).is_some_and(is_text))
         .collect()
@@ -253,7 +296,12 @@ fn how_to_create(table: Oid, options: &FlagOptions) -> String {
                 || "...".to_owned(),
                 |(name, _)| table_name::identifier(&name),
             ),
-        [one] => table_name::identifier(one),
+        [one] => match table::column(opened.rel(), one) {
+            Some(column) if !column.is_text() => {
+                format!("({}::text)", table_name::identifier(one))
+            }
+            _ => table_name::identifier(one),
+        },
         several => {
             let several: Vec<String> = several
                 .iter()

@@ -75,6 +75,11 @@ fn found_column(
 pub fn fingerprint_column(call: &TriggerCall<'_>, name: &str, fills: bool) -> Column {
     const WHAT: &str = "the fingerprint";
     let hint = || {
+        if name.contains('(') {
+            let hint = "The argument names a column. Leave it out where an index has the expression; \
+                        'index=...' says which.";
+            return Some(hint.to_owned());
+        }
         let added = format!(
             "ALTER TABLE {} ADD {} bigint",
             table_name::sql(call.relation().oid()),

@@ -40,10 +40,25 @@ pub fn build(build: Build, options: BuildOptions) -> BuildCounts {
     }
 }
 
-/// Refuses an index whose last column is neither a fingerprint nor something of which one is made, and one
-/// whose last column is a text that stands where the fingerprint belongs.
+/// Refuses an index whose last column is neither a fingerprint nor something of which one is made, one
+/// whose last column is a text that stands where the fingerprint belongs, and one with a scope that no
+/// condition fits.
 fn check_columns(index: Rel) {
     let last = index.key_columns() - 1;
+    if let Some(column) = (0..last).find(|column| !index.compares_as_its_type(*column)) {
+        let name = index.column_name(column);
+        let message = format!(
+            "column \"{name}\" of index \"{}\" is compared by another = than the index has",
+            index.name()
+        );
+        let hint = format!(
+            "Take an expression of it, and ask by the same: USING simhash (lower({}::text), ...).",
+            key(index, column)
+        );
+        Error::new(ERRCODE_INVALID_OBJECT_DEFINITION, message)
+            .hint(hint)
+            .raise();
+    }
     if !has_fingerprint(index) {
         let message = format!(
             "last column \"{}\" of index \"{}\" is not a fingerprint",

@@ -2,6 +2,9 @@
 
 use crate::catalog::relation::Rel;
 use crate::process::compat;
+use crate::process::error::Error;
+use crate::sql::value::{Storage, Value};
+use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use std::sync::OnceLock;
 
@@ -42,6 +45,12 @@ pub fn register() {
 /// Parses the text array of options (amoptions).
 #[inline]
 pub fn parse(text: pg_sys::Datum, validate: bool) -> *mut pg_sys::bytea {
+    if validate && !text.is_null() {
+        // SAFETY: the server passes an array of texts, which lives as long as the call.
+        let options = unsafe { Value::new(text, Storage::for_type(pg_sys::TEXTARRAYOID)) };
+        let options = options.array().items.into_iter().flatten();
+        options.for_each(|option| refuse_unknown(&option.to_text()));
+    }
     let element = compat::int_option(c"fillfactor", std::mem::offset_of!(Options, fillfactor));
     let kind = KIND.get().copied().unwrap_or_default();
     // SAFETY: the element describes the field of the struct whose size is passed.
@@ -56,4 +65,27 @@ pub fn fillfactor(index: Rel) -> u32 {
     // SAFETY: `parse` is our amoptions, so the parsed options are this struct.
     let options = unsafe { index.options::<Options>() };
     options.map_or(FILLFACTOR, |o| o.fillfactor) as u32
+}
+
+/// Refuses `name=value` of another name than ours; the server would not say where presets and weights go.
+fn refuse_unknown(option: &str) {
+    let (name, value) = option.split_once('=').unwrap_or((option, ""));
+    if name == "fillfactor" {
+        return;
+    }
+    let value = value.replace('\'', "''");
+    let hint = match name {
+        "preset" => format!("USING simhash (simhash64(body, preset => '{value}'))"),
+        "weights" => format!("USING simhash (simhash64(ROW(title, body), '{value}'))"),
+        _ => "USING simhash (simhash64(body, preset => 'shingles'))".to_owned(),
+    };
+    Error::new(
+        ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("unrecognized parameter \"{name}\""),
+    )
+    .hint(format!(
+        "An index has \"fillfactor\" alone. A preset and weights stand in an expression: {hint}. The \
+         radius and the check belong to queries and triggers."
+    ))
+    .raise();
 }

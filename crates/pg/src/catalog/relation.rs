@@ -130,6 +130,20 @@ impl<'a> Rel<'a> {
             || unsafe { pg_sys::get_collation_isdeterministic(collation) }
     }
 
+    /// Returns whether conditions on a key column of an index use the `=` of its operator class. Not those on a
+    /// column of a type that the class takes without a conversion, but that has an `=` of its own.
+    pub fn compares_as_its_type(self, column: usize) -> bool {
+        let family = self.operator_family(column);
+        // SAFETY: an open index has its row descriptor; a type's cache entry lives as long as the process.
+        unsafe {
+            let own = crate::process::compat::attribute(self.data().rd_att, column).atttypid;
+            let own = pg_sys::getBaseType(own);
+            let equality = pg_sys::lookup_type_cache(own, pg_sys::TYPECACHE_EQ_OPR as i32);
+            own == self.operator_class_type(column)
+                || pg_sys::op_in_opfamily((*equality).eq_opr, family)
+        }
+    }
+
     /// The type for which the operator class of a key column was made.
     pub fn operator_class_type(self, column: usize) -> pg_sys::Oid {
         assert!(column < self.key_columns());

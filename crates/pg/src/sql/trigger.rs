@@ -2,7 +2,7 @@
 //! The trigger functions of `flag` and `clusters` are written with it. Values borrow the rows of
 //! the call, so that none outlives it.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString, c_char};
 
 use pgrx::PgSqlErrorCode::{ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_INTERNAL_ERROR};
 use pgrx::pg_sys;
@@ -12,7 +12,7 @@ use super::value::{Storage, Value};
 use crate::catalog::relation::Rel;
 use crate::catalog::table::{Column, OpenTable};
 use crate::process::compat::attribute;
-use crate::process::encoding::name_to_utf8;
+use crate::process::encoding::{name_from_utf8, name_to_utf8};
 use crate::process::error::Error;
 
 /// The command that fired the trigger.
@@ -238,13 +238,21 @@ impl<'a> TriggerCall<'a> {
     /// The new row, as one of this table: that of the row, or one above it. In a BEFORE trigger
     /// generated columns are NULL.
     pub fn new_row(&self, table: pg_sys::Oid) -> Value<'a> {
+        self.row_of(table, self.new_tuple())
+    }
+
+    /// The same of the row that an UPDATE replaces.
+    pub fn old_row(&self, table: pg_sys::Oid) -> Value<'a> {
+        self.row_of(table, self.old_tuple())
+    }
+
+    fn row_of(&self, table: pg_sys::Oid, mut tuple: pg_sys::HeapTuple) -> Value<'a> {
         let opened = OpenTable::new(table);
         // SAFETY: both row descriptors are of open relations, and the tuple is of the first one; the
         // result is a copy.
         unsafe {
             let to = (*opened.rel().raw()).rd_att;
             let map = pg_sys::convert_tuples_by_name((*self.data().tg_relation).rd_att, to);
-            let mut tuple = self.new_tuple();
             if !map.is_null() {
                 tuple = pg_sys::execute_attr_map_tuple(tuple, map);
             }
@@ -348,6 +356,44 @@ impl<'a> TriggerCall<'a> {
             );
             pg_sys::Datum::from(tuple)
         }
+    }
+}
+
+/// Calls `with` with the call of a trigger that is not there yet, BEFORE INSERT OR UPDATE of each row of a
+/// table, by its function, its name and its arguments. It has no row.
+pub fn with_proposed<R>(
+    args: &Args,
+    table: Rel<'_>,
+    function: pg_sys::Oid,
+    (name, arguments): (&str, &[String]),
+    with: impl FnOnce(&TriggerCall<'_>) -> R,
+) -> R {
+    let owned = |text: &str| CString::new(name_from_utf8(text).into_owned()).unwrap_or_default();
+    let name = owned(name);
+    let arguments: Vec<CString> = arguments.iter().map(|text| owned(text)).collect();
+    let mut pointers: Vec<*mut c_char> = (arguments.iter())
+        .map(|text| text.as_ptr().cast_mut())
+        .collect();
+    let types = pg_sys::TRIGGER_TYPE_ROW
+        | pg_sys::TRIGGER_TYPE_BEFORE
+        | pg_sys::TRIGGER_TYPE_INSERT
+        | pg_sys::TRIGGER_TYPE_UPDATE;
+    // SAFETY: zero is a value of each field of both; the pointers live as long as the call.
+    unsafe {
+        let mut trigger: pg_sys::Trigger = std::mem::zeroed();
+        trigger.tgname = name.as_ptr().cast_mut();
+        trigger.tgfoid = function;
+        trigger.tgtype = types as i16;
+        trigger.tgenabled = pg_sys::TRIGGER_FIRES_ON_ORIGIN as c_char;
+        trigger.tgnargs = pointers.len() as i16;
+        trigger.tgargs = pointers.as_mut_ptr();
+        let mut data: pg_sys::TriggerData = std::mem::zeroed();
+        data.type_ = pg_sys::NodeTag::T_TriggerData;
+        data.tg_event = pg_sys::TRIGGER_EVENT_ROW | pg_sys::TRIGGER_EVENT_BEFORE;
+        data.tg_relation = table.raw();
+        data.tg_trigger = &raw mut trigger;
+        let data = &raw const data;
+        with(&TriggerCall { data, args })
     }
 }
 
