@@ -216,7 +216,7 @@ impl<'t> Judge<'t> {
         let is_unit = rest.len() == 1 && behind_number && text.at(rest[0]).kind == TokenKind::Word;
         let is_part = text.at(words.start).is_joined
             || words.end < text.len() && text.at(words.end).is_joined;
-        let joins = |i: usize| lists().classes(text.word(i)).has(Classes::CONJUNCTION);
+        let joins = |i: usize| text.classes(i).has(Classes::CONJUNCTION);
         let is_item =
             rest.len() > 1 && !self.shape.is_long && (joins(words.start) || joins(words.end - 1));
         let is_whole = is_sentence(text, words) || self.shape.is_entry && is_bounded(text, words);
@@ -248,7 +248,7 @@ impl<'t> Judge<'t> {
             return rest.len() <= most;
         }
         let light = Classes::LIGHT.or(Classes::FUNCTION);
-        let classes = || rest.iter().map(|i| lists().classes(text.word(*i)));
+        let classes = || rest.iter().map(|i| text.classes(*i));
         let greets = |classes: &Classes| classes.has(Classes::GREETING);
         let counting = || classes().filter(|classes| !classes.has(light));
         // Good and best greet only beside another such word.
@@ -264,16 +264,12 @@ impl Addition<'_> {
     }
 
     fn has(&self, class: Classes) -> bool {
-        self.rest
-            .iter()
-            .any(|i| lists().classes(self.text.word(*i)).has(class))
+        self.rest.iter().any(|i| self.text.classes(*i).has(class))
     }
 
     /// Whether all words are of these classes.
     fn are_all(&self, classes: Classes) -> bool {
-        self.rest
-            .iter()
-            .all(|i| lists().classes(self.text.word(*i)).has(classes))
+        self.rest.iter().all(|i| self.text.classes(*i).has(classes))
     }
 
     /// Whether the words say what came of something, deny or condition it.

@@ -2,7 +2,7 @@
 //! its scheme; and what single characters are there: letters of words, characters that are words,
 //! signs. [`super`] calls it for each text before anything is compared.
 
-use super::lists::lists;
+use super::lists::{Languages, lists};
 use super::tokens::{Token, TokenKind, Tokens};
 use super::tokens::{canonical, number_end};
 use crate::error::Error;
@@ -15,6 +15,9 @@ pub const MOST_WORDS: usize = 1 << 22;
 
 /// Bytes of most words, with the space behind them.
 const BYTES_OF_A_WORD: usize = 4;
+
+/// Words by which the languages of a text are told.
+const MOST_VOTES: usize = 256;
 
 /// Words between two pauses.
 const CHECKED_EVERY: usize = 4096;
@@ -47,7 +50,10 @@ impl Tokens {
             }
             reader.step(c);
         }
-        Ok(Some(reader.tokens))
+        let mut tokens = reader.tokens;
+        let first = (0..tokens.len().min(MOST_VOTES)).map(|i| tokens.word(i));
+        tokens.languages = Languages::spoken(first);
+        Ok(Some(tokens))
     }
 }
 

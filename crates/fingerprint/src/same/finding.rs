@@ -294,7 +294,7 @@ pub fn more_negations(a: &Tokens, b: &Tokens, hunk: &Hunk, around: [usize; 2]) -
 
 /// How many negations are in words, or made of characters around them.
 fn negations(text: &Tokens, words: &Range<usize>, [in_front, behind]: [usize; 2]) -> i32 {
-    let is_negation = |i: &usize| lists().classes(text.word(*i)).has(Classes::NEGATION);
+    let is_negation = |i: &usize| text.classes(*i).has(Classes::NEGATION);
     let alone = words.clone().filter(is_negation).count();
     let around = words.start - in_front..words.end + behind;
     let has_parts = |i: usize| {

@@ -12,7 +12,7 @@ use super::tokens::{TokenKind, Tokens};
 
 /// Marks the salutation and the signature of a text.
 pub fn mark(text: &mut Tokens) {
-    let has = |i: usize, class| lists().classes(text.word(i)).has(class);
+    let has = |i: usize, class| text.classes(i).has(class);
     let end = salutation(text, &has);
     let begin = signature(text, &has, end);
     let length = text.len();

@@ -248,7 +248,7 @@ impl<'t> Judge<'t> {
 
     /// Without articles and the like.
     fn counting(&mut self, text: &Tokens, words: Rest) -> Rest {
-        let counts = |i: &usize| !lists().classes(text.word(*i)).has(Classes::FUNCTION);
+        let counts = |i: &usize| !text.classes(*i).has(Classes::FUNCTION);
         let all = words.len();
         let counting: Rest = words.into_iter().filter(counts).collect();
         self.tally.has_fillers |= counting.len() < all;
@@ -342,7 +342,7 @@ impl Shape {
 fn is_entry(text: &Tokens) -> bool {
     let mut last = Classes::default();
     (0..text.len()).any(|i| {
-        let classes = lists().classes(text.word(i));
+        let classes = text.classes(i);
         let in_front = std::mem::replace(&mut last, classes);
         classes.has(Classes::ITEM) && in_front.has(Classes::THIS)
             || classes.has(Classes::HOLDS) && in_front.has(Classes::ITEM)

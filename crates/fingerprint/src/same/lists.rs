@@ -66,21 +66,73 @@ impl Classes {
     }
 }
 
+/// Languages that lists name, one bit each, by their codes of ISO 639.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Languages(u32);
+
+const LANGUAGES: [&str; 24] = [
+    "en", "de", "fr", "es", "pt", "it", "nl", "ru", "pl", "uk", "sv", "da", "tr", "ro", "hi", "ar",
+    "vi", "id", "fi", "hu", "cs", "sr", "et", "ca",
+];
+
+impl Languages {
+    /// The languages in front of the colon of a line, and the rest of it.
+    pub fn of_line(line: &str) -> (Self, &str) {
+        let Some((codes, words)) = line.split_once(": ") else {
+            return (Self::default(), line);
+        };
+        let bit = |code| LANGUAGES.iter().position(|known| *known == code);
+        let bits = codes.split(' ').filter_map(bit);
+        (Self(bits.fold(0, |all, bit| all | 1 << bit)), words)
+    }
+
+    pub fn meet(self, others: Self) -> bool {
+        self.0 & others.0 != 0
+    }
+
+    /// Those of which words have at least half as many of the most words that a language has; none
+    /// without any such word.
+    pub fn spoken<'w>(words: impl Iterator<Item = &'w str>) -> Self {
+        let mut votes = [0u16; LANGUAGES.len()];
+        for entry in words.filter_map(|word| lists().entry(word)) {
+            let of_word = entry.light_in.0 | entry.negates_in.0;
+            for (bit, votes) in votes.iter_mut().enumerate() {
+                *votes += (of_word >> bit & 1) as u16;
+            }
+        }
+        let most = votes.iter().max().copied().unwrap_or_default();
+        let spoken = (0..votes.len()).filter(|bit| most > 0 && 2 * votes[*bit] >= most);
+        Self(spoken.fold(0, |all, bit| all | 1 << bit))
+    }
+}
+
 /// What the lists say of a word.
 #[derive(Default)]
 pub struct Entry {
     pub classes: Classes,
-    /// The line of equal words that it stands in, and the lines of opposites.
-    equal: Option<u16>,
+    /// The languages of which it is a light word, and those in which it negates.
+    light_in: Languages,
+    negates_in: Languages,
+    /// The lines of equal words that it stands in, and the lines of opposites.
+    equal: Vec<u16>,
     opposites: Vec<u16>,
     /// The lines of words that look like errors of each other and are not.
     confused: Vec<u16>,
 }
 
 impl Entry {
+    /// What the word is in a text of some languages: a light word of theirs negates in no other one.
+    pub fn classes_in(&self, languages: Languages) -> Classes {
+        let is_other = self.light_in.meet(languages) && !self.negates_in.meet(languages);
+        match is_other {
+            true => Classes(self.classes.0 & !Classes::NEGATION.0),
+            false => self.classes,
+        }
+    }
+
     /// Whether two words are forms of one.
     pub fn is_equal(&self, other: &Entry) -> bool {
-        self.equal.is_some() && self.equal == other.equal
+        self.equal.iter().any(|line| other.equal.contains(line))
     }
 
     pub fn is_opposite(&self, other: &Entry) -> bool {
@@ -172,13 +224,21 @@ impl Lists {
             (Classes::GENERIC, list!("generic_addressees")),
             (Classes::ORDERS, list!("ordering_words")),
         ] {
-            for word in folded(list) {
-                words.entry(word).or_default().classes.0 |= class.0;
+            for (languages, line) in list.lines().map(Languages::of_line) {
+                for word in folded(line) {
+                    let entry = words.entry(word).or_default();
+                    entry.classes.0 |= class.0;
+                    match class {
+                        Classes::LIGHT => entry.light_in.0 |= languages.0,
+                        Classes::NEGATION => entry.negates_in.0 |= languages.0,
+                        _ => (),
+                    }
+                }
             }
         }
         for (line, group) in list!("equal_words").lines().enumerate() {
             for word in folded(group) {
-                words.entry(word).or_default().equal = Some(line as u16);
+                words.entry(word).or_default().equal.push(line as u16);
             }
         }
         for (line, group) in list!("opposites").lines().enumerate() {

@@ -40,7 +40,7 @@ pub fn is_initials(short: &Tokens, of_short: &[usize], long: &Tokens, of_long: &
 
 /// Whether words say when or how many. In a long text of Chinese a numeral needs a unit to be one.
 pub fn is_date(text: &Tokens, rest: &[usize], needs_unit: bool) -> bool {
-    let is_calendar = |i: &usize| lists().classes(text.word(*i)).has(Classes::CALENDAR);
+    let is_calendar = |i: &usize| text.classes(*i).has(Classes::CALENDAR);
     let has_numeral = || {
         rest.iter()
             .any(|i| text.word(*i).chars().all(|c| lists().is_numeral_han(c)))
@@ -187,14 +187,11 @@ pub fn describes_itself(text: &Tokens, words: &Range<usize>) -> bool {
         {
             return lists().item_parts.are_in(text.joined(&lead));
         }
-        let has = |class| {
-            lead.clone()
-                .any(|i| lists().classes(text.word(i)).has(class))
-        };
-        !lead.is_empty() && lists().classes(text.word(begin)).has(Classes::HOLDS)
+        let has = |class| lead.clone().any(|i| text.classes(i).has(class));
+        !lead.is_empty() && text.classes(begin).has(Classes::HOLDS)
             || has(Classes::ITEM) && (has(Classes::THIS) || has(Classes::HOLDS))
     };
-    let has = |i: usize, class| i < text.len() && lists().classes(text.word(i)).has(class);
+    let has = |i: usize, class| i < text.len() && text.classes(i).has(class);
     let near = |i: usize| {
         has(i, Classes::ITEM) && (has(i + 1, Classes::HOLDS) || i > 0 && has(i - 1, Classes::THIS))
     };
@@ -214,7 +211,7 @@ pub fn describes_itself(text: &Tokens, words: &Range<usize>) -> bool {
 
 /// Whether words name what a text is about: documentation for ...
 pub fn is_item(text: &Tokens, words: &[usize]) -> bool {
-    let has = |i: &usize| lists().classes(text.word(*i)).has(Classes::ITEM);
+    let has = |i: &usize| text.classes(*i).has(Classes::ITEM);
     words.iter().take(2).any(has) || words.last().is_some_and(has)
 }
 
@@ -222,14 +219,14 @@ pub fn is_item(text: &Tokens, words: &[usize]) -> bool {
 pub fn facts<'t>(text: &'t Tokens, words: &Range<usize>) -> Vec<&'t str> {
     const FACTS: Classes = Classes::OUTCOME.or(Classes::CALENDAR).or(Classes::MODIFIER);
     let is_fact = |i: &usize| {
-        let classes = lists().classes(text.word(*i));
+        let classes = text.classes(*i);
         // A numeral of Han is part of many words; a unit says that it counts.
         let counts = || *i + 1 < text.len() && text.word(*i + 1).contains(UNITS);
         let is_character = text.at(*i).kind == TokenKind::Character;
         text.at(*i).kind == TokenKind::Number
             || classes.has(FACTS) && !(is_character && classes.has(Classes::NUMERAL) && !counts())
     };
-    let negates = |i: &usize| lists().classes(text.word(*i)).has(Classes::NEGATION);
+    let negates = |i: &usize| text.classes(*i).has(Classes::NEGATION);
     let mut facts: Vec<&str> = words
         .clone()
         .filter(is_fact)
@@ -254,5 +251,5 @@ pub fn facts<'t>(text: &'t Tokens, words: &Range<usize>) -> Vec<&'t str> {
 pub fn is_condition(text: &Tokens, words: &[usize]) -> bool {
     words
         .iter()
-        .any(|i| lists().classes(text.word(*i)).has(Classes::CONDITION))
+        .any(|i| text.classes(*i).has(Classes::CONDITION))
 }

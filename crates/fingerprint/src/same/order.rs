@@ -118,7 +118,7 @@ impl<'t> Content<'t> {
             .or(Classes::CONJUNCTION);
         let kept = Classes::NEGATION.or(Classes::ORDERS);
         let counts = |i: &usize| {
-            let classes = lists().classes(text.word(*i));
+            let classes = text.classes(*i);
             !classes.has(left_out) || classes.has(kept)
         };
         Self {
@@ -128,7 +128,7 @@ impl<'t> Content<'t> {
     }
 
     fn has(&self, i: usize, class: Classes) -> bool {
-        lists().classes(self.text.word(i)).has(class)
+        self.text.classes(i).has(class)
     }
 
     fn all(&self) -> Vec<&'t str> {

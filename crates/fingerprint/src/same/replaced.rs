@@ -103,8 +103,7 @@ impl Judge<'_> {
                 .or(Classes::FUNCTION)
                 .or(Classes::CONJUNCTION);
             let is_name = |i: &usize| {
-                !lists().classes(text.word(*i)).has(of_form)
-                    && text.at(*i).kind != TokenKind::Character
+                !text.classes(*i).has(of_form) && text.at(*i).kind != TokenKind::Character
             };
             words.iter().any(is_name)
         };
@@ -129,7 +128,10 @@ impl Judge<'_> {
             in_a.chain(in_b)
         };
         let is_numeral = |word: &str| word.chars().all(|c| lists().is_numeral_han(c));
-        let has = |class| words().any(|(word, _)| lists().classes(word).has(class));
+        let has = |class| {
+            rest_a.iter().any(|i| self.a.classes(*i).has(class))
+                || rest_b.iter().any(|i| self.b.classes(*i).has(class))
+        };
         if words().any(|(_, kind)| kind == TokenKind::Number) {
             Kind::Number
         } else if words().any(|(_, kind)| kind == TokenKind::Symbol) {
@@ -220,7 +222,7 @@ fn is_in_name(text: &Tokens, i: usize) -> bool {
 /// How many words or characters stand beside a form of address, which is among them or follows them;
 /// None without one.
 fn address(text: &Tokens, words: &Range<usize>) -> Option<usize> {
-    let is_form = |i: &usize| lists().classes(text.word(*i)).has(Classes::ADDRESSEE);
+    let is_form = |i: &usize| text.classes(*i).has(Classes::ADDRESSEE);
     let found = words.clone().filter(is_form).count();
     if found > 0 {
         return Some(words.len() - found);

@@ -6,7 +6,7 @@ use super::finding::{Finding, Kind, finding};
 use super::judge::Shape;
 use super::judge::{Wanted, judge};
 use super::limits::{ALIKE_SHARE, LEAST_STEMS, MOST_ALIKE, MOST_TURNED, STEM};
-use super::lists::{Classes, lists};
+use super::lists::Classes;
 use super::tokens::{TokenKind, Tokens};
 use crate::error::Error;
 use std::collections::HashMap;
@@ -192,7 +192,7 @@ fn drop_reworded(
 fn stems<'t>(text: &'t Tokens, sentence: &Range<usize>) -> Vec<&'t str> {
     let left_out = Classes::FUNCTION.or(Classes::LIGHT).or(Classes::GREETING);
     let counts = |i: &usize| {
-        let classes = lists().classes(text.word(*i));
+        let classes = text.classes(*i);
         !classes.has(left_out) || classes.has(Classes::NEGATION)
     };
     let stem = |i: usize| {

@@ -2,6 +2,7 @@
 //! are equal, `15,000.0` is not. The cutter makes them and all others read them. What does not decide
 //! is in none of them: punctuation, white space, parameters that follow a visitor.
 
+use super::lists::{Classes, Languages, lists};
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,8 @@ pub struct Tokens {
     pub text: String,
     pub tokens: Vec<Token>,
     pub marks: Marks,
+    /// The languages that it may be in.
+    pub languages: Languages,
 }
 
 impl Tokens {
@@ -82,6 +85,12 @@ impl Tokens {
     pub fn word(&self, i: usize) -> &str {
         let token = &self.tokens[i];
         &self.text[token.begin as usize..token.end as usize]
+    }
+
+    /// What the lists say of a word in a text of these languages.
+    pub fn classes(&self, i: usize) -> Classes {
+        let entry = lists().entry(self.word(i));
+        entry.map_or(Classes::default(), |entry| entry.classes_in(self.languages))
     }
 
     /// Words in a row, without spaces.
@@ -113,7 +122,10 @@ impl Tokens {
 
     /// The same words in another order.
     pub fn picked(&self, words: impl Iterator<Item = usize>) -> Self {
-        let mut picked = Self::default();
+        let mut picked = Self {
+            languages: self.languages,
+            ..Self::default()
+        };
         for i in words {
             let token = self.tokens[i];
             picked.push(self.word(i), token);

@@ -6,7 +6,7 @@
 use super::characters::is_kana;
 use super::cutting::{is_character, is_letter};
 use super::form::fold;
-use super::lists::{Classes, lists};
+use super::lists::{Classes, Languages};
 use super::tokens::{TokenKind, Tokens};
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -24,6 +24,8 @@ struct Wordings {
     forms: Vec<Vec<Part>>,
     /// Whether each form is kana, which stands for characters of Han in Japanese alone.
     are_kana: Vec<bool>,
+    /// The languages that each line is of; none for all.
+    languages: Vec<Languages>,
 }
 
 impl Wordings {
@@ -31,7 +33,10 @@ impl Wordings {
     fn new(list: &str) -> Self {
         let mut by_first: HashMap<String, Vec<(Vec<String>, usize)>> = HashMap::new();
         let (mut forms, mut are_kana) = (Vec::new(), Vec::new());
+        let mut languages = Vec::new();
         for (line, phrases) in list.lines().enumerate() {
+            let (of_line, phrases) = Languages::of_line(phrases);
+            languages.push(of_line);
             for (n, phrase) in phrases.split('|').enumerate() {
                 let parts = parts(phrase);
                 if n == 0 {
@@ -54,6 +59,7 @@ impl Wordings {
             by_first,
             forms,
             are_kana,
+            languages,
         }
     }
 
@@ -67,9 +73,21 @@ impl Wordings {
                     .enumerate()
                     .all(|(n, word)| text.word(i + 1 + n) == word && !text.at(i + n).ends_clause)
         };
+        let may_be = |line: usize| {
+            let of_line = self.languages[line];
+            (has_kana || !self.are_kana[line])
+                && (of_line == Languages::default()
+                    || text.languages == Languages::default()
+                    || of_line.meet(text.languages))
+        };
         let (rest, line) = phrases
             .iter()
-            .find(|(rest, line)| (has_kana || !self.are_kana[*line]) && is_here(rest))?;
+            .find(|(rest, line)| is_here(rest) && may_be(*line))?;
+        // A part of a name, as the last letter of KOI8-R, stands for no word.
+        let is_part = text.at(i).is_joined || i + 1 < text.len() && text.at(i + 1).is_joined;
+        if rest.is_empty() && is_part && text.at(i).kind == TokenKind::Word {
+            return None;
+        }
         Some((1 + rest.len(), &self.forms[*line]))
     }
 }
@@ -115,7 +133,7 @@ fn parts(phrase: &str) -> Vec<Part> {
 
 /// The text with one form for each of the phrases.
 pub fn in_one_form(text: Tokens, check_interrupts: &mut dyn FnMut()) -> Tokens {
-    let begins = |i: usize| lists().classes(text.word(i)).has(Classes::BEGINS_PHRASE);
+    let begins = |i: usize| text.classes(i).has(Classes::BEGINS_PHRASE);
     let Some(first) = (0..text.len()).find(|i| begins(*i)) else {
         return text;
     };
@@ -123,6 +141,7 @@ pub fn in_one_form(text: Tokens, check_interrupts: &mut dyn FnMut()) -> Tokens {
     let has_kana = text.text.contains(is_kana);
     let mut changed = Tokens {
         marks: text.marks,
+        languages: text.languages,
         ..Tokens::default()
     };
     let mut i = 0;

@@ -365,7 +365,7 @@ fn apply(tokens: &mut Tokens, changes: Changes) {
         kept = words.end;
     }
     keep(&old, kept..old.len(), tokens);
-    tokens.marks = old.marks;
+    (tokens.marks, tokens.languages) = (old.marks, old.languages);
 }
 
 fn keep(old: &Tokens, words: Range<usize>, tokens: &mut Tokens) {
