@@ -132,6 +132,9 @@ impl<'t> Judge<'t> {
         if self.is_only && self.weight(rest.len()) >= SENTENCE && addition.is_quoted() {
             return (Kind::Doubled, false);
         }
+        if addition.is_light() {
+            return (Kind::Light, false);
+        }
         if describes_itself(text, words) || !self.has_fewer_fields && is_item(text, rest) {
             return (Kind::Added, true);
         }
@@ -150,9 +153,6 @@ impl<'t> Judge<'t> {
             && stands_for_neighbour(text, words, *only)
         {
             return (Kind::Spelling, false);
-        }
-        if addition.is_light() {
-            return (Kind::Light, false);
         }
         (Kind::Added, self.makes_another(addition))
     }
@@ -190,7 +190,10 @@ impl<'t> Judge<'t> {
         }
         let is_whole = || self.shape.words >= VERY_LONG || addition.is_bounded();
         let is_address = || self.shape.is_long && addition.has_all(|token| token.in_address);
-        let is_clause = is_clause && (!has_number || is_whole()) && !addition.has_facts();
+        let is_clause = is_clause
+            && (!has_number || is_whole())
+            && !addition.has_facts()
+            && !addition.names_another();
         let is_harmless = self.has_fewer_fields || is_clause || is_address();
         is_harmless.then_some(Kind::Added)
     }
@@ -277,6 +280,22 @@ impl Addition<'_> {
         !facts(self.text, &cover(self.rest)).is_empty() || is_condition(self.text, self.rest)
     }
 
+    /// Whether a sentence more of a text without spaces has a name that the other text has not.
+    fn names_another(&self) -> bool {
+        let is_known = |word: &str| (0..self.other.len()).any(|i| self.other.word(i) == word);
+        let is_name =
+            |i: &usize| self.text.at(*i).kind == TokenKind::Word && !self.text.at(*i).in_address;
+        let by_characters = || {
+            let characters = |i: &&usize| self.text.at(**i).kind == TokenKind::Character;
+            2 * self.rest.iter().filter(characters).count() > self.rest.len()
+        };
+        by_characters()
+            && self
+                .rest
+                .iter()
+                .any(|i| is_name(i) && !is_known(self.text.word(*i)))
+    }
+
     /// Whether the words are a number that has a line for itself, as that of a page.
     fn is_page_number(&self) -> bool {
         self.gap.is_empty() && self.has_all(|token| token.is_alone)
@@ -308,9 +327,28 @@ impl Addition<'_> {
         let counts = Classes::NEGATION
             .or(Classes::CONDITION)
             .or(Classes::MODIFIER);
+        if self.is_article() {
+            return true;
+        }
         // The last letter of a name such as KOI8-R stands for no word.
         let in_name = self.rest.iter().any(|i| self.text.at(*i).is_joined);
         self.are_all(light) && !self.has(counts) && !in_name
+    }
+
+    /// Whether the words are what Chinese has for an article: 一个, with no numeral in front.
+    fn is_article(&self) -> bool {
+        const ARTICLES: [&str; 12] = [
+            "一个", "一种", "一款", "一套", "一组", "一条", "一份", "一项", "一名", "一位", "一件",
+            "一张",
+        ];
+        let is_numeral = |i: usize| {
+            self.text.at(i).kind == TokenKind::Number
+                || matches!(self.text.word(i), "第" | "同" | "唯")
+                || self.text.word(i).chars().all(|c| lists().is_numeral_han(c))
+        };
+        self.gap.is_empty()
+            && ARTICLES.contains(&self.text.joined(&self.words))
+            && !self.words.start.checked_sub(1).is_some_and(is_numeral)
     }
 
     /// Whether the words are around a text and not of it: the note of an editor, a source, a request to
@@ -339,7 +377,8 @@ impl Addition<'_> {
         if !is_apart || has_number {
             return false;
         }
-        let is_note = self.rest.len() <= MOST_OF_NOTE && self.has(Classes::NOTE)
+        let is_character = self.text.at(self.words.start).kind == TokenKind::Character;
+        let is_note = !is_character && self.rest.len() <= MOST_OF_NOTE && self.has(Classes::NOTE)
             || self.are_all(Classes::NOTE.or(around));
         let is_source =
             self.rest.len() <= MOST_OF_NOTE && (self.has(Classes::SOURCE) || self.is_behind_bar());

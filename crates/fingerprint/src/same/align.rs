@@ -332,10 +332,7 @@ pub fn pair<'t>(a: &'t Tokens, b: &'t Tokens, hunk: &Hunk) -> Pairing {
     let (rows, columns) = (hunk.a.len(), hunk.b.len());
     let width = columns + 1;
     let words = |text: &'t Tokens, words: &Range<usize>| -> Vec<Word<'t>> {
-        words
-            .clone()
-            .map(|i| Word::new(text.word(i), text.at(i)))
-            .collect()
+        words.clone().map(|i| Word::new(text, i)).collect()
     };
     let (in_a, in_b) = (words(a, &hunk.a), words(b, &hunk.b));
     let mut most = vec![0u8; (rows + 1) * width];

@@ -4,8 +4,8 @@
 use super::limits::{
     LEFT_OUT_LETTERS, MOST_LETTERS, REPLACED_LETTERS, SWAPPED_LETTERS, TWICE_WRONG_LETTERS,
 };
-use super::lists::{Classes, Entry, lists};
-use super::tokens::{Token, TokenKind};
+use super::lists::{Classes, Entry, Languages, lists};
+use super::tokens::{Token, TokenKind, Tokens};
 use unicode_normalization::UnicodeNormalization;
 
 /// What two words are to each other.
@@ -17,6 +17,10 @@ pub enum Likeness {
     Short,
     /// What a scan makes of a word.
     Scan,
+    /// Another ending of the same word: a case, a number, a particle.
+    Ending,
+    /// Another word that says the same.
+    Synonym,
     Typing,
     Unlike,
 }
@@ -31,6 +35,8 @@ pub struct Word<'t> {
     text: &'t str,
     token: &'t Token,
     entry: Option<&'static Entry>,
+    /// The languages that its text may be in.
+    languages: Languages,
     /// No part of it is a digit or a sign.
     is_plain: bool,
     spelling: String,
@@ -39,7 +45,8 @@ pub struct Word<'t> {
 }
 
 impl<'t> Word<'t> {
-    pub fn new(text: &'t str, token: &'t Token) -> Self {
+    pub fn new(tokens: &'t Tokens, i: usize) -> Self {
+        let (text, token) = (tokens.word(i), tokens.at(i));
         let is_sign = |c: char| c.is_ascii_digit() || c == '+' || c == '#';
         let is_plain = token.kind == TokenKind::Word && !text.contains(is_sign);
         let spelling = match is_plain {
@@ -58,6 +65,7 @@ impl<'t> Word<'t> {
             text,
             token,
             entry: lists().entry(text),
+            languages: tokens.languages,
             is_plain,
             spelling,
             begins,
@@ -77,6 +85,12 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
     let entries = (a.entry, b.entry);
     if a.text == b.text || matches!(entries, (Some(x), Some(y)) if x.is_equal(y)) {
         return Likeness::Spelling;
+    }
+    if matches!(entries, (Some(x), Some(y)) if x.is_synonym(y))
+        && !a.token.is_joined
+        && !b.token.is_joined
+    {
+        return Likeness::Synonym;
     }
     let kinds = [a.token.kind, b.token.kind];
     if a.begins & b.begins == 0
@@ -106,11 +120,17 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
     if a.token.is_joined && b.token.is_joined {
         return Likeness::Unlike;
     }
+    let are_forms = || {
+        let endings = &lists().endings;
+        endings.are_of_one_word((a.text, a.languages), (b.text, b.languages))
+    };
     let (short, long) = match a.text.len() <= b.text.len() {
         true => (a, b),
         false => (b, a),
     };
-    let likeness = if is_abbreviation((short.text, short.token, long.text)) {
+    let likeness = if are_forms() {
+        Likeness::Ending
+    } else if is_abbreviation((short.text, short.token, long.text)) {
         match short.token.dot {
             true => Likeness::Spelling,
             false => Likeness::Short,
@@ -453,7 +473,6 @@ fn is_within(a: &[char], b: &[char], most: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::same::tokens::Tokens;
     use proptest::prelude::*;
 
     const WORDS: &str = "([a-e]{1,3}|[mnrluidwvcebh1680q95ost]{1,4}|phone|fone|zest|sest|[가-갸]{1,4}|[א-ה]{2,4}|0?[1-9]) ([a-e]{1,3}|[mnrluidwvcebh1680q95ost]{1,4}|fhone|[가-갸]{1,4}|[א-ה]{2,4}|0?[1-9])";
@@ -463,7 +482,7 @@ mod tests {
         fn words_that_are_alike_begin_alike(words in WORDS) {
             let tokens = Tokens::cut(&words, &mut || {}).unwrap().unwrap();
             prop_assume!(tokens.len() == 2);
-            let word = |i: usize| Word::new(tokens.word(i), tokens.at(i));
+            let word = |i: usize| Word::new(&tokens, i);
             let of_any_begin = |i: usize| Word { begins: u64::MAX, ..word(i) };
             prop_assert_eq!(likeness(&word(0), &word(1)), likeness(&of_any_begin(0), &of_any_begin(1)));
         }

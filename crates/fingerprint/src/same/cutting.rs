@@ -133,7 +133,9 @@ impl<'t> Reader<'t> {
         {
             self.number();
         } else if is_character(c) {
-            if c != 'ー' || is_character(behind) && !is_han(behind) {
+            // The last vowel of サーバー may be left out, at the end and before a vowel.
+            let ends = !matches!(behind, '\u{30a1}'..='\u{30fa}') || "アイウエオ".contains(behind);
+            if c != 'ー' || !ends {
                 self.push(begin..begin + c.len_utf8(), TokenKind::Character);
             }
             self.at += c.len_utf8();

@@ -145,6 +145,7 @@ impl<'t> Tally<'t> {
         self.errors += match likeness {
             Likeness::Typing => 1.0,
             Likeness::Scan => 0.25,
+            Likeness::Ending => 0.5,
             _ => 0.0,
         };
     }

@@ -220,6 +220,7 @@ impl<'t> Judge<'t> {
         for (i, j, likeness) in pairs {
             let kind = match likeness {
                 Likeness::Typing => Kind::Typing,
+                Likeness::Synonym => Kind::Light,
                 _ => Kind::Spelling,
             };
             self.tally.likeness(likeness);

@@ -1,6 +1,7 @@
 //! The words that decide and those that do not, from `text/lists/same`. They are few, and none is
 //! looked up where two texts agree.
 
+use super::endings::Endings;
 use super::form::fold;
 use super::wording::Phrases;
 use crate::hash::{Hashed, city64};
@@ -115,6 +116,8 @@ pub struct Entry {
     negates_in: Languages,
     /// The lines of equal words that it stands in, and the lines of opposites.
     equal: Vec<u16>,
+    /// The lines of words that say the same beside the same words.
+    synonyms: Vec<u16>,
     opposites: Vec<u16>,
     /// The lines of words that look like errors of each other and are not.
     confused: Vec<u16>,
@@ -133,6 +136,13 @@ impl Entry {
     /// Whether two words are forms of one.
     pub fn is_equal(&self, other: &Entry) -> bool {
         self.equal.iter().any(|line| other.equal.contains(line))
+    }
+
+    /// Whether two words say the same.
+    pub fn is_synonym(&self, other: &Entry) -> bool {
+        self.synonyms
+            .iter()
+            .any(|line| other.synonyms.contains(line))
     }
 
     pub fn is_opposite(&self, other: &Entry) -> bool {
@@ -156,6 +166,8 @@ pub struct Lists {
     negation_errors: Vec<String>,
     pub greeting_parts: Phrases,
     pub addressee_parts: Phrases,
+    /// What a form of courtesy is made of beside greetings and whom it addresses.
+    courtesy_parts: Phrases,
     pub heading_parts: Phrases,
     pub item_parts: Phrases,
     pub decisions: Phrases,
@@ -175,6 +187,7 @@ pub struct Lists {
     /// Short forms and what they are short for.
     pub abbreviations: Vec<(String, String)>,
     place_endings: HashSet<char>,
+    pub endings: Endings,
     rating_symbols: HashSet<char>,
     /// A bit for each group in which a character is. One for another of the same group makes another
     /// thing.
@@ -241,6 +254,11 @@ impl Lists {
                 words.entry(word).or_default().equal.push(line as u16);
             }
         }
+        for (line, group) in list!("synonyms").lines().enumerate() {
+            for word in folded(group) {
+                words.entry(word).or_default().synonyms.push(line as u16);
+            }
+        }
         for (line, group) in list!("opposites").lines().enumerate() {
             for word in folded(group) {
                 words.entry(word).or_default().opposites.push(line as u16);
@@ -278,6 +296,7 @@ impl Lists {
             negation_errors: folded(list!("negation_errors")).collect(),
             greeting_parts: Phrases::new(list!("greeting_parts")),
             addressee_parts: Phrases::new(list!("addressee_parts")),
+            courtesy_parts: Phrases::new(list!("courtesy_parts")),
             decisions: Phrases::new(list!("decisions")),
             heading_parts: Phrases::new(list!("heading_parts")),
             item_parts: Phrases::new(list!("item_parts")),
@@ -298,6 +317,7 @@ impl Lists {
                 .step_by(2)
                 .collect(),
             place_endings: characters(list!("place_endings")),
+            endings: Endings::new(list!("endings")),
             rating_symbols: characters(list!("rating_symbols")),
             deciding_characters,
             numerals_han: characters(list!("numerals_han")),
@@ -357,6 +377,27 @@ impl Lists {
                 .unwrap_or_default()
         };
         groups(a) & groups(b) != 0
+    }
+
+    /// Whether a text without spaces is a form of courtesy and nothing else.
+    pub fn is_courtesy(&self, text: &str) -> bool {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let parts = [
+                &self.greeting_parts,
+                &self.addressee_parts,
+                &self.courtesy_parts,
+            ];
+            let Some(length) = parts
+                .into_iter()
+                .filter_map(|part| part.at_begin(rest))
+                .max()
+            else {
+                return false;
+            };
+            rest = &rest[length..];
+        }
+        true
     }
 
     /// Whether one character is written for another that negates, by mistake.

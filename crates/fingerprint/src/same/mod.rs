@@ -21,6 +21,7 @@ mod alike;
 mod characters;
 mod code;
 mod cutting;
+mod endings;
 mod finding;
 mod form;
 mod frame;

@@ -56,6 +56,10 @@ pub fn is_reordered(a: &Tokens, b: &Tokens) -> bool {
         return false;
     }
     let (in_a, in_b) = (Content::of(a), Content::of(b));
+    // Where nothing has moved, a light word that stands for another one decides.
+    if in_a.all() == in_b.all() && in_a.has_other_light(&in_b) && in_b.has_other_light(&in_a) {
+        return false;
+    }
     let (items_a, items_b) = (in_a.items(), in_b.items());
     if items_a == items_b && in_a.is_list(&items_a) && in_b.is_list(&items_b) {
         return true;
@@ -148,6 +152,12 @@ impl<'t> Content<'t> {
             .filter(counts)
             .map(|i| self.text.word(i))
             .collect()
+    }
+
+    /// Whether a light word is not in another text.
+    fn has_other_light(&self, other: &Content) -> bool {
+        let is_in = |word| (0..other.text.len()).any(|j| other.text.word(j) == word);
+        (0..self.text.len()).any(|i| self.has(i, Classes::LIGHT) && !is_in(self.text.word(i)))
     }
 
     /// Each number and negation with the word in front of it or behind it, sorted: it counts that one.

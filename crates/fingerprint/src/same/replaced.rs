@@ -107,8 +107,15 @@ impl Judge<'_> {
             };
             words.iter().any(is_name)
         };
+        // A thanks may hold any word of Han: only its own words are others of the same meaning.
+        let is_of_form = |text: &Tokens, words: &[usize]| {
+            let clause = clause(text, &cover(words));
+            text.at(words[0]).kind != TokenKind::Character
+                || lists().is_courtesy(text.joined(&clause))
+        };
         are_in_frame(self.a, rest_a)
             && are_in_frame(self.b, rest_b)
+            && (is_of_form(self.a, rest_a) && is_of_form(self.b, rest_b))
             && !(has_name(self.a, rest_a) && has_name(self.b, rest_b))
     }
 
@@ -204,6 +211,13 @@ impl Judge<'_> {
         }
         is_address
     }
+}
+
+/// The clauses that words are in.
+fn clause(text: &Tokens, words: &Range<usize>) -> Range<usize> {
+    let begin = (0..words.start).rev().find(|i| text.at(*i).ends_clause);
+    let end = (words.end - 1..text.len()).find(|i| text.at(*i).ends_clause);
+    begin.map_or(0, |last| last + 1)..end.map_or(text.len(), |last| last + 1)
 }
 
 fn first(text: &Tokens, i: usize) -> char {
