@@ -129,7 +129,11 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
         false => (b, a),
     };
     let likeness = if are_forms() {
-        Likeness::Ending
+        // Particles and polite forms of Korean cost nothing.
+        match a.text.starts_with(is_syllable) {
+            true => Likeness::Synonym,
+            false => Likeness::Ending,
+        }
     } else if is_abbreviation((short.text, short.token, long.text)) {
         match short.token.dot {
             true => Likeness::Spelling,
@@ -363,9 +367,12 @@ fn is_slip(a: &[char], b: &[char]) -> bool {
             let is_doubled = at > 0 && longer[at - 1] == *x || longer.get(at + 1) == Some(x);
             let is_plural = *x == 's' && back == 0 && length >= SWAPPED_LETTERS;
             let is_nasal = matches!(x, '\u{901}' | '\u{902}');
+            // Robert and Roberta are two people.
+            let is_feminine = back == 0 && matches!(x, 'a' | 'а');
             is_plural
                 || is_nasal
                 || front > 0
+                    && !is_feminine
                     && (length >= LEFT_OUT_LETTERS || is_doubled && length >= SWAPPED_LETTERS)
         }
         _ => false,

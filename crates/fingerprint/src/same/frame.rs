@@ -13,7 +13,7 @@ use super::tokens::{TokenKind, Tokens};
 /// Marks the salutation and the signature of a text.
 pub fn mark(text: &mut Tokens) {
     let has = |i: usize, class| text.classes(i).has(class);
-    let end = salutation(text, &has);
+    let end = courtesies(text, salutation(text, &has));
     let begin = signature(text, &has, end);
     let length = text.len();
     // A text that is nothing else is what it says.
@@ -60,6 +60,21 @@ fn salutation(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool) -> usize {
         }
         _ => last + 1,
     }
+}
+
+/// Where clauses end that are forms of courtesy alone, behind a place of a text without spaces.
+fn courtesies(text: &Tokens, from: usize) -> usize {
+    let mut end = from;
+    while end < text.len() && text.at(end).kind == TokenKind::Character {
+        let clause = (end..text.len())
+            .take(MOST_OF_THANKS)
+            .find(|i| text.at(*i).ends_clause);
+        match clause {
+            Some(last) if lists().is_courtesy(text.joined(&(end..last + 1))) => end = last + 1,
+            _ => break,
+        }
+    }
+    end
 }
 
 /// Where clauses of thanks and greetings begin that end a text without spaces.

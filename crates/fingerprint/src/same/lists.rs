@@ -124,13 +124,17 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What the word is in a text of some languages: a light word of theirs negates in no other one.
+    /// What the word is in a text of some languages: a light word of theirs negates in no other one, and
+    /// one of another language is not light.
     pub fn classes_in(&self, languages: Languages) -> Classes {
-        let is_other = self.light_in.meet(languages) && !self.negates_in.meet(languages);
-        match is_other {
-            true => Classes(self.classes.0 & !Classes::NEGATION.0),
-            false => self.classes,
-        }
+        let is_own = self.light_in.meet(languages);
+        let is_known = languages != Languages::default() && self.light_in != Languages::default();
+        let left_out = match (is_own, is_known) {
+            (true, _) if !self.negates_in.meet(languages) => Classes::NEGATION.0,
+            (false, true) => Classes::LIGHT.0,
+            _ => 0,
+        };
+        Classes(self.classes.0 & !left_out)
     }
 
     /// Whether two words are forms of one.
