@@ -565,6 +565,21 @@ is($node->safe_psql('postgres', 'SELECT count(*), (SELECT count(*) + sum(part) F
 is($node->safe_psql('postgres', 'SELECT count(*) FROM race FULL JOIN (SELECT id, count(*) FILTER (WHERE is_new) AS n FROM told GROUP BY id) t USING (id)
 	WHERE n IS DISTINCT FROM 1'), 0, 'many at once: each is new once');
 
+# The same of texts, compared by the index on them.
+$node->safe_psql('postgres', q{
+	CREATE TABLE note (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text, seen int DEFAULT 1);
+	CREATE INDEX ON note USING simhash (body);
+	CREATE TRIGGER once BEFORE INSERT ON note FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('mode=conflict');
+	CREATE FUNCTION passing_text(families int) RETURNS text LANGUAGE sql VOLATILE AS $$
+		SELECT CASE pick(3) WHEN 0 THEN upper(t) WHEN 1 THEN t || '!' ELSE t END FROM (SELECT 'Please call ' || translate(
+			md5((pick(families) + families * floor(extract(epoch FROM clock_timestamp()) * 10)::bigint)::text), '0123456789', 'ghijklmnop')
+			|| ' about the lamp in the yard') p (t) $$});
+(undef, undef, $done) = race('texts', "BEGIN;\nINSERT INTO note (body) VALUES (passing_text(20)) ON CONFLICT (id) DO UPDATE "
+	. "SET seen = note.seen + 1 RETURNING id \\gset\n$pause COMMIT;\n", 2000);
+is($node->safe_psql('postgres', 'SELECT sum(seen) FROM note'), $done, 'texts: each call has returned a row');
+is($node->safe_psql('postgres', q(SELECT count(*) - count(DISTINCT lower(rtrim(body, '!'))) FROM note)), 0, 'texts: no near-duplicates are stored');
+cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM note'), '<', $done - 100, 'texts: some of them were there');
+
 # ---------------------------------------------------------------- a backend that is killed
 
 fresh_table("$marks 'radius=3'");
