@@ -72,6 +72,14 @@ DELETE FROM memory WHERE id = 2;
 ALTER TABLE memory ADD EXCLUDE USING simhash (agent_id WITH =, content WITH ~=);
 ALTER TABLE memory ADD EXCLUDE USING simhash ((code::text) WITH ~=);
 INSERT INTO memory (agent_id, content) VALUES (1, 'user prefers DARK mode and wants all answers in german');
+-- ROW(title, body) ~= ROW($1, $2) is a comparison of rows, which the server refuses: two columns are one text.
+CREATE TABLE listing (shop int, title text, body text, EXCLUDE USING simhash (shop WITH =, (title || ' ' || body) WITH ~=));
+INSERT INTO listing VALUES (1, 'Red bicycle', 'with seven gears'), (2, 'red BICYCLE', 'with seven gears');
+INSERT INTO listing VALUES (1, 'red BICYCLE', 'with seven gears!') ON CONFLICT DO NOTHING RETURNING title;
+SET enable_seqscan = off;
+SELECT index_scans('SELECT FROM listing WHERE shop = 1 AND title || '' '' || body ~= ''red bicycle with seven gears''');
+SELECT shop FROM listing WHERE shop = 1 AND title || ' ' || body ~= 'red bicycle with seven gears';
+RESET enable_seqscan;
 
 -- What keeps near-duplicates out, printed for a migration.
 DROP TABLE older CASCADE;
