@@ -404,7 +404,7 @@ FROM short \gset
 
 -- ---------------------------------------------------------------- safe for HTML
 
-SELECT jsonb_build_object('relation', :'rel', 'key', :'key', 'fp', :'fp', 'text', :'text', 'keep', :'keep',
+SELECT jsonb_build_object('relation', :'rel', 'key', :'key', 'fp', CASE WHEN :'of_text' THEN 'made of ' ELSE '' END || :'fp', 'text', :'text', 'keep', :'keep',
 	'stays', concat(:'keep', ' of those without ' || NULLIF(:'marks', '')),
 	'radius', :'radius'::int, 'counts', CASE WHEN :least IS NULL THEN format('%s returns true', :'check_name')
 		ELSE format('their texts have a similarity of %s or more', :least) END, 'shown', :'shown'::jsonb, 'keys', :'keys'::jsonb,
