@@ -2166,7 +2166,9 @@ DECLARE
 	made text;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
-	SELECT n.nspname, c.relname, c.relkind, format('%I.%I', n.nspname, c.relname) INTO schema, short, kind, named
+	-- Names of triggers begin with that of the table, unless it is so long that they would be cut.
+	SELECT n.nspname, CASE WHEN octet_length(c.relname) > 50 THEN 'simhash_' || c.oid ELSE c.relname::text END, c.relkind,
+		format('%I.%I', n.nspname, c.relname) INTO schema, short, kind, named
 	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation;
 	IF kind IS NULL OR kind NOT IN ('r', 'p', 'f') THEN
 		RAISE EXCEPTION '"%" is not a table', coalesce(short, relation::text, 'NULL') USING ERRCODE = 'wrong_object_type';

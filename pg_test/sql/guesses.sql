@@ -89,6 +89,8 @@ SELECT simhash_guard('ticket');
 SELECT simhash_guard('ticket', 'body', within => 'tenant');
 SELECT simhash_guard('ticket', '{title,"at, all"}', arguments => '{mode=reject}');
 SELECT simhash_guard('ticket', 'doc');
+CREATE TABLE "A name of a table that is as long as a name may be, and has a %" (id int PRIMARY KEY, "the %s text" text);
+SELECT regexp_replace(simhash_guard('"A name of a table that is as long as a name may be, and has a %"', fingerprint => 'fp'), 'simhash_\d+', 'simhash_N', 'g');
 SELECT simhash_guard('ticket', 'title, body', 'tenant', '{duplicate_of=original}', 'fp');
 -- Arguments are checked by what reads them when the trigger fires.
 SELECT simhash_guard('ticket', 'nope');
