@@ -267,6 +267,11 @@ impl<'t> Reader<'t> {
             false => word_length(rest),
         };
         let mut word = &rest[..length];
+        if is_elided(word) && behind_apostrophe(&rest[length..], word).is_some() {
+            self.push_text(word, TokenKind::Word);
+            self.at += length + 1;
+            return;
+        }
         let joined;
         while let Some(more) = behind_apostrophe(&rest[length..], word) {
             length += more;
@@ -349,6 +354,15 @@ pub fn word_length(text: &str) -> usize {
         _ => c.is_ascii_alphabetic() || !c.is_ascii() && is_letter(c) && !is_character(c),
     };
     text.find(|c| !is_part(c)).unwrap_or(text.len())
+}
+
+/// Whether a word loses its last vowel in front of an apostrophe and is one by itself: l'eau, un'idea.
+pub fn is_elided(word: &str) -> bool {
+    const ELIDED: [&str; 17] = [
+        "l", "d", "j", "m", "n", "s", "t", "c", "qu", "un", "dell", "all", "nell", "sull", "dall",
+        "quest", "jusqu",
+    ];
+    ELIDED.contains(&word)
 }
 
 /// The bytes of an apostrophe within a word and of the letters behind it. Hebrew has others.

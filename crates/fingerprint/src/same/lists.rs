@@ -95,7 +95,8 @@ impl Languages {
     /// without any such word.
     pub fn spoken<'w>(words: impl Iterator<Item = &'w str>) -> Self {
         let mut votes = [0u16; LANGUAGES.len()];
-        for entry in words.filter_map(|word| lists().entry(word)) {
+        let entries = words.filter_map(|word| lists().entry(word));
+        for entry in entries.filter(|entry| !entry.is_consonant) {
             let of_word = entry.light_in.0 | entry.negates_in.0;
             for (bit, votes) in votes.iter_mut().enumerate() {
                 *votes += (of_word >> bit & 1) as u16;
@@ -111,6 +112,8 @@ impl Languages {
 #[derive(Default)]
 pub struct Entry {
     pub classes: Classes,
+    /// It is one consonant, which may name anything where no other word tells the language.
+    is_consonant: bool,
     /// The languages of which it is a light word, and those in which it negates.
     light_in: Languages,
     negates_in: Languages,
@@ -128,7 +131,8 @@ impl Entry {
     /// one of another language is not light.
     pub fn classes_in(&self, languages: Languages) -> Classes {
         let is_own = self.light_in.meet(languages);
-        let is_known = languages != Languages::default() && self.light_in != Languages::default();
+        let is_known = languages != Languages::default() || self.is_consonant;
+        let is_known = is_known && self.light_in != Languages::default();
         let left_out = match (is_own, is_known) {
             (true, _) if !self.negates_in.meet(languages) => Classes::NEGATION.0,
             (false, true) => Classes::LIGHT.0,
@@ -243,7 +247,9 @@ impl Lists {
         ] {
             for (languages, line) in list.lines().map(Languages::of_line) {
                 for word in folded(line) {
+                    let is_consonant = word.len() == 1 && !"aeiouy".contains(&word);
                     let entry = words.entry(word).or_default();
+                    entry.is_consonant = is_consonant;
                     entry.classes.0 |= class.0;
                     match class {
                         Classes::LIGHT => entry.light_in.0 |= languages.0,

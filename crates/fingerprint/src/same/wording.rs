@@ -4,7 +4,7 @@
 //! at the entry of its word, or one search in the sorted phrases.
 
 use super::characters::is_kana;
-use super::cutting::{is_character, is_letter};
+use super::cutting::{is_character, is_elided, is_letter};
 use super::form::fold;
 use super::lists::{Classes, Languages};
 use super::tokens::{TokenKind, Tokens};
@@ -110,11 +110,13 @@ pub fn firsts() -> impl Iterator<Item = String> {
         let is_part = |c: char| is_letter(c) && !is_character(c) || c == '\'';
         Some(match is_character(first) {
             true => first.to_string(),
-            false => folded
-                .chars()
-                .take_while(|c| is_part(*c))
-                .filter(|c| *c != '\'')
-                .collect(),
+            false => {
+                let word: String = folded.chars().take_while(|c| is_part(*c)).collect();
+                match word.split_once('\'') {
+                    Some((elided, _)) if is_elided(elided) => elided.to_owned(),
+                    _ => word.replace('\'', ""),
+                }
+            }
         })
     })
 }

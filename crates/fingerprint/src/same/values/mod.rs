@@ -255,6 +255,8 @@ fn written_differently(
 ) -> (Vec<usize>, Vec<usize>) {
     // Which text has a form, and whether in digits; how many times more the first one has words for it.
     let mut forms: HashMap<&str, [bool; 3]> = HashMap::new();
+    // The first writing of each form, and whether there are others.
+    let mut writings: HashMap<&str, (&str, bool)> = HashMap::new();
     let mut more: HashMap<(&str, &str, usize), i64> = HashMap::new();
     for (n, text, values) in [(0, a, in_a), (1, b, in_b)] {
         for value in values {
@@ -262,6 +264,8 @@ fn written_differently(
             known[n] = true;
             known[2] |= !value.is_word;
             let written = text.tokens.joined(&value.words);
+            let (first, has_others) = writings.entry(&value.form).or_insert((written, false));
+            *has_others |= *first != written;
             let written = (value.form.as_str(), written, value.words.len());
             *more.entry(written).or_default() += 1 - 2 * n as i64;
         }
@@ -271,7 +275,8 @@ fn written_differently(
             let form = values[*n].form.as_str();
             let written = text.tokens.joined(&values[*n].words);
             let written = (form, written, values[*n].words.len());
-            forms.get(form) == Some(&[true; 3]) && more.get(&written) != Some(&0)
+            let has_others = writings.get(form).is_some_and(|(_, others)| *others);
+            has_others && forms.get(form) == Some(&[true; 3]) && more.get(&written) != Some(&0)
         };
         (0..values.len()).filter(is_one).collect()
     };
