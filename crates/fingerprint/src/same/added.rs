@@ -9,7 +9,8 @@ use super::judge::Judge;
 use super::limits::{
     ADDED_CLAUSE, BETWEEN_SWAPPED, BOUNDED_CLAUSE, CHARACTERS_OF_NOTICE, CLAUSE_SHARE,
     LEAST_UNDER_HEADING, LETTERS_OF_CALL, LONG, LONG_PART, MOST_OF_GREETING, MOST_OF_NOTE,
-    SENTENCE, VERY_LONG, WORDS_OF_AN_EXCHANGE, WORDS_OF_CALL, WORDS_OF_NOTICE,
+    SENTENCE, SENTENCE_BEHIND_A_NAME, VERY_LONG, WORDS_OF_AN_EXCHANGE, WORDS_OF_CALL,
+    WORDS_OF_NOTICE,
 };
 use super::lists::{Classes, lists};
 use super::nature::{
@@ -132,7 +133,7 @@ impl<'t> Judge<'t> {
         if self.is_only && self.weight(rest.len()) >= SENTENCE && addition.is_quoted() {
             return (Kind::Doubled, false);
         }
-        if addition.is_light() {
+        if addition.is_light() || addition.is_apposition() {
             return (Kind::Light, false);
         }
         if describes_itself(text, words) || !self.has_fewer_fields && is_item(text, rest) {
@@ -333,6 +334,20 @@ impl Addition<'_> {
         // The last letter of a name such as KOI8-R stands for no word.
         let in_name = self.rest.iter().any(|i| self.text.at(*i).is_joined);
         self.are_all(light) && !self.has(counts) && !in_name
+    }
+
+    /// Whether the words say in front of a name, with which a sentence begins, what kind of thing has it.
+    fn is_apposition(&self) -> bool {
+        let (begin, end) = (self.words.start, self.words.end);
+        let begins = begin == 0 || self.text.at(begin - 1).ends_sentence;
+        let of_kind = Classes::APPOSITION.or(Classes::FUNCTION).or(Classes::LIGHT);
+        begins
+            && self.gap.is_empty()
+            && self.has(Classes::APPOSITION)
+            && self.are_all(of_kind)
+            && end + SENTENCE_BEHIND_A_NAME < self.text.len()
+            && self.text.at(end).kind == TokenKind::Word
+            && !self.text.at(end - 1).ends_clause
     }
 
     /// Whether the words are what Chinese has for an article: 一个, with no numeral in front.

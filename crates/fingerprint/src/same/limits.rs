@@ -152,6 +152,9 @@ pub const BOUNDED_CLAUSE: f64 = 3.0;
 /// Words of a heading, or of a sentence that makes a short text another one.
 pub const SENTENCE: f64 = 3.0;
 
+/// Words behind a name, at least, of a sentence about it.
+pub const SENTENCE_BEHIND_A_NAME: usize = 3;
+
 /// Equal words between two of which each text has one.
 pub const BETWEEN_SWAPPED: usize = 2;
 

@@ -58,6 +58,9 @@ impl Classes {
     /// Greets only beside another greeting: good, best.
     pub const WEAK: Self = Self(1 << 22);
 
+    /// Says in front of a name what kind of thing has it: the program, the library.
+    pub const APPOSITION: Self = Self(1 << 23);
+
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -244,6 +247,7 @@ impl Lists {
             (Classes::WEAK, list!("weak_greetings")),
             (Classes::GENERIC, list!("generic_addressees")),
             (Classes::ORDERS, list!("ordering_words")),
+            (Classes::APPOSITION, list!("appositions")),
         ] {
             for (languages, line) in list.lines().map(Languages::of_line) {
                 for word in folded(line) {
