@@ -145,7 +145,7 @@ impl<'t> Judge<'t> {
         if let Some(kind) = self.fact(addition) {
             return (kind, true);
         }
-        if rest.len() == words.len() && is_doubled(text, words) {
+        if is_doubled(text, words) {
             return (Kind::Doubled, false);
         }
         if let [only] = rest

@@ -64,13 +64,22 @@ fn salutation(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool) -> usize {
 
 /// Where clauses end that are forms of courtesy alone, behind a place of a text without spaces.
 fn courtesies(text: &Tokens, from: usize) -> usize {
+    // With the name of whom it addresses: 王局长.
+    let is_courtesy = |clause: &str| {
+        let behind_name = clause
+            .chars()
+            .next()
+            .filter(|first| lists().is_surname(*first));
+        lists().is_courtesy(clause)
+            || behind_name.is_some_and(|name| lists().is_courtesy(&clause[name.len_utf8()..]))
+    };
     let mut end = from;
     while end < text.len() && text.at(end).kind == TokenKind::Character {
         let clause = (end..text.len())
             .take(MOST_OF_THANKS)
             .find(|i| text.at(*i).ends_clause);
         match clause {
-            Some(last) if lists().is_courtesy(text.joined(&(end..last + 1))) => end = last + 1,
+            Some(last) if is_courtesy(text.joined(&(end..last + 1))) => end = last + 1,
             _ => break,
         }
     }

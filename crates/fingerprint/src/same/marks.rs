@@ -49,7 +49,8 @@ impl Reader<'_> {
                 self.may_begin_item = true;
             }
             ',' | '、' | '،' => {
-                self.tokens.marks.commas += 1;
+                // A row of figures in brackets makes no record.
+                self.tokens.marks.commas += usize::from(self.depth == 0);
                 self.end_clause();
             }
             '(' | '[' | '{' | '【' | '〔' => {

@@ -85,7 +85,12 @@ impl Wordings {
             .find(|(rest, line)| is_here(rest) && may_be(*line))?;
         // A part of a name, as the last letter of KOI8-R, stands for no word.
         let is_part = text.at(i).is_joined || i + 1 < text.len() && text.at(i + 1).is_joined;
-        if rest.is_empty() && is_part && text.at(i).kind == TokenKind::Word {
+        // Nor does one of initials, as the first letter of U.S.
+        let is_initial = |i: usize| text.at(i).dot && text.word(i).len() == 1;
+        let is_of_initials = is_initial(i) && i + 1 < text.len() && text.word(i + 1).len() == 1
+            || i > 0 && is_initial(i - 1) && text.word(i).len() == 1;
+        let is_word = text.at(i).kind == TokenKind::Word;
+        if rest.is_empty() && is_word && (is_part || is_of_initials) {
             return None;
         }
         Some((1 + rest.len(), &self.forms[*line]))
