@@ -6,13 +6,13 @@
 \echo Use "CREATE EXTENSION simhash_dedup" to load this file. \quit
 
 -- ---------------------------------------------------------------- the internal schema
--- Tables of stored configurations, and functions that its triggers call. Every role may use this
+-- Functions that the extension calls, and its triggers. Every role may use this
 -- schema, so that an owner's triggers and views work for roles without rights on the schema of the
 -- extension. No IF NOT EXISTS: another role could own a schema that exists already.
 
 CREATE SCHEMA simhash_catalog;
 COMMENT ON SCHEMA simhash_catalog IS
-	'what simhash_dedup keeps to itself: stored configurations and internal functions';
+	'what simhash_dedup keeps to itself: internal functions';
 
 -- Functions that describe the methods of papers: whoever compares methods puts this schema on the search_path. No
 -- function outside of this schema uses one of it.
@@ -124,11 +124,11 @@ COMMENT ON FUNCTION simhash_same(text, text) IS
 	'whether a person would call two texts the same, by what differs; numbers, negations and other words decide, '
 	'case, accents, punctuation and typing errors do not';
 
-CREATE FUNCTION simhash_differences(
+CREATE FUNCTION simhash_why(
 	a text, b text, OUT kind text, OUT in_a text, OUT in_b text, OUT decides boolean
 ) RETURNS SETOF record
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 3000 ROWS 5 AS 'MODULE_PATHNAME', 'simhash_differences';
-COMMENT ON FUNCTION simhash_differences(text, text) IS
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 3000 ROWS 5 AS 'MODULE_PATHNAME', 'simhash_why';
+COMMENT ON FUNCTION simhash_why(text, text) IS
 	'in what two texts differ, and whether it makes them different for simhash_same';
 
 CREATE FUNCTION simhash_explain(
@@ -217,13 +217,13 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simha
 COMMENT ON FUNCTION hamming_ball(bigint, int) IS
 	'all fingerprints within radius of centre; none when radius is negative';
 
-CREATE FUNCTION hamming_ball_contains(fingerprint bigint, ball hamming_ball) RETURNS boolean
+CREATE FUNCTION simhash_catalog.hamming_ball_contains(fingerprint bigint, ball hamming_ball) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_ball_contains';
-COMMENT ON FUNCTION hamming_ball_contains(bigint, hamming_ball) IS 'whether a ball has a fingerprint; the function of <@';
+COMMENT ON FUNCTION simhash_catalog.hamming_ball_contains(bigint, hamming_ball) IS 'whether a ball has a fingerprint; the function of <@';
 
-CREATE FUNCTION hamming_near(a bigint, b bigint) RETURNS boolean
+CREATE FUNCTION simhash_catalog.hamming_near(a bigint, b bigint) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_near';
-COMMENT ON FUNCTION hamming_near(bigint, bigint) IS 'whether two fingerprints differ in at most 3 bits';
+COMMENT ON FUNCTION simhash_catalog.hamming_near(bigint, bigint) IS 'whether two fingerprints differ in at most 3 bits';
 
 CREATE FUNCTION simhash_catalog.hamming_ball_sel(internal, oid, internal, int) RETURNS float8
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_ball_sel';
@@ -243,13 +243,13 @@ COMMENT ON FUNCTION simhash_catalog.hamming_near_joinsel(internal, oid, internal
 	'join selectivity of ~= for fingerprints';
 
 CREATE OPERATOR <@ (
-	LEFTARG = bigint, RIGHTARG = hamming_ball, FUNCTION = hamming_ball_contains,
+	LEFTARG = bigint, RIGHTARG = hamming_ball, FUNCTION = simhash_catalog.hamming_ball_contains,
 	RESTRICT = simhash_catalog.hamming_ball_sel, JOIN = simhash_catalog.hamming_ball_joinsel
 );
 COMMENT ON OPERATOR <@ (bigint, hamming_ball) IS 'is the fingerprint in the ball';
 
 CREATE OPERATOR ~= (
-	LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming_near, COMMUTATOR = ~=,
+	LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = simhash_catalog.hamming_near, COMMUTATOR = ~=,
 	RESTRICT = simhash_catalog.hamming_near_sel, JOIN = simhash_catalog.hamming_near_joinsel
 );
 COMMENT ON OPERATOR ~= (bigint, bigint) IS 'Hamming distance of at most 3';
@@ -358,16 +358,6 @@ RETURN pg_catalog.mod(
 	fingerprint::pg_catalog.numeric OPERATOR(pg_catalog.+) 18446744073709551616, 18446744073709551616);
 COMMENT ON FUNCTION fingerprint_to_unsigned(bigint) IS 'a fingerprint as an unsigned number, 0 to 2^64 - 1';
 
-CREATE FUNCTION fingerprint_to_bits(fingerprint bigint) RETURNS bit
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN fingerprint::pg_catalog.bit(64);
-COMMENT ON FUNCTION fingerprint_to_bits(bigint) IS 'a fingerprint as 64 bits, the highest first';
-
-CREATE FUNCTION fingerprint_to_bytes(fingerprint bigint) RETURNS bytea
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN pg_catalog.int8send(fingerprint);
-COMMENT ON FUNCTION fingerprint_to_bytes(bigint) IS 'a fingerprint as 8 bytes, the highest first (big-endian)';
-
 CREATE FUNCTION fingerprint_parts_from_hex(hash text, bits int DEFAULT 256, pad boolean DEFAULT false) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_from_hex';
 COMMENT ON FUNCTION fingerprint_parts_from_hex(text, int, boolean) IS
@@ -387,11 +377,6 @@ CREATE FUNCTION fingerprint_parts_to_hex(parts bigint[]) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_to_hex';
 COMMENT ON FUNCTION fingerprint_parts_to_hex(bigint[]) IS
 	'the hexadecimal digits of a hash in parts, 16 for each, in lower case';
-
-CREATE FUNCTION fingerprint_parts_to_bits(parts bigint[]) RETURNS bit
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN ('x' OPERATOR(pg_catalog.||) @extschema@.fingerprint_parts_to_hex(parts))::pg_catalog.varbit;
-COMMENT ON FUNCTION fingerprint_parts_to_bits(bigint[]) IS 'the bits of a hash in parts, 64 for each';
 
 CREATE FUNCTION hamming_parts(a bigint[], b bigint[]) RETURNS int
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_hamming_parts';
@@ -619,28 +604,40 @@ LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text
 COMMENT ON FUNCTION simhash_catalog.text_fingerprint(text, jsonb, text) IS
 	'the function simhash64 of a text, for queries of functions';
 
-CREATE FUNCTION simhash_catalog.widest_text(relation regclass) RETURNS text
-LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_widest_text';
-COMMENT ON FUNCTION simhash_catalog.widest_text(regclass) IS
-	'the column with the longest texts, which a NOTICE names';
+CREATE FUNCTION simhash_catalog.named_columns(relation regclass, list text) RETURNS SETOF text
+LANGUAGE c VOLATILE ROWS 3 AS 'MODULE_PATHNAME', 'simhash_named_columns';
+COMMENT ON FUNCTION simhash_catalog.named_columns(regclass, text) IS
+	'the columns in a list with commas; without one the column with the longest texts, which a NOTICE names';
 
+-- key and columns are of type text, which literals and typed parameters fit best: so a call whose second argument has
+-- another type is one of the second form, with the type of the keys there. All other arguments stand in the same places.
 CREATE FUNCTION simhash_pairs(
-	relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, radius int DEFAULT NULL, within text[] DEFAULT '{}',
+	relation regclass, key text DEFAULT NULL, columns text DEFAULT NULL, radius int DEFAULT NULL, within text[] DEFAULT '{}',
 	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
 	across text[] DEFAULT '{}',
 	OUT a bigint, OUT b bigint, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs';
-COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int, text[], name, float8, regproc, text[]) IS
+COMMENT ON FUNCTION simhash_pairs(regclass, text, text, int, text[], name, float8, regproc, text[]) IS
 	'every pair of near-duplicate rows, once, with a < b: their texts, or the fingerprints in a column, differ in at most '
 	'radius bits; with '
 	'within, names of columns, only pairs that are equal in all of them; with across, only the others; with text, the name of a column, '
 	'only if the Jaccard similarity of the texts is at least min_jaccard, 0.8 if NULL; with checked_by, only '
 	'those for which that function of two texts or two rows returns true';
 
+CREATE FUNCTION simhash_pairs(
+	relation regclass, key_type anyelement, columns text DEFAULT NULL, radius int DEFAULT NULL, within text[] DEFAULT '{}',
+	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
+	across text[] DEFAULT '{}', key text DEFAULT NULL,
+	OUT a anyelement, OUT b anyelement, OUT distance int
+) RETURNS SETOF record
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_keyed';
+COMMENT ON FUNCTION simhash_pairs(regclass, anyelement, text, int, text[], name, float8, regproc, text[], text) IS
+	'the same for keys that are not integers; key_type is NULL::uuid or the like, and only its type is used';
+
 CREATE FUNCTION simhash_pairs_between(
-	relation_a regclass, key_a name, fingerprint_a name,
-	relation_b regclass, key_b name, fingerprint_b name,
+	relation_a regclass, key_a text, columns_a text,
+	relation_b regclass, key_b text, columns_b text,
 	radius int DEFAULT NULL, within text[] DEFAULT '{}',
 	text_a name DEFAULT NULL, text_b name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
 	across text[] DEFAULT '{}',
@@ -648,149 +645,109 @@ CREATE FUNCTION simhash_pairs_between(
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_between';
 COMMENT ON FUNCTION simhash_pairs_between(
-	regclass, name, name, regclass, name, name, int, text[], name, name, float8, regproc, text[]
+	regclass, text, text, regclass, text, text, int, text[], name, name, float8, regproc, text[]
 ) IS
-	'every pair of a row of one relation and a row of another whose fingerprints differ in at most '
+	'every pair of a row of one relation and a row of another whose texts or fingerprints differ in at most '
 	'radius bits; within, across, texts, min_jaccard and checked_by as in simhash_pairs';
 
--- For other keys than integers. Two functions, since the type of a result cannot depend on a
--- default; two names, since under one the parser could not choose: anyelement takes every unknown
--- literal and parameter. key_type stands first, as in jsonb_populate_record: behind fingerprint it
--- would silently take the radius of a call that forgets it.
-CREATE FUNCTION simhash_pairs_keyed(
-	key_type anyelement, relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, radius int DEFAULT NULL,
-	within text[] DEFAULT '{}', text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL,
-	checked_by regproc DEFAULT NULL, across text[] DEFAULT '{}',
-	OUT a anyelement, OUT b anyelement, OUT distance int
-) RETURNS SETOF record
-LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_keyed';
-COMMENT ON FUNCTION simhash_pairs_keyed(anyelement, regclass, name, name, int, text[], name, float8, regproc, text[]) IS
-	'as simhash_pairs, for keys that are not integers; key_type is NULL::uuid or the like, and only '
-	'its type is used';
-
 -- anyelement and anycompatible are of two families, and so of two types.
-CREATE FUNCTION simhash_pairs_between_keyed(
-	key_type_a anyelement, key_type_b anycompatible,
-	relation_a regclass, key_a name, fingerprint_a name,
-	relation_b regclass, key_b name, fingerprint_b name,
+CREATE FUNCTION simhash_pairs_between(
+	relation_a regclass, key_type_a anyelement, columns_a text,
+	relation_b regclass, key_type_b anycompatible, columns_b text,
 	radius int DEFAULT NULL, within text[] DEFAULT '{}',
 	text_a name DEFAULT NULL, text_b name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
-	across text[] DEFAULT '{}',
+	across text[] DEFAULT '{}', key_a text DEFAULT NULL, key_b text DEFAULT NULL,
 	OUT a anyelement, OUT b anycompatible, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_between_keyed';
-COMMENT ON FUNCTION simhash_pairs_between_keyed(
-	anyelement, anycompatible, regclass, name, name, regclass, name, name, int, text[], name, name, float8, regproc, text[]
+COMMENT ON FUNCTION simhash_pairs_between(
+	regclass, anyelement, text, regclass, anycompatible, text, int, text[], name, name, float8, regproc, text[], text, text
 ) IS
-	'as simhash_pairs_between, for keys that are not integers; key_type_a and key_type_b '
-	'are NULL::uuid or the like, and only their types are used';
+	'the same for keys that are not integers; key_type_a and key_type_b are NULL::uuid or the like, and only their types '
+	'are used';
 
 CREATE FUNCTION simhash_clusters(
-	relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, radius int DEFAULT NULL, method text DEFAULT NULL,
+	relation regclass, key text DEFAULT NULL, columns text DEFAULT NULL, radius int DEFAULT NULL, method text DEFAULT NULL,
 	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, within text[] DEFAULT '{}',
 	checked_by regproc DEFAULT NULL, across text[] DEFAULT '{}',
 	OUT cluster_id bigint, OUT key bigint, OUT size bigint, OUT representative bigint,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters';
-COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, float8, text[], regproc, text[]) IS
+COMMENT ON FUNCTION simhash_clusters(regclass, text, text, int, text, name, float8, text[], regproc, text[]) IS
 	'groups of near-duplicate rows; method is components, star or leader; groups of one row '
 	'are left out; within, across, text, min_jaccard and checked_by say which pairs count, as in '
 	'simhash_pairs; if pairs are checked, the default method is star instead of components';
 
-CREATE FUNCTION simhash_clusters_keyed(
-	key_type anyelement, relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, radius int DEFAULT NULL,
-	method text DEFAULT NULL, text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL,
-	within text[] DEFAULT '{}', checked_by regproc DEFAULT NULL, across text[] DEFAULT '{}',
+CREATE FUNCTION simhash_clusters(
+	relation regclass, key_type anyelement, columns text DEFAULT NULL, radius int DEFAULT NULL, method text DEFAULT NULL,
+	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, within text[] DEFAULT '{}',
+	checked_by regproc DEFAULT NULL, across text[] DEFAULT '{}', key text DEFAULT NULL,
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_keyed';
-COMMENT ON FUNCTION simhash_clusters_keyed(
-	anyelement, regclass, name, name, int, text, name, float8, text[], regproc, text[]
+COMMENT ON FUNCTION simhash_clusters(
+	regclass, anyelement, text, int, text, name, float8, text[], regproc, text[], text
 ) IS
-	'as simhash_clusters, for keys that are not integers; key_type is NULL::uuid or the like, and '
-	'only its type is used';
+	'the same for keys that are not integers; key_type is NULL::uuid or the like, and only its type is used';
 
--- Rows of any key: they are numbered in a temporary table, in the order in which they come first. So the key is shown as
--- text, and a table without one is read by ctid.
-CREATE FUNCTION simhash_catalog.listed_names(list text) RETURNS text[]
-LANGUAGE sql IMMUTABLE STRICT
-RETURN CASE
-	WHEN list OPERATOR(pg_catalog.~) '^\s*\{' THEN list::pg_catalog.text[]
-	ELSE pg_catalog.regexp_split_to_array(pg_catalog.btrim(list), '\s*,\s*') END;
-COMMENT ON FUNCTION simhash_catalog.listed_names(text) IS 'names of columns: with commas between them, or as an array';
+CREATE FUNCTION simhash_catalog.duplicate_groups(
+	relation regclass, keys text[], columns text[], within text[],
+	OUT cluster bigint, OUT number bigint, OUT size bigint, OUT key text
+) RETURNS SETOF record
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_duplicate_groups';
+COMMENT ON FUNCTION simhash_catalog.duplicate_groups(regclass, text[], text[], text[]) IS
+	'the groups of simhash_duplicates: rows are numbered by their keys, the first of a cluster has its number; a key of '
+	'several columns is a row, as text';
 
 CREATE FUNCTION simhash_duplicates(
 	relation regclass, columns text DEFAULT NULL, within text DEFAULT NULL, first_by text DEFAULT NULL,
 	OUT "group" bigint, OUT size bigint, OUT key text, OUT stays boolean, OUT differs text
 ) RETURNS SETOF record
-LANGUAGE plpgsql VOLATILE COST 100000 ROWS 1000 SET search_path = pg_catalog, pg_temp AS $function$
+LANGUAGE plpgsql STABLE COST 100000 ROWS 1000 SET search_path = pg_catalog, pg_temp AS $function$
 DECLARE
-	texts text[] := simhash_catalog.listed_names(columns);
-	scope text[] := coalesce(simhash_catalog.listed_names(within), '{}');
-	comes_first text[] := coalesce(simhash_catalog.listed_names(first_by), '{}');
-	keys text[] := ARRAY(
+	texts text[];
+	scope text[] := '{}';
+	comes_first text[] := '{}';
+	-- The primary key; of a table without one, where the row is.
+	own text[] := ARRAY(
 		SELECT a.attname FROM pg_index AS i, unnest(i.indkey) WITH ORDINALITY AS k (number, place), pg_attribute AS a
 		WHERE i.indrelid = relation AND i.indisprimary AND a.attrelid = relation AND a.attnum = k.number
 			AND k.place <= i.indnkeyatts
 		ORDER BY k.place);
-	unknown text;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
-	IF relation IS NULL THEN
-		RAISE EXCEPTION 'argument "relation" of simhash_duplicates must not be null'
-			USING ERRCODE = 'null_value_not_allowed';
+	texts := ARRAY(SELECT simhash_catalog.named_columns(relation, columns));
+	IF within IS NOT NULL THEN
+		scope := ARRAY(SELECT simhash_catalog.named_columns(relation, within));
 	END IF;
-	texts := coalesce(texts, ARRAY[simhash_catalog.widest_text(relation)]);
-	SELECT name INTO unknown FROM unnest(texts || scope || comes_first) AS name
-	WHERE NOT EXISTS (
-		SELECT FROM pg_attribute AS a
-		WHERE a.attrelid = relation AND a.attname = name AND a.attnum > 0 AND NOT a.attisdropped)
-	LIMIT 1;
-	IF unknown IS NOT NULL THEN
-		RAISE EXCEPTION 'column "%" of relation "%" does not exist', unknown, relation
-			USING ERRCODE = 'undefined_column',
-			HINT = 'Write simhash_duplicates(' || quote_literal(relation) || ', ''column''), or several columns with commas between them.';
+	IF first_by IS NOT NULL THEN
+		comes_first := ARRAY(SELECT simhash_catalog.named_columns(relation, first_by));
 	END IF;
-	IF keys = '{}' AND (SELECT c.relkind NOT IN ('r', 'm') FROM pg_class AS c WHERE c.oid = relation) THEN
+	IF own = '{}' AND (SELECT c.relkind NOT IN ('r', 'm') FROM pg_class AS c WHERE c.oid = relation) THEN
 		RAISE EXCEPTION '"%" has no primary key', relation
 			USING ERRCODE = 'wrong_object_type',
 			HINT = 'Call simhash_clusters, and name a column that tells rows apart: key => ''...''.';
+	ELSIF own = '{}' THEN
+		own := '{ctid}';
 	END IF;
-	IF to_regclass('pg_temp.simhash_duplicates_rows') IS NOT NULL THEN
-		DROP TABLE pg_temp.simhash_duplicates_rows;
-	END IF;
-	EXECUTE format(
-		'CREATE TEMPORARY TABLE simhash_duplicates_rows ON COMMIT DROP AS '
-		'SELECT row_number() OVER (ORDER BY %s) AS simhash_place, %s AS simhash_key, %s AS simhash_text%s FROM %s AS t',
-		(SELECT string_agg(by, ', ' ORDER BY place) FROM (
-			SELECT format('t.%I', name), place FROM unnest(comes_first || keys) WITH ORDINALITY AS n (name, place)
-			UNION ALL SELECT 't.ctid', 1000 WHERE keys = '{}') AS o (by, place)),
-		CASE cardinality(keys)
-			WHEN 0 THEN 't.ctid::text'
-			WHEN 1 THEN format('t.%I::text', keys[1])
-			ELSE (SELECT 'ROW(' || string_agg(format('t.%I', name), ', ' ORDER BY place) || ')::text'
-				FROM unnest(keys) WITH ORDINALITY AS n (name, place)) END,
-		CASE cardinality(texts)
-			WHEN 1 THEN format('t.%I::text', texts[1])
-			ELSE (SELECT 'concat_ws(chr(10), ' || string_agg(format('nullif(t.%I::text, '''')', name), ', ' ORDER BY place) || ')'
-				FROM unnest(texts) WITH ORDINALITY AS n (name, place)) END,
-		(SELECT string_agg(format(', t.%I', name), '') FROM unnest(scope) AS name),
-		relation);
-	RETURN QUERY
-		SELECT dense_rank() OVER (ORDER BY c.size DESC, c.cluster_id), c.size, r.simhash_key,
-			c.key = c.representative,
-			CASE WHEN c.key = c.representative THEN NULL
-				WHEN r.simhash_text = s.simhash_text THEN ''
-				ELSE @extschema@.simhash_diff(s.simhash_text, r.simhash_text, 2) END
-		FROM @extschema@.simhash_clusters(
-			'pg_temp.simhash_duplicates_rows'::regclass, 'simhash_place', 'simhash_text',
-			method => 'leader', within => scope) AS c
-		JOIN pg_temp.simhash_duplicates_rows AS r ON r.simhash_place = c.key
-		JOIN pg_temp.simhash_duplicates_rows AS s ON s.simhash_place = c.representative
-		ORDER BY 1, c.key;
-	DROP TABLE pg_temp.simhash_duplicates_rows;
+	RETURN QUERY EXECUTE format(
+		'SELECT dense_rank() OVER (ORDER BY g.size DESC, g.cluster), g.size, %s::text, g.number = g.cluster,
+			CASE WHEN g.number = g.cluster THEN NULL WHEN g.text = g.first THEN '''' ELSE @extschema@.simhash_diff(g.first, g.text, 2) END
+		FROM (
+			SELECT c.*, %s AS text, first_value(%2$s) OVER (PARTITION BY c.cluster ORDER BY c.number) AS first, %s
+			FROM simhash_catalog.duplicate_groups($1, $2, $3, $4) AS c JOIN %s AS t ON %s::text = c.key) AS g
+		ORDER BY 1, g.number',
+		(SELECT format(CASE count(*) WHEN 1 THEN '%s' ELSE 'ROW(%s)' END, string_agg(format('g.own_%s', place), ', ' ORDER BY place))
+			FROM unnest(own) WITH ORDINALITY AS n (name, place)),
+		(SELECT CASE count(*) WHEN 1 THEN min(text) ELSE 'concat_ws(chr(10), ' || string_agg(format('nullif(%s, '''')', text), ', ' ORDER BY place) || ')' END
+			FROM unnest(texts) WITH ORDINALITY AS n (name, place), format('t.%I::text', name) AS text),
+		(SELECT string_agg(format('t.%I AS own_%s', name, place), ', ') FROM unnest(own) WITH ORDINALITY AS n (name, place)),
+		relation,
+		(SELECT format(CASE count(*) WHEN 1 THEN '%s' ELSE 'ROW(%s)' END, string_agg(format('t.%I', name), ', ' ORDER BY place))
+			FROM unnest(comes_first || own) WITH ORDINALITY AS n (name, place)))
+	USING relation, comes_first || own, texts, scope;
 END
 $function$;
 COMMENT ON FUNCTION simhash_duplicates(regclass, text, text, text) IS
@@ -800,14 +757,14 @@ COMMENT ON FUNCTION simhash_duplicates(regclass, text, text, text) IS
 
 -- VOLATILE: it draws at random. Keys of any type come back as text.
 CREATE FUNCTION simhash_radius_report(
-	relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, text name DEFAULT NULL, max_radius int DEFAULT 12,
+	relation regclass, key text DEFAULT NULL, columns text DEFAULT NULL, text name DEFAULT NULL, max_radius int DEFAULT 12,
 	sample int DEFAULT 2000, checked_by regproc DEFAULT NULL, within text[] DEFAULT '{}', across text[] DEFAULT '{}',
 	OUT distance int, OUT pairs bigint, OUT pairs_low bigint, OUT pairs_high bigint,
 	OUT compared int, OUT jaccard_mean float8, OUT jaccard_p5 float8, OUT jaccard_median float8,
 	OUT low_example text[], OUT median_example text[], OUT passing float8
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE PARALLEL RESTRICTED COST 100000 ROWS 13 AS 'MODULE_PATHNAME', 'simhash_radius_report';
-COMMENT ON FUNCTION simhash_radius_report(regclass, name, name, name, int, int, regproc, text[], text[]) IS
+COMMENT ON FUNCTION simhash_radius_report(regclass, text, text, name, int, int, regproc, text[], text[]) IS
 	'for each distance up to max_radius the number of pairs, estimated from a sample of rows, with a 95 % '
 	'interval; and how similar the texts of up to 200 of them are, for the choice of a radius, and which share '
 	'of these passes checked_by, a function as in simhash_pairs; within and across as there';
@@ -843,16 +800,16 @@ COMMENT ON FUNCTION simhash_refresh_clusters(regclass, boolean) IS
 	'changed; with nowait an error instead of a wait for another call';
 
 CREATE FUNCTION simhash_catalog.clusters_among(
-	key_type anyelement, relation regclass, key name, fingerprint name, radius int, method text, text name,
-	min_jaccard float8, within text[], checked_by regproc, decisions regclass, keys anyarray,
+	relation regclass, key_type anyelement, columns text, radius int, method text, text name,
+	min_jaccard float8, within text[], checked_by regproc, decisions regclass, key text, keys anyarray,
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_among';
 COMMENT ON FUNCTION simhash_catalog.clusters_among(
-	anyelement, regclass, name, name, int, text, name, float8, text[], regproc, regclass, anyarray
+	regclass, anyelement, text, int, text, name, float8, text[], regproc, regclass, text, anyarray
 ) IS
-	'as simhash_clusters_keyed, of the rows with these keys; of all rows if keys is NULL; pairs that the table of '
+	'as simhash_clusters, of the rows with these keys; of all rows if keys is NULL; pairs that the table of '
 	'decisions says are different do not count';
 
 CREATE FUNCTION simhash_catalog.components(a anyarray, b anyarray, OUT key anyelement, OUT cluster_id anyelement)
@@ -932,8 +889,8 @@ BEGIN
 		RAISE EXCEPTION 'table "%" does not belong to the owner of table "%"', $10, $1 USING ERRCODE = 'insufficient_privilege';
 	END IF;
 	-- All else is checked as by simhash_clusters.
-	EXECUTE format('SELECT FROM simhash_catalog.clusters_among(NULL::%1$s, $1, $2, $3, $4, ''components'', $5, $6, $7, '
-		'$8, $9, ARRAY[]::%1$s[])', key_type)
+	EXECUTE format('SELECT FROM simhash_catalog.clusters_among($1, NULL::%1$s, $3, $4, ''components'', $5, $6, $7, '
+		'$8, $9, $2, ARRAY[]::%1$s[])', key_type)
 	USING $1, $2, $3, $4, $7, $8, $5, $9, $10;
 END $$;
 COMMENT ON FUNCTION simhash_catalog.check_kept(
@@ -1716,41 +1673,7 @@ COMMENT ON FUNCTION simhash_index_stats_shards(regclass) IS
 	'simhash_index_stats of the index of each shard, where Citus distributes the table; an error when '
 	'a placement does not answer';
 
--- ---------------------------------------------------------------- stored configurations
--- docs/presets.md. A name stands for one meaning for ever, which a digest of its content tells: rows are
--- only added, and one that is dropped keeps its name and digest. Every role may read the tables; the
--- owner of the database may add and drop configurations.
--- CHECK constraints and BEGIN ATOMIC bodies are parsed while this script runs, when other roles may own
--- schemas on the search_path: they name the schema of each operator and function. The other functions
--- in SQL and plpgsql set the path to pg_catalog, pg_temp.
-
-CREATE TABLE simhash_catalog.content (
-	digest text PRIMARY KEY,
-	documents bigint,
-	terms text[] NOT NULL,
-	about text[]
-);
-COMMENT ON TABLE simhash_catalog.content IS
-	'lists of words that configurations share: with the tag of each word, or, where documents says how '
-	'many were counted, with the number of those that hold it';
-
-CREATE TABLE simhash_catalog.config (
-	name text PRIMARY KEY CHECK (name OPERATOR(pg_catalog.<>) ''),
-	digest text NOT NULL CHECK (digest OPERATOR(pg_catalog.~) '^[0-9a-f]{64}$'),
-	dropped boolean NOT NULL DEFAULT false,
-	-- As text: jsonb has another order of keys in another encoding of the database.
-	options text,
-	preset text,
-	words text,
-	stop_words text,
-	frequencies text
-);
-COMMENT ON TABLE simhash_catalog.config IS
-	'stored configurations of simhash64_named, which never change; of a dropped one the name and the digest stay';
-
-SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.config', '');
-SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.content', '');
-
+-- ---------------------------------------------------------------- privileges
 -- Objects with privileges of their own belong to the bootstrap superuser, not to the role that
 -- creates the extension, and lose what that role's default privileges grant. Otherwise a role that is
 -- dropped later would stay in pg_init_privs, and no dump could be restored.
@@ -1760,8 +1683,8 @@ DECLARE
 	made pg_catalog.text;
 	other pg_catalog.name;
 BEGIN
-	FOREACH made IN ARRAY '{SCHEMA simhash_catalog,SCHEMA simhash_methods,TABLE simhash_catalog.config,
-			TABLE simhash_catalog.content,TABLE simhash_catalog.statement_end}'::pg_catalog.text[] LOOP
+	FOREACH made IN ARRAY '{SCHEMA simhash_catalog,SCHEMA simhash_methods,
+			TABLE simhash_catalog.statement_end}'::pg_catalog.text[] LOOP
 		EXECUTE pg_catalog.format('ALTER %s OWNER TO %I', made, owner);
 	END LOOP;
 	FOR other IN
@@ -1781,358 +1704,6 @@ REVOKE ALL ON SCHEMA simhash_catalog, simhash_methods FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA simhash_catalog FROM PUBLIC;
 GRANT USAGE ON SCHEMA simhash_catalog, simhash_methods TO PUBLIC;
 GRANT SELECT ON ALL TABLES IN SCHEMA simhash_catalog TO PUBLIC;
--- Not to a role that can be dropped: pg_dump would name it for ever. A restore by the owner needs
--- INSERT too. No grant option: pg_dump writes grants that pg_database_owner has made with SET SESSION
--- AUTHORIZATION pg_database_owner, which only a superuser can restore.
-GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA simhash_catalog TO pg_database_owner;
-
-CREATE FUNCTION simhash_catalog.list_digest(documents bigint, terms text[], about text[]) RETURNS text
-LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_list_digest';
-COMMENT ON FUNCTION simhash_catalog.list_digest(bigint, text[], text[]) IS
-	'SHA-256 of a list of words, the same on every server';
-
-CREATE FUNCTION simhash_catalog.list_fault(documents bigint, terms text[], about text[]) RETURNS text
-LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_list_fault';
-COMMENT ON FUNCTION simhash_catalog.list_fault(bigint, text[], text[]) IS
-	'what is wrong with a list of words; NULL if nothing is';
-
-CREATE FUNCTION simhash_catalog.digest_of(config simhash_catalog.config) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT encode(sha256(convert_to(
-		jsonb_build_array($1.options, $1.preset, $1.words, $1.stop_words, $1.frequencies)::text, 'UTF8')), 'hex')
-$$;
-COMMENT ON FUNCTION simhash_catalog.digest_of(simhash_catalog.config) IS
-	'SHA-256 of all that a configuration means, the same on every server';
-
-CREATE FUNCTION simhash_catalog.fault_of(config simhash_catalog.config) RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT CASE WHEN $1.digest IS DISTINCT FROM simhash_catalog.digest_of($1) THEN 'Its row was changed.' ELSE (
-		SELECT format(CASE WHEN c.digest IS NULL THEN 'Its %s are missing.' ELSE 'Its %s were changed.' END, u.kind)
-		FROM (VALUES ('words', $1.words), ('stop words', $1.stop_words), ('frequencies', $1.frequencies)) AS u (kind, digest)
-			LEFT JOIN simhash_catalog.content AS c ON c.digest = u.digest
-		WHERE u.digest IS NOT NULL AND (c.digest IS NULL OR c.digest <> simhash_catalog.list_digest(c.documents, c.terms, c.about)
-			OR (c.documents IS NOT NULL) <> (u.kind = 'frequencies')) ORDER BY u.kind DESC LIMIT 1) END
-$$;
-COMMENT ON FUNCTION simhash_catalog.fault_of(simhash_catalog.config) IS
-	'what is wrong with a stored configuration; NULL if it is whole';
-
-CREATE FUNCTION simhash_catalog.check_options(
-	options jsonb, preset text, words boolean, frequencies boolean, stop_words boolean
-) RETURNS void
-LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'simhash_check_options';
-COMMENT ON FUNCTION simhash_catalog.check_options(jsonb, text, boolean, boolean, boolean) IS
-	'raises an error unless options are valid for a row or for a text, preset names a preset, and '
-	'they use the words and the frequencies that are stored with them';
-
-CREATE FUNCTION simhash_catalog.check_writer(dropping boolean, lock boolean) RETURNS void
-LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_check_config_writer';
-COMMENT ON FUNCTION simhash_catalog.check_writer(boolean, boolean) IS
-	'raises an error unless the caller may add configurations (or drop them) and sees all of them; '
-	'with lock one transaction at a time goes on';
-
--- No foreign keys: pg_restore with several jobs may load config before content.
-CREATE FUNCTION simhash_catalog.keep_rows() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	IF TG_LEVEL = 'ROW' THEN
-		PERFORM simhash_catalog.check_writer(true, true);
-		IF NOT EXISTS (SELECT FROM simhash_catalog.config AS c WHERE OLD.digest IN (c.words, c.stop_words, c.frequencies)) THEN
-			RETURN OLD;
-		END IF;
-	END IF;
-	RAISE EXCEPTION 'cannot change rows of table "%.%"', TG_TABLE_SCHEMA, TG_TABLE_NAME
-		USING ERRCODE = 'object_not_in_prerequisite_state',
-			HINT = 'Make another configuration with simhash_create_config, or drop one with simhash_drop_config.';
-END $$;
-COMMENT ON FUNCTION simhash_catalog.keep_rows() IS
-	'trigger: raises an error, since a configuration never changes; of a list of words only while one has it';
-
-CREATE FUNCTION simhash_catalog.add_content() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	fault CONSTANT text := CASE WHEN NEW.digest IS DISTINCT FROM simhash_catalog.list_digest(NEW.documents, NEW.terms, NEW.about)
-		THEN 'Its digest is another one.' ELSE simhash_catalog.list_fault(NEW.documents, NEW.terms, NEW.about) END;
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	IF fault IS NOT NULL THEN
-		RAISE EXCEPTION 'invalid list of words "%"', NEW.digest USING ERRCODE = 'invalid_parameter_value', DETAIL = fault;
-	END IF;
-	RETURN CASE WHEN EXISTS (SELECT FROM simhash_catalog.content AS c WHERE c.digest = NEW.digest) THEN NULL ELSE NEW END;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.add_content() IS 'trigger: checks a new list of words, and passes over one that is there';
-
--- An UPDATE drops a configuration, or brings one back that was dropped.
-CREATE FUNCTION simhash_catalog.add_config() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	here simhash_catalog.config;
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	IF NOT NEW.dropped THEN
-		PERFORM simhash_catalog.check_options(NEW.options::jsonb, NEW.preset, NEW.words IS NOT NULL, NEW.frequencies IS NOT NULL,
-			NEW.stop_words IS NOT NULL);
-	END IF;
-	IF NEW.dropped AND num_nonnulls(NEW.options, NEW.preset, NEW.words, NEW.stop_words, NEW.frequencies) > 0
-		OR NOT NEW.dropped AND (NEW.options IS NULL OR NEW.digest IS DISTINCT FROM simhash_catalog.digest_of(NEW))
-		OR TG_OP = 'UPDATE' AND (NEW.name, NEW.digest) IS DISTINCT FROM (OLD.name, OLD.digest) THEN
-		RAISE EXCEPTION 'invalid row of configuration "%"', NEW.name USING ERRCODE = 'invalid_parameter_value',
-			DETAIL = 'Its digest is another one.', HINT = 'A configuration never changes: make another one with simhash_create_config.';
-	ELSIF TG_OP = 'UPDATE' THEN
-		RETURN NEW;
-	END IF;
-	SELECT * INTO here FROM simhash_catalog.config AS c WHERE c.name = NEW.name;
-	IF here.digest <> NEW.digest THEN
-		RAISE EXCEPTION 'configuration "%" % with another meaning', NEW.name,
-			CASE WHEN here.dropped THEN 'was there before' ELSE 'is there' END
-			USING ERRCODE = 'duplicate_object', HINT = 'A name means the same for ever: choose another one.';
-	ELSIF here.dropped AND NOT NEW.dropped THEN
-		UPDATE simhash_catalog.config AS c SET (dropped, options, preset, words, stop_words, frequencies) =
-			(false, NEW.options, NEW.preset, NEW.words, NEW.stop_words, NEW.frequencies) WHERE c.name = NEW.name;
-	END IF;
-	RETURN CASE WHEN here.name IS NULL THEN NEW END;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.add_config() IS
-	'trigger: checks a new configuration, passes over one that is there, and refuses another meaning of its name';
-
-CREATE TRIGGER add_config BEFORE INSERT OR UPDATE ON simhash_catalog.config
-	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.add_config();
-CREATE TRIGGER add_content BEFORE INSERT ON simhash_catalog.content
-	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.add_content();
-CREATE TRIGGER keep_rows BEFORE DELETE OR TRUNCATE ON simhash_catalog.config
-	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_rows();
-CREATE TRIGGER keep_rows BEFORE UPDATE OR TRUNCATE ON simhash_catalog.content
-	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_rows();
-CREATE TRIGGER keep_row BEFORE DELETE ON simhash_catalog.content
-	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.keep_rows();
-
--- STABLE: they read tables.
-CREATE FUNCTION simhash64_named(record record, name text) RETURNS bigint
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row_named';
-COMMENT ON FUNCTION simhash64_named(record, text) IS
-	'64-bit fingerprint of a row by a stored configuration; not for CHECK constraints, which a '
-	'restore checks before it has the configuration';
-
-CREATE FUNCTION simhash64_named_text(text text, name text) RETURNS bigint
-LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text_named';
-COMMENT ON FUNCTION simhash64_named_text(text, text) IS
-	'64-bit fingerprint of a text by a stored configuration; not for CHECK constraints, which a '
-	'restore checks before it has the configuration';
-
-CREATE FUNCTION simhash_config_digest(name text) RETURNS text
-LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_config_digest';
-COMMENT ON FUNCTION simhash_config_digest(text) IS
-	'SHA-256 of all that a stored configuration means, the same on every server; reads and checks all of it';
-
-CREATE FUNCTION simhash_terms(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS SETOF text
-LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_terms';
-COMMENT ON FUNCTION simhash_terms(text, jsonb, text) IS 'the distinct words of a text, in normal form';
-
-CREATE FUNCTION simhash_catalog.terms(text text, options jsonb, preset text) RETURNS SETOF text
-LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_terms';
-COMMENT ON FUNCTION simhash_catalog.terms(text, jsonb, text) IS 'the function simhash_terms, for simhash_catalog.count_terms';
-
--- Of a word that is given twice the last one counts, and one that is given before one of base. The first one may begin with the
--- byte order mark of its file.
-CREATE FUNCTION simhash_catalog.list_of(
-	base text, terms text[], about text[], documents bigint, without text[]
-) RETURNS simhash_catalog.content
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	list simhash_catalog.content;
-BEGIN
-	SELECT coalesce($4, (SELECT c.documents FROM simhash_catalog.content AS c WHERE c.digest = $1)),
-		coalesce(array_agg(l.term), '{}'), CASE WHEN count(l.about) > 0 THEN array_agg(l.about) END
-	INTO list.documents, list.terms, list.about
-	FROM (
-		SELECT DISTINCT ON (convert_to(g.term, 'UTF8')) g.* FROM (
-			SELECT CASE WHEN t.place = 1 AND getdatabaseencoding() = 'UTF8' THEN regexp_replace(t.term, '^\ufeff', '')
-				ELSE t.term END AS term, t.about, t.place, 1 AS source
-			FROM unnest($2, $3) WITH ORDINALITY AS t (term, about, place)
-			UNION ALL
-			SELECT t.term, t.about, t.place, 2 FROM simhash_catalog.content AS c,
-				unnest(c.terms, c.about) WITH ORDINALITY AS t (term, about, place) WHERE c.digest = $1) AS g
-		WHERE NOT EXISTS (SELECT FROM unnest($5) AS w WHERE w = g.term)
-		ORDER BY convert_to(g.term, 'UTF8'), g.source, g.place DESC) AS l;
-	IF cardinality(list.terms) = 0 AND list.documents IS NULL THEN
-		RETURN NULL;
-	END IF;
-	list.digest := simhash_catalog.list_digest(list.documents, list.terms, list.about);
-	RETURN list;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.list_of(text, text[], text[], bigint, text[]) IS
-	'the list of words base with more words and without some; NULL if it is empty';
-
-CREATE FUNCTION simhash_catalog.count_terms(
-	name text, relation regclass, column_name name, words text[], min_documents int
-) RETURNS simhash_catalog.content
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	options CONSTANT jsonb := jsonb_build_object('dictionary', coalesce(to_jsonb($4), '[]'));
-	counted simhash_catalog.content;
-	part record;
-	-- The temporary table of each step's counts; the user's own may have any name but this one.
-	parts CONSTANT text := 'simhash_idf_' || replace(gen_random_uuid()::text, '-', '');
-	step CONSTANT bigint := 2000;
-	batch bigint;
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	counted.documents := 0;
-	EXECUTE format('CREATE TEMP TABLE pg_temp.%I (term text, documents bigint) ON COMMIT DROP', parts);
-	-- Leaf partitions and plain tables are read in ranges of pages, the last of which has no end, anything
-	-- else at once: views, foreign tables, tables with children.
-	FOR part IN
-		SELECT r.relation, r.pages, s.first, CASE WHEN s.first + step <= r.pages THEN s.first + step END AS next FROM (
-			SELECT c.oid::regclass AS relation, CASE WHEN c.relkind IN ('r', 'm', 't') AND NOT c.relhassubclass
-				THEN pg_relation_size(c.oid) / current_setting('block_size')::bigint END AS pages
-			FROM pg_class AS c
-			WHERE c.oid = $2::oid AND c.relkind <> 'p'
-				OR c.oid IN (SELECT p.relid::oid FROM pg_partition_tree($2) AS p WHERE p.isleaf)) AS r,
-			generate_series(0, coalesce(r.pages, 0), step) AS s (first)
-		ORDER BY r.relation::oid, s.first
-	LOOP
-		EXECUTE format(
-			'WITH body AS MATERIALIZED (SELECT x.%1$I::text AS body FROM %2$s AS x WHERE x.%1$I IS NOT NULL %3$s),
-			part AS (INSERT INTO pg_temp.%4$I SELECT t, count(*) FROM body AS b,
-				simhash_catalog.terms(b.body, $1, NULL::text) AS t WHERE length(t) <= 200 GROUP BY t)
-			SELECT count(*) FROM body',
-			$3, part.relation, CASE WHEN part.pages IS NOT NULL
-				THEN format('AND x.ctid >= ''(%s,0)''%s', part.first, ' AND x.ctid < ''(' || part.next || ',0)''') END, parts)
-		INTO batch USING options;
-		counted.documents := counted.documents + batch;
-		RAISE NOTICE 'configuration "%": % of % pages of %, % documents',
-			$1, coalesce(part.next, part.pages, 0), coalesce(part.pages, 0), part.relation, counted.documents;
-	END LOOP;
-	EXECUTE format('SELECT array_agg(t.term), array_agg(t.documents::text) FROM (
-			SELECT p.term, sum(p.documents) AS documents FROM pg_temp.%I AS p
-			GROUP BY p.term HAVING sum(p.documents) >= $1::numeric) AS t', parts)
-	INTO counted.terms, counted.about USING $5;
-	EXECUTE format('DROP TABLE pg_temp.%I', parts);
-	RETURN counted;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.count_terms(text, regclass, name, text[], int) IS
-	'in how many rows each word of a column occurs';
-
-CREATE FUNCTION simhash_catalog.check_config_arguments(
-	name text, words text[], tags text[], idf_relation regclass, idf_column name, min_documents int
-) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	type_name text;
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	IF $1 IS NULL OR $6 IS NULL THEN
-		RAISE EXCEPTION 'arguments "name" and "min_documents" must not be NULL' USING ERRCODE = 'null_value_not_allowed';
-	ELSIF $6 < 0 THEN
-		RAISE EXCEPTION 'min_documents must not be negative, not %', $6 USING ERRCODE = 'invalid_parameter_value';
-	ELSIF length($1) NOT BETWEEN 1 AND 200 THEN
-		RAISE EXCEPTION 'name of a configuration must have 1 to 200 characters, not %', length($1) USING ERRCODE = 'invalid_name';
-	ELSIF $3 IS NOT NULL AND array_dims($3) IS DISTINCT FROM array_dims($2) THEN
-		RAISE EXCEPTION 'argument "tags" must have one tag for each of "words"' USING ERRCODE = 'array_subscript_error';
-	ELSIF ($4 IS NULL) <> ($5 IS NULL) THEN
-		RAISE EXCEPTION 'arguments "idf_relation" and "idf_column" must be given together'
-			USING ERRCODE = 'invalid_parameter_value';
-	ELSIF $4 IS NOT NULL THEN
-		PERFORM simhash_catalog.check_column($4, $5);
-		-- A cast of another type to text may be a function of the owner of the type.
-		WITH RECURSIVE typed (type) AS (
-			SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = $4::oid AND a.attname = $5
-			UNION ALL SELECT t.typbasetype FROM pg_type AS t JOIN typed AS d ON d.type = t.oid WHERE t.typtype = 'd')
-		SELECT format_type(max(d.type), NULL) INTO type_name FROM typed AS d
-		HAVING bool_and(d.type <> ALL ('{text,varchar,bpchar}'::regtype[]::oid[]));
-		IF FOUND THEN
-			RAISE EXCEPTION 'column "%" of relation "%" is of type %, not text', $5, $4, type_name
-				USING ERRCODE = 'datatype_mismatch';
-		END IF;
-	END IF;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.check_config_arguments(text, text[], text[], regclass, name, int) IS
-	'raises an error unless simhash_create_config may have these arguments';
-
-CREATE FUNCTION simhash_create_config(
-	name text, options jsonb DEFAULT NULL, preset text DEFAULT NULL, words text[] DEFAULT NULL, tags text[] DEFAULT NULL,
-	stop_words text[] DEFAULT NULL, idf_relation regclass DEFAULT NULL, idf_column name DEFAULT NULL,
-	min_documents int DEFAULT 1, base text DEFAULT NULL, without text[] DEFAULT NULL
-) RETURNS text
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	made simhash_catalog.config;
-	basis simhash_catalog.config;
-	whole simhash_catalog.content;
-	stop simhash_catalog.content;
-	counted simhash_catalog.content;
-	fault text;
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	-- Checked now rather than after hours of counting.
-	PERFORM simhash_catalog.check_config_arguments($1, $4, $5, $7, $8, $9);
-	-- Some lists would be missing of a base that is dropped meanwhile.
-	PERFORM simhash_catalog.check_writer(false, $10 IS NOT NULL);
-	IF $10 IS NOT NULL THEN
-		SELECT * INTO basis FROM simhash_catalog.config AS c WHERE c.name = $10 AND NOT c.dropped;
-		fault := simhash_catalog.fault_of(basis);
-		IF basis.name IS NULL THEN
-			RAISE EXCEPTION 'configuration "%" does not exist', $10 USING ERRCODE = 'undefined_object';
-		ELSIF fault IS NOT NULL THEN
-			RAISE EXCEPTION 'configuration "%" is damaged', $10 USING ERRCODE = 'data_corrupted', DETAIL = fault;
-		END IF;
-	END IF;
-	whole := simhash_catalog.list_of(basis.words, $4, $5, NULL, $11);
-	stop := simhash_catalog.list_of(basis.stop_words, $6, NULL, NULL, $11);
-	fault := coalesce(simhash_catalog.list_fault(NULL, whole.terms, whole.about),
-		simhash_catalog.list_fault(NULL, stop.terms, NULL));
-	IF fault IS NOT NULL THEN
-		RAISE EXCEPTION 'invalid words for configuration "%"', $1 USING ERRCODE = 'invalid_parameter_value', DETAIL = fault,
-			HINT = 'Words stand alone in words and stop_words, parts of speech in tags.';
-	END IF;
-	made := ROW($1, '', false, coalesce($2::text, basis.options, '{}'), coalesce($3, basis.preset), whole.digest, stop.digest, NULL);
-	PERFORM simhash_catalog.check_options(made.options::jsonb, made.preset, made.words IS NOT NULL,
-		$7 IS NOT NULL OR basis.frequencies IS NOT NULL, made.stop_words IS NOT NULL);
-	IF $7 IS NOT NULL THEN
-		counted := simhash_catalog.count_terms($1, $7, $8, whole.terms, $9);
-	ELSIF basis.frequencies IS NOT NULL AND made.words IS DISTINCT FROM basis.words THEN
-		RAISE EXCEPTION 'the frequencies of configuration "%" were counted with other words', $10
-			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Count again: give idf_relation and idf_column.';
-	END IF;
-	SELECT w INTO fault FROM unnest($11) AS w EXCEPT (SELECT unnest(counted.terms) UNION ALL
-		SELECT unnest(c.terms) FROM simhash_catalog.content AS c
-		WHERE c.digest IN (basis.words, basis.stop_words, basis.frequencies)) LIMIT 1;
-	IF FOUND THEN
-		RAISE EXCEPTION 'there is no word "%" to leave out', fault USING ERRCODE = 'undefined_object';
-	END IF;
-	counted := simhash_catalog.list_of(CASE WHEN $7 IS NULL THEN basis.frequencies END,
-		counted.terms, counted.about, counted.documents, $11);
-	made.frequencies := counted.digest;
-	made.digest := simhash_catalog.digest_of(made);
-	-- Locked only now if there is no base: other sessions may add configurations while this one counts.
-	PERFORM simhash_catalog.check_writer(false, true);
-	-- By their columns: as rows all of them would be copied.
-	INSERT INTO simhash_catalog.content SELECT l.* FROM (VALUES
-		(whole.digest, whole.documents, whole.terms, whole.about), (stop.digest, stop.documents, stop.terms, stop.about),
-		(counted.digest, counted.documents, counted.terms, counted.about)) AS l (digest) WHERE l.digest IS NOT NULL;
-	INSERT INTO simhash_catalog.config SELECT made.*;
-	RETURN made.digest;
-END $$;
-COMMENT ON FUNCTION simhash_create_config(text, jsonb, text, text[], text[], text[], regclass, name, int, text, text[]) IS
-	'stores a configuration under a name, and returns its digest; an error when the name means something else';
-
-CREATE FUNCTION simhash_drop_config(name text) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	gone simhash_catalog.config;
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	PERFORM simhash_catalog.check_writer(true, true);
-	SELECT * INTO gone FROM simhash_catalog.config AS c WHERE c.name = $1 AND NOT c.dropped;
-	IF NOT FOUND THEN
-		RAISE EXCEPTION 'configuration "%" does not exist', $1 USING ERRCODE = 'undefined_object';
-	END IF;
-	UPDATE simhash_catalog.config AS c SET (dropped, options, preset, words, stop_words, frequencies) =
-		(true, NULL, NULL, NULL, NULL, NULL) WHERE c.name = $1;
-	DELETE FROM simhash_catalog.content AS t WHERE t.digest IN (gone.words, gone.stop_words, gone.frequencies)
-		AND NOT EXISTS (SELECT FROM simhash_catalog.config AS c WHERE t.digest IN (c.words, c.stop_words, c.frequencies));
-END $$;
-COMMENT ON FUNCTION simhash_drop_config(text) IS 'drops a stored configuration; its name can only get the same meaning again';
 
 -- ---------------------------------------------------------------- flagging
 
@@ -2154,8 +1725,8 @@ CREATE FUNCTION simhash_guard(
 ) RETURNS SETOF text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $function$
 DECLARE
-	texts text[] := simhash_catalog.listed_names(columns);
-	scope text[] := coalesce(simhash_catalog.listed_names(within), '{}');
+	texts text[];
+	scope text[] := '{}';
 	said text[] := '{}';
 	has_index boolean;
 	named text;
@@ -2173,7 +1744,10 @@ BEGIN
 	IF kind IS NULL OR kind NOT IN ('r', 'p', 'f') THEN
 		RAISE EXCEPTION '"%" is not a table', coalesce(short, relation::text, 'NULL') USING ERRCODE = 'wrong_object_type';
 	END IF;
-	texts := coalesce(texts, ARRAY[simhash_catalog.widest_text(relation)]);
+	texts := ARRAY(SELECT simhash_catalog.named_columns(relation, columns));
+	IF within IS NOT NULL THEN
+		scope := ARRAY(SELECT simhash_catalog.named_columns(relation, within));
+	END IF;
 	said := ARRAY(
 		SELECT format('%s=%s', argument, string_agg(
 			CASE WHEN name ~ '[,"]|^\s|\s$' THEN '"' || replace(name, '"', '""') || '"' ELSE name END, ',' ORDER BY place))

@@ -89,7 +89,7 @@ SELECT p.oid AS check_oid FROM pg_proc p JOIN pg_namespace n ON n.oid = pronames
 WHERE nspname = :'ext' AND proname = 'simhash_same' AND oidvectortypes(proargtypes) = 'text, text' \gset
 \endif
 \if :{?text} \else
-SELECT CASE WHEN :relation_oid <> 0 THEN simhash_catalog.widest_text(:relation_oid::regclass) ELSE '' END AS text \gset
+SELECT CASE WHEN :relation_oid <> 0 THEN (SELECT * FROM simhash_catalog.named_columns(:relation_oid::regclass, NULL)) ELSE '' END AS text \gset
 \endif
 \if :{?fp} \else \set fp :text \endif
 \if :{?key} \set key_named on \else
@@ -201,7 +201,7 @@ FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE p.oid = :check_
 \set literal 'CASE WHEN strpos(replace(json, ''\\"'', ''''), ''\\'') > 0 THEN concat(''E'''''', replace(substr(json, 2, length(json) - 2), '''''''', ''''''''''''), '''''''') ELSE quote_literal(key) END'
 
 -- In what the texts of x and y differ.
-\set differs '(SELECT coalesce(string_agg(DISTINCT kind, '', '' ORDER BY kind), ''nothing'') FROM :"ext".simhash_differences(left(x.body, 20000), left(y.body, 20000)))'
+\set differs '(SELECT coalesce(string_agg(DISTINCT kind, '', '' ORDER BY kind), ''nothing'') FROM :"ext".simhash_why(left(x.body, 20000), left(y.body, 20000)))'
 
 -- Pairs that are judged, in both directions.
 SELECT coalesce((SELECT format('SELECT a::text, b::text FROM %1$I.%2$I UNION ALL SELECT b::text, a::text FROM %1$I.%2$I', nspname, relname)
@@ -223,7 +223,7 @@ FROM :"ext".simhash_radius_report(:relation_oid::regclass, :'key', :'fp', :'text
 -- Of more pairs than max_pairs, those among rows that are drawn. Those of texts are all that are near, before any check.
 SELECT :'all_pairs' AND NOT :'of_text' AS by_function \gset
 \if :by_function
-\set pairs_found ':"ext".simhash_pairs_keyed(CAST(NULL AS :key_type), :relation_oid::regclass, :''key'', :''fp'', :''radius'', :within_is, across => :across_is)'
+\set pairs_found ':"ext".simhash_pairs(:relation_oid::regclass, key_type => CAST(NULL AS :key_type), columns => :''fp'', radius => :''radius'', within => :within_is, across => :across_is, key => :''key'')'
 \else
 \set pairs_found pair_drawn
 \endif
@@ -302,7 +302,7 @@ ROLLBACK TO planned;
 -- What the page shows, its DELETE and its export begin with. A link leads from the row after which a cluster is named. Pairs that are
 -- judged the same are links too; one that is judged different is none, and parts a row from the one that stays.
 SELECT format(E'found AS MATERIALIZED (\n    SELECT c.key, c.representative\n    '
-	'FROM %1$I.simhash_clusters_keyed(NULL::%2$s, %3$L, %4$L, %5$L, %6$s, %7$L, %8$L, %9$s) c\n), judged (a, b, same) AS (%%s\n), link (a, b) AS (\n    '
+	'FROM %1$I.simhash_clusters(%3$L, key_type => NULL::%2$s, columns => %5$L, key => %4$L, radius => %6$s, method => %7$L, text => %8$L, %9$s) c\n), judged (a, b, same) AS (%%s\n), link (a, b) AS (\n    '
 	'SELECT f.representative, f.key FROM found f\n    WHERE NOT EXISTS (SELECT FROM judged j WHERE NOT j.same AND j.a = f.representative AND j.b = f.key)\n    '
 	'UNION ALL SELECT a, b FROM judged WHERE same\n), numbered AS (\n    '
 	'SELECT key, row_number() OVER (ORDER BY key) AS number FROM (SELECT a FROM link UNION SELECT b FROM link) k (key)\n), part AS (\n    '
@@ -314,7 +314,7 @@ SELECT format(E'found AS MATERIALIZED (\n    SELECT c.key, c.representative\n   
 	'SELECT p.*, count(*) OVER (PARTITION BY cluster) AS size FROM placed p\n    '
 	'WHERE NOT EXISTS (SELECT FROM judged j WHERE NOT j.same AND j.a = p.stays AND j.b = p.key)\n)',
 	:'ext', :'key_type', :'rel', :'key', :'fp', :'radius'::int, :'method', :'text',
-	concat_ws(', ', coalesce((:least)::text, 'NULL'), 'checked_by => ' || quote_literal(NULLIF(:'check_name', '')) || '::regprocedure',
+	concat_ws(', ', 'min_jaccard => ' || coalesce((:least)::text, 'NULL'), 'checked_by => ' || quote_literal(NULLIF(:'check_name', '')) || '::regprocedure',
 		'within => ' || quote_literal(NULLIF(:within_is, '{}')), 'across => ' || quote_literal(NULLIF(:across_is, '{}'))), :'best_first') AS groups,
 	format(E'\n    SELECT a::%1$s, b::%1$s, same FROM %2$s UNION ALL SELECT b::%1$s, a::%1$s, same FROM %2$s', :'key_type',
 		coalesce((SELECT format('%I.%I', nspname, relname) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = :decisions_oid),
@@ -351,8 +351,9 @@ SELECT coalesce(jsonb_agg(jsonb_build_object('radius', r, 'jaccard', j, 'groups'
 FROM (VALUES (:'radius'::int - 1, :least), (:'radius'::int + 1, :least),
 		(:'radius'::int, :least - 0.05), (:'radius'::int, :least + 0.05)) AS step (r, j),
 	LATERAL (SELECT count(DISTINCT cluster_id::text) AS groups, count(*) AS members
-		FROM :"ext".simhash_clusters_keyed(CAST(NULL AS :key_type), :relation_oid::regclass, :'key', :'fp', r, :'method', :'text', j,
-			:within_is, :checked, :across_is)) c
+		FROM :"ext".simhash_clusters(:relation_oid::regclass, key_type => CAST(NULL AS :key_type), columns => :'fp', key => :'key',
+			radius => r, method => :'method', text => :'text', min_jaccard => j, within => :within_is, checked_by => :checked,
+			across => :across_is)) c
 WHERE :'steps'::boolean AND r BETWEEN 0 AND :bits AND coalesce(j BETWEEN 0 AND 1, r <> :'radius'::int) \gset
 
 -- ---------------------------------------------------------------- differing words of all pairs that are shown

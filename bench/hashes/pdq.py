@@ -162,7 +162,7 @@ def filled(dsn, digits):
     db.execute("CREATE TEMP TABLE digits (id int, value text)")
     db.copy_from(lines, "digits")
     db.execute(
-        "INSERT INTO picture_hash SELECT id, fingerprint_parts_from_hex(value), fingerprint_parts_to_bits(fingerprint_parts_from_hex(value))"
+        "INSERT INTO picture_hash SELECT id, fingerprint_parts_from_hex(value), ('x' || value)::varbit"
         " FROM digits ORDER BY id"
     )
     return db

@@ -112,7 +112,7 @@ SQL
 	$node->safe_psql('postgres', <<"SQL");
 CREATE VIEW stored AS SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM cluster) s WHERE size > 1;
 CREATE VIEW afresh AS SELECT key, cluster_id
-	FROM simhash_clusters_keyed(NULL::$v->{type}, 'doc', 'id', 'fp', $v->{radius}, 'components', within => '$columns');
+	FROM simhash_clusters('doc', key_type => NULL::$v->{type}, columns => 'fp', key => 'id', radius => $v->{radius}, method => 'components', within => '$columns');
 CREATE FUNCTION counted() RETURNS TABLE (key $v->{type}, cluster_id $v->{type}) LANGUAGE plpgsql AS \$\$
 DECLARE
 	fps bigint[];

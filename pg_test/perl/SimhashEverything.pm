@@ -13,8 +13,8 @@ our @EXPORT = qw(use_everything answers goes_on);
 
 # What every released version must be able to run. What later versions added is to be left out for older ones.
 my $everything = <<'SQL';
-SELECT simhash_create_config('petition', preset => 's0', words => '{幸福路}', stop_words => '{street}');
-
+CREATE FUNCTION body_fp(body text) RETURNS bigint IMMUTABLE PARALLEL SAFE
+	RETURN simhash64(body, '{"dictionary": {"幸福路": "ns"}, "stop_words": ["@en", "@zh", "street"]}', 's0');
 CREATE TABLE petition (
 	id int PRIMARY KEY, subject text, body text,
 	fp bigint GENERATED ALWAYS AS (simhash64(ROW(subject, body), '{"f1": 1, "f2": 3}', preset => 'plain')) STORED,
@@ -48,15 +48,19 @@ CREATE INDEX flagged_fp ON flagged USING simhash (fp);
 CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON flagged FOR EACH ROW EXECUTE FUNCTION
 	simhash_flag_duplicate('fingerprint=fp', 'radius=8', 'duplicate_of=duplicate_of', 'weights={"body": 1}', 'preset=plain');
 INSERT INTO flagged (id, body) SELECT id, body FROM petition WHERE id <= 300;
-CREATE TABLE named AS SELECT id, body, simhash64_named_text(body, 'petition') AS fp FROM petition WHERE id <= 300;
+CREATE TABLE named AS SELECT id, body, body_fp(body) AS fp FROM petition WHERE id <= 300;
 
 -- Scopes before the fingerprint, a constraint within them, and clusters that a trigger keeps.
-SELECT simhash_create_config('weighed', preset => 's2', idf_relation => 'petition', idf_column => 'body');
-SELECT simhash_create_config('gone', preset => 's2'), simhash_drop_config('gone');
+DO $$ BEGIN
+	EXECUTE format('CREATE FUNCTION weighed_fp(body text) RETURNS bigint IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS %L',
+		format('BEGIN RETURN public.simhash64(body, %L, ''s2''); END', (SELECT jsonb_build_object('idf', jsonb_build_object(
+			'documents', (SELECT count(*) FROM petition), 'terms', jsonb_object_agg(feature, documents)))
+		FROM (SELECT feature, count(*) AS documents FROM petition, simhash_features(body, preset => 'plain') GROUP BY 1) w)));
+END $$;
 CREATE TABLE note (
 	id int PRIMARY KEY, tenant text, number uuid DEFAULT gen_random_uuid(), body text,
 	fp bigint GENERATED ALWAYS AS (simhash64(body)) STORED, fp128 bit(128) GENERATED ALWAYS AS (simhash_methods.simhash128(body)) STORED,
-	given bigint, weighed bigint,
+	given bigint, weighed bigint GENERATED ALWAYS AS (weighed_fp(body)) STORED,
 	CONSTRAINT once EXCLUDE USING simhash (tenant WITH =, given WITH ~=)
 );
 CREATE INDEX note_fp ON note USING simhash (tenant, fp);
@@ -67,8 +71,8 @@ CREATE TRIGGER keep_clusters AFTER INSERT OR UPDATE OF tenant, fp OR DELETE ON n
 	simhash_maintain_clusters('clusters=public.note_cluster', 'key=id', 'fingerprint=fp', 'within=tenant', 'radius=6');
 CREATE FUNCTION of_note(n note) RETURNS bigint LANGUAGE sql IMMUTABLE BEGIN ATOMIC SELECT simhash64(n.body, preset => 'record'); END;
 CREATE DOMAIN near_zero AS bigint CHECK (hamming(VALUE, 0) < 64);
-INSERT INTO note (id, tenant, body, given, weighed)
-SELECT id, 'tenant ' || id % 3, body, given, simhash64_named_text(body, 'weighed') FROM petition WHERE id <= 600;
+INSERT INTO note (id, tenant, body, given)
+SELECT id, 'tenant ' || id % 3, body, given FROM petition WHERE id <= 600;
 
 -- Hashes of another program, of 64 and of 256 bits.
 CREATE TABLE picture (
@@ -112,18 +116,15 @@ SELECT indexrelid::regclass, pg_get_indexdef(indexrelid) FROM pg_index JOIN pg_c
 WHERE amname = 'simhash' ORDER BY indexrelid::regclass::text;
 SELECT count(*), sum(hashtext(p::text)) FROM petition p;
 SELECT count(*), sum(hashtext(f::text)) FROM flagged f;
-SELECT count(*) FROM named WHERE fp = simhash64_named_text(body, 'petition');
+SELECT count(*) FROM named WHERE fp = body_fp(body);
 SELECT count(*) FROM petition WHERE fp = simhash64(ROW(subject, body), '{"f1": 1, "f2": 3}', preset => 'plain');
 SELECT (SELECT count(*) FROM pair), (SELECT sum(a * b % 1000) FROM pair), (SELECT count(*) FROM cluster);
 SELECT count(*), sum(a), sum(b), sum(distance) FROM near;
 REFRESH MATERIALIZED VIEW pair;
 REFRESH MATERIALIZED VIEW cluster;
 SELECT (SELECT count(*) FROM pair), (SELECT sum(a * b % 1000) FROM pair), (SELECT count(*) FROM cluster);
-SELECT count(*), sum(hashtext((digest, documents, terms, about)::text)) FROM simhash_catalog.content;
-SELECT count(*), sum(hashtext((name, digest, dropped, options, preset, words, stop_words, frequencies)::text)) FROM simhash_catalog.config;
-SELECT name, simhash_config_digest(name) FROM simhash_catalog.config WHERE NOT dropped ORDER BY name;
 SELECT count(*), sum(hashtext((n.id, n.tenant, n.body, n.fp, n.fp128, n.given, n.weighed, of_note(n))::text)) FROM note n;
-SELECT count(*) FROM note WHERE fp = simhash64(body) AND weighed = simhash64_named_text(body, 'weighed');
+SELECT count(*) FROM note WHERE fp = simhash64(body) AND weighed = weighed_fp(body);
 SELECT count(*), sum(hashtext(p::text)) FROM note_pair p;
 SELECT count(*), sum(hashtext(p::text)) FROM keyed_pair p;
 SELECT count(*), sum(key), sum(cluster_id) FROM (SELECT array_agg(a) AS a, array_agg(b) AS b
@@ -165,10 +166,6 @@ sub goes_on
 	is($sql->('INSERT INTO note (id, tenant, body) SELECT id + 100000, tenant, body FROM note WHERE id IN (17, 18);'
 		. ' SELECT count(*) = 2 AND bool_and(a.cluster_id = b.cluster_id) FROM note_cluster a JOIN note_cluster b ON a.key = b.key + 100000'),
 		't', "$what: clusters are kept");
-	is($sql->(q{SELECT simhash_create_config('again', base => 'petition') = simhash_config_digest('petition')}), 't',
-		"$what: another configuration");
-	($status, $out, $err) = $node->psql($database, q{SELECT simhash_create_config('gone', preset => 'plain')});
-	like($err, qr/configuration "gone" was there before with another meaning/, "$what: a name keeps its meaning");
 	add_oracle($node, $database);
 	is_sound($node, 'hash', 'hash_fp', "$what, after writes", 4, $database);
 	is($sql->("SELECT * FROM broken_invariants('$_')"), '',

@@ -40,20 +40,20 @@ CREATE TABLE asked AS SELECT * FROM (VALUES ('{}'::text[], '{video}'::text[]), (
 SELECT within, across, k, f.*
 FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''fp'', $1, $2, across => $3)', k, within, across) f ORDER BY 1, 2, 3;
 SELECT within, across, k, f.* FROM asked, faults('pairs_between',
-	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2, across => $3)', k,
+	'simhash_pairs_between(''t'', key_type_a => NULL::text, columns_a => ''fp'', relation_b => ''other'', key_type_b => NULL::text, columns_b => ''print'', key_a => ''name'', key_b => ''id'', radius => $1, within => $2, across => $3)', k,
 	within, across) f ORDER BY 1, 2, 3;
 -- Hashes of three parts, of which a pair may be near in several.
 SELECT within, across, k, f.*
 FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''hash'', $1, $2, across => $3)', k, within, across, 'of_hashes') f
 WHERE k < 64 ORDER BY 1, 2, 3;
 SELECT count(*), count(*) FILTER (WHERE p.a IS NULL OR w.a IS NULL) AS faults
-FROM simhash_pairs_between_keyed(NULL::text, NULL::text, 't', 'name', 'hash', 'other', 'id', 'hash', 0, across => '{video}') p
+FROM simhash_pairs_between('t', key_type_a => NULL::text, columns_a => 'hash', relation_b => 'other', key_type_b => NULL::text, columns_b => 'hash', key_a => 'name', key_b => 'id', radius => 0, across => '{video}') p
 FULL JOIN (SELECT x.name AS a, y.id AS b FROM t x JOIN other y ON x.hash = y.hash AND (x.video = y.video) IS NOT TRUE
 	WHERE x.fp IS NOT NULL) w USING (a, b);
 -- The rows in files; with a worker.
 SET work_mem = '64kB';
 SELECT across, f.* FROM asked, faults('pairs_between',
-	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2, across => $3)', k,
+	'simhash_pairs_between(''t'', key_type_a => NULL::text, columns_a => ''fp'', relation_b => ''other'', key_type_b => NULL::text, columns_b => ''print'', key_a => ''name'', key_b => ''id'', radius => $1, within => $2, across => $3)', k,
 	within, across) f
 WHERE k = 3 AND within = '{}' ORDER BY 1;
 CREATE TABLE many AS SELECT i AS id, i / 60 AS video, hashint8extended(i * 7919::bigint % 24000 / 8, 1) # (i % 2) AS fp
@@ -135,9 +135,9 @@ CREATE TABLE frame (id uuid, video text, fp bigint);
 INSERT INTO frame SELECT ('00000000-0000-0000-0000-00000000000' || i)::uuid, v, f
 FROM (VALUES (1, 'a', 0), (2, 'a', 0), (3, 'a', 0), (4, 'b', 255), (5, 'b', 255), (6, 'c', 254), (7, NULL, -1), (8, NULL, -1)) r (i, v, f);
 SELECT right(cluster_id::text, 1) AS cluster_id, string_agg(right(key::text, 1), ',' ORDER BY key) AS keys
-FROM simhash_clusters_keyed(NULL::uuid, 'frame', 'id', 'fp', 3, across => '{video}') GROUP BY 1 ORDER BY 1;
+FROM simhash_clusters('frame', key_type => NULL::uuid, columns => 'fp', key => 'id', radius => 3, across => '{video}') GROUP BY 1 ORDER BY 1;
 SELECT right(a::text, 1) AS a, right(b::text, 1) AS b
-FROM simhash_pairs_keyed(NULL::uuid, 'frame', 'id', 'fp', 3, across => '{video}') ORDER BY 1, 2;
+FROM simhash_pairs('frame', key_type => NULL::uuid, columns => 'fp', key => 'id', radius => 3, across => '{video}') ORDER BY 1, 2;
 -- Keys that do not tell rows apart.
 CREATE TABLE same_keys (id int, video int, fp bigint);
 INSERT INTO same_keys VALUES (1, 1, 7), (2, 1, 7), (1, 2, 7);

@@ -7,7 +7,7 @@ SET search_path = argument_types, public;
 -- A set of rows whose columns the query declares.
 CREATE TABLE near (id bigint, fp bigint);
 INSERT INTO near VALUES (1, 0), (2, 1);
-CREATE FUNCTION some_columns(regclass, name, name, int, text[], name, float8, regproc, text[]) RETURNS SETOF record
+CREATE FUNCTION some_columns(regclass, text, text, int, text[], name, float8, regproc, text[]) RETURNS SETOF record
 	LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_pairs';
 SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}', NULL, NULL, NULL, '{}') AS (a text, b bigint, distance int);
 SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}', NULL, NULL, NULL, '{}') AS (a bigint, b bigint, distance bigint);
@@ -35,7 +35,6 @@ BEGIN;
 CREATE TABLE documents (fp bigint PRIMARY KEY, body text);
 CREATE INDEX documents_fp ON documents USING simhash (fp);
 INSERT INTO documents VALUES (1, 'one text'), (3, 'one text more');
-SELECT simhash_create_config('argument_types', preset => 'plain') IS NOT NULL AS stored;
 CREATE TABLE kept (id int PRIMARY KEY, fp bigint);
 CREATE INDEX ON kept USING simhash (fp);
 SELECT simhash_keep_clusters('kept', 'id', 'fp');
@@ -44,7 +43,8 @@ CREATE TABLE argument (type regtype, name text, value text);
 INSERT INTO argument VALUES
 	('record', NULL, 'ROW(''some'', ''words'')'),
 	('text', NULL, '''config'''), ('text', 'preset', '''words'''), ('text', 'method', '''star'''),
-	('text', 'name', '''argument_types'''),
+	('text', 'key', '''fp'''), ('text', 'key_a', '''fp'''), ('text', 'key_b', '''fp'''), ('text', 'columns', '''fp'''),
+	('text', 'columns_a', '''fp'''), ('text', 'columns_b', '''fp'''), ('text', 'list', '''body'''), ('text[]', 'keys', '''{fp}'''),
 	('jsonb', NULL, '''{}'''), ('tsvector', NULL, '''words'''), ('cstring', NULL, '''(1,2)'''), ('hamming_ball', NULL, '''(1,2)'''),
 	('bigint', NULL, '1'), ('int', NULL, '1'), ('int', 'bits', '64'), ('float8', NULL, '0.5'), ('boolean', NULL, 'true'),
 	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('text[]', 'within', '''{body}'''),
@@ -79,8 +79,6 @@ BEGIN
 		SELECT p.oid FROM pg_proc AS p JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 		WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'simhash_dedup') AND p.probin LIKE '%simhash_dedup'
 			AND p.pronargs > 0 AND NOT 'internal'::regtype = ANY (p.proargtypes)
-		-- The others need the configuration.
-		ORDER BY p.proname = 'delete_config'
 	LOOP
 		message := NULL;
 		BEGIN

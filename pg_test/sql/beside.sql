@@ -45,12 +45,12 @@ CREATE TRIGGER flag BEFORE INSERT ON flagged
 INSERT INTO flagged VALUES ('1', 0), ('2', 1), ('3', -1);
 SELECT * FROM flagged ORDER BY id;
 
-SELECT * FROM simhash_pairs_keyed(NULL::number, 'row', 'id', 'fp') ORDER BY a, b;
+SELECT * FROM simhash_pairs('row', key_type => NULL::number, columns => 'fp', key => 'id') ORDER BY a, b;
 -- From here on, by them, no key equals another.
 CREATE OR REPLACE FUNCTION trap_same(number, number) RETURNS boolean LANGUAGE sql AS 'SELECT false';
 CREATE OR REPLACE FUNCTION trap_same(number, code) RETURNS boolean LANGUAGE sql AS 'SELECT false';
-SELECT * FROM simhash_clusters_keyed(NULL::number, 'row', 'id', 'fp', text => 'body') ORDER BY key;
-SELECT * FROM simhash_clusters_keyed(NULL::code, 'row', 'id', 'fp', text => 'body') ORDER BY key;
+SELECT * FROM simhash_clusters('row', key_type => NULL::number, columns => 'fp', key => 'id', text => 'body') ORDER BY key;
+SELECT * FROM simhash_clusters('row', key_type => NULL::code, columns => 'fp', key => 'id', text => 'body') ORDER BY key;
 INSERT INTO row VALUES ('7', x'FFFF'::bigint, 'a bridge'), ('8', x'FF00FF00FF'::bigint, 'a sign');
 SELECT * FROM cluster ORDER BY key;
 INSERT INTO flagged VALUES ('1', 0) ON CONFLICT (id) DO UPDATE SET dup = excluded.dup;

@@ -78,7 +78,7 @@ BEGIN
 END $$;
 SELECT count(*) AS pairs, (SELECT count(*) FROM candidate c JOIN advert x ON x.id = a JOIN advert y ON y.id = b
 	WHERE posted_near(x, y)) AS wanted
-FROM simhash_pairs_keyed(NULL::text COLLATE "C", 'offer', 'name', 'fp', 8, checked_by => 'named_in_order');
+FROM simhash_pairs('offer', key_type => NULL::text COLLATE "C", columns => 'fp', key => 'name', radius => 8, checked_by => 'named_in_order');
 -- A row without a text passes with none by a function of texts.
 CREATE FUNCTION always(a text, b text) RETURNS boolean LANGUAGE sql AS 'SELECT true';
 SELECT count(*) AS pairs, (SELECT count(*) FROM candidate WHERE a % 11 > 0 AND b % 11 > 0) AS wanted
@@ -98,8 +98,7 @@ SELECT check_name, count(*) AS passing FROM (
 		text_a => 'content', text_b => 'body', checked_by => 'same_numbers')
 	UNION ALL SELECT 'jaccard', a::text, b
 	FROM simhash_pairs_between('letter', 'number', 'fp', 'advert', 'id', 'fp', 8, '{}', 'content', 'body', 0.9)
-	UNION ALL SELECT 'keyed', a, b FROM simhash_pairs_between_keyed(NULL::text, NULL::int, 'offer', 'name', 'fp', 'advert', 'id', 'fp', 8,
-		text_a => 'body', text_b => 'body', checked_by => 'simhash_same')
+	UNION ALL SELECT 'keyed', a, b FROM simhash_pairs_between('offer', key_type_a => NULL::text, columns_a => 'fp', relation_b => 'advert', key_type_b => NULL::int, columns_b => 'fp', key_a => 'name', key_b => 'id', radius => 8, text_a => 'body', text_b => 'body', checked_by => 'simhash_same')
 ) f GROUP BY 1 ORDER BY 1;
 SELECT (SELECT count(*) FROM across JOIN letter x ON number = a JOIN advert y ON id = b WHERE same_numbers(content, body)) AS same_numbers,
 	(SELECT count(*) FROM across JOIN letter x ON number = a JOIN advert y ON id = b WHERE simhash_jaccard(content, body) >= 0.9) AS jaccard,
@@ -139,7 +138,7 @@ FROM simhash_clusters('advert', 'id', 'fp', 8, text => 'body', checked_by => 'po
 JOIN advert y ON y.id = representative;
 SELECT count(jaccard) AS none FROM simhash_clusters('advert', 'id', 'fp', 8, checked_by => 'posted_near');
 SELECT count(*) AS rows, min(cluster_id), max(cluster_id)
-FROM simhash_clusters_keyed(NULL::text, 'offer', 'name', 'fp', 8, text => 'body', checked_by => 'simhash_same');
+FROM simhash_clusters('offer', key_type => NULL::text, columns => 'fp', key => 'name', radius => 8, text => 'body', checked_by => 'simhash_same');
 
 -- Decisions: judged pairs do not come back, and what was judged the same is added, in pairs and in groups.
 CREATE VIEW link AS

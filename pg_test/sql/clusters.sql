@@ -25,9 +25,9 @@ SELECT cluster_id, key, size, representative, distance, round(jaccard::numeric, 
 FROM simhash_clusters('t', 'id', 'fp', 4, 'components', 'body', 0.0);
 -- Keys by reference.
 CREATE VIEW named AS SELECT 'row ' || id AS name, fp, body FROM t;
-SELECT cluster_id, key, size, representative, distance FROM simhash_clusters_keyed(NULL::text, 'named', 'name', 'fp', 2);
+SELECT cluster_id, key, size, representative, distance FROM simhash_clusters('named', key_type => NULL::text, columns => 'fp', key => 'name', radius => 2);
 SELECT cluster_id, key, representative, round(jaccard::numeric, 3) AS jaccard
-FROM simhash_clusters_keyed(NULL::text, 'named', 'name', 'fp', 4, text => 'body');
+FROM simhash_clusters('named', key_type => NULL::text, columns => 'fp', key => 'name', radius => 4, text => 'body');
 -- A row without a text between two that are alike, wherever its key stands.
 CREATE TABLE gaps (id int PRIMARY KEY, fp bigint, body text);
 INSERT INTO gaps VALUES (18, 229, 'road bus'), (19, 177, 'road bus'), (36, 132, NULL);
@@ -112,13 +112,13 @@ DECLARE
 BEGIN
 	EXECUTE format('CREATE TABLE clusters_test.ordered AS SELECT *, row_number() OVER (ORDER BY %I) AS place FROM clusters_test.keys', key);
 	EXECUTE format('WITH found AS (SELECT k.id, r.id AS representative, size, distance, jaccard
-			FROM simhash_clusters_keyed(NULL::%2$s, ''clusters_test.keys'', %1$L, ''fp'', 4, ''leader'', %3$s) c
+			FROM simhash_clusters(''clusters_test.keys'', key_type => NULL::%2$s, columns => ''fp'', key => %1$L, radius => 4, method => ''leader'', %4$s) c
 			JOIN clusters_test.keys k ON k.%1$I = c.key JOIN clusters_test.keys r ON r.%1$I = c.representative),
 		wanted AS (SELECT k.id, r.id, size, distance, jaccard
 			FROM simhash_clusters(''clusters_test.ordered'', ''place'', ''fp'', 4, ''leader'', %3$s) c
 			JOIN clusters_test.ordered k ON k.place = c.key JOIN clusters_test.ordered r ON r.place = c.representative)
 		SELECT count(*) FROM ((TABLE found EXCEPT ALL TABLE wanted) UNION ALL (TABLE wanted EXCEPT ALL TABLE found)) x', key,
-			type, texts) INTO faults;
+			type, texts, 'text => ' || replace(texts, ', ', ', min_jaccard => ')) INTO faults;
 	DROP TABLE clusters_test.ordered;
 	RETURN faults;
 END $$;
@@ -134,11 +134,11 @@ SELECT * FROM simhash_clusters('twice', 'id', 'fp', 1, text => 'body');
 INSERT INTO twice VALUES (2, x'7F00FF0000000000'::bigint, 'another hole');
 SELECT * FROM simhash_clusters('twice', 'id', 'fp', 1);
 CREATE VIEW twice_named AS SELECT id::text AS name, fp, body FROM twice;
-SELECT cluster_id, key, size FROM simhash_clusters_keyed(NULL::text, 'twice_named', 'name', 'fp', 1);
-SELECT cluster_id, key, size FROM simhash_clusters_keyed(NULL::text, 'twice_named', 'name', 'fp', 1, text => 'body');
+SELECT cluster_id, key, size FROM simhash_clusters('twice_named', key_type => NULL::text, columns => 'fp', key => 'name', radius => 1);
+SELECT cluster_id, key, size FROM simhash_clusters('twice_named', key_type => NULL::text, columns => 'fp', key => 'name', radius => 1, text => 'body');
 INSERT INTO twice VALUES (2, x'7F00FF0000000000'::bigint, 'another hole');
-SELECT cluster_id, key, size FROM simhash_clusters_keyed(NULL::text, 'twice_named', 'name', 'fp', 1);
-SELECT key, size FROM simhash_clusters_keyed(NULL::int[], 'keys', 'list', 'fp', 1, text => 'body');
+SELECT cluster_id, key, size FROM simhash_clusters('twice_named', key_type => NULL::text, columns => 'fp', key => 'name', radius => 1);
+SELECT key, size FROM simhash_clusters('keys', key_type => NULL::int[], columns => 'fp', key => 'list', radius => 1, text => 'body');
 
 -- A materialized view of clusters, refreshed while others read it.
 CREATE MATERIALIZED VIEW dup AS SELECT * FROM simhash_clusters('t', 'id', 'fp', 2);
@@ -159,7 +159,7 @@ SELECT * FROM simhash_clusters('t', 'id', 'fp', 3, 'kmeans');
 -- Where a method stands, a column of texts was meant.
 SELECT * FROM simhash_clusters('t', 'id', 'fp', 3, 'body');
 CREATE VIEW renamed AS SELECT id, fp, body AS "Fred's text" FROM t;
-SELECT * FROM simhash_clusters_keyed(NULL::int, 'renamed', 'id', 'fp', 3, 'Fred''s text');
+SELECT * FROM simhash_clusters('renamed', key_type => NULL::int, columns => 'fp', key => 'id', radius => 3, method => 'Fred''s text');
 SELECT count(*) AS rows FROM simhash_clusters('renamed', 'id', 'fp', 3, text => 'Fred''s text') HAVING count(*) = 0;
 SELECT * FROM simhash_clusters('t', 'id', 'fp', 3, 'fp');
 -- The radius stands before the method, which may be named instead.

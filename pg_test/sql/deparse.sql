@@ -242,14 +242,12 @@ CREATE VIEW deparse.v_nearest AS SELECT id, public.simhash64(n, '{"body": 2, "so
 ORDER BY fp OPERATOR(public.<~>) 42 LIMIT 2;
 CREATE VIEW deparse.v_pairs AS SELECT a, b, c.cluster_id FROM public.simhash_pairs('deparse.note', 'id', 'fp', 8, within => '{source}')
 JOIN public.simhash_clusters('deparse.note', 'id', 'fp', 64, text => 'body') c ON c.key = a;
-CREATE VIEW deparse.v_named AS SELECT id, public.simhash64_named_text(body, 'nobody@1') IS NULL AS is_null
-FROM deparse.note WHERE body IS NULL;
 CREATE STATISTICS deparse.s_distance ON (fp OPERATOR(public.<~>) 42), tenant FROM deparse.note;
 CREATE POLICY p_near ON deparse.note USING (fp OPERATOR(public.<~>) 42 <= 64);
 CREATE TABLE deparse.by_distance (id int, fp bigint) PARTITION BY RANGE ((fp OPERATOR(public.<~>) 0), public.hamming(fp, 7));
 
 CREATE FUNCTION deparse.contents() RETURNS TABLE (name text, contents text) LANGUAGE sql AS $$
-    SELECT view, deparse.rows_of('TABLE deparse.' || view) FROM pg_catalog.unnest('{v_near,v_nearest,v_pairs,v_named}'::text[]) view
+    SELECT view, deparse.rows_of('TABLE deparse.' || view) FROM pg_catalog.unnest('{v_near,v_nearest,v_pairs}'::text[]) view
 $$;
 CREATE TABLE deparse.held AS SELECT * FROM deparse.contents();
 SELECT name, contents IS NOT NULL AS has_rows FROM deparse.held;

@@ -22,26 +22,24 @@ RESET client_min_messages;
 -- What each question has to give, with key 1 for the first key of the type and so on.
 CREATE TABLE question (id int, wanted text, query text);
 INSERT INTO question VALUES
-	(1, '(1,3,1)', 'SELECT a, b, distance FROM simhash_pairs_keyed(K, ''one'', ''id'', ''fp'', 1)'),
-	(2, '(1,3,1)', 'SELECT a, b, distance FROM simhash_pairs_keyed(K, ''one'', ''id'', ''fp'', 1, ''{tenant}'')'),
+	(1, '(1,3,1)', 'SELECT a, b, distance FROM simhash_pairs(''one'', key_type => K, columns => ''fp'', key => ''id'', radius => 1)'),
+	(2, '(1,3,1)', 'SELECT a, b, distance FROM simhash_pairs(''one'', key_type => K, columns => ''fp'', key => ''id'', radius => 1, within => ''{tenant}'')'),
 	(3, '(1,1,1) (2,2,1) (3,1,0)',
-		'SELECT a, b, distance FROM simhash_pairs_between_keyed(K, K, ''one'', ''id'', ''fp'', ''two'', ''id'', ''fp'', 1)'),
+		'SELECT a, b, distance FROM simhash_pairs_between(''one'', key_type_a => K, columns_a => ''fp'', relation_b => ''two'', key_type_b => K, columns_b => ''fp'', key_a => ''id'', key_b => ''id'', radius => 1)'),
 	(4, '(1,1,1) (2,2,1) (3,1,0)',
-		'SELECT a, b, distance FROM simhash_pairs_between_keyed(K, K, ''one'', ''id'', ''fp'', ''two'', ''id'', ''fp'', 1, ''{tenant}'')'),
+		'SELECT a, b, distance FROM simhash_pairs_between(''one'', key_type_a => K, columns_a => ''fp'', relation_b => ''two'', key_type_b => K, columns_b => ''fp'', key_a => ''id'', key_b => ''id'', radius => 1, within => ''{tenant}'')'),
 	-- One side of the domain, the other of its type.
 	(5, '(1,1,1) (2,2,1) (3,1,0)',
-		'SELECT a, b, distance FROM simhash_pairs_between_keyed(K, B, ''one'', ''id'', ''fp'', ''plain'', ''id'', ''fp'', 1, ''{tenant}'')'),
+		'SELECT a, b, distance FROM simhash_pairs_between(''one'', key_type_a => K, columns_a => ''fp'', relation_b => ''plain'', key_type_b => B, columns_b => ''fp'', key_a => ''id'', key_b => ''id'', radius => 1, within => ''{tenant}'')'),
 	(6, '(1,1,1) (1,3,0) (2,2,1)',
-		'SELECT a, b, distance FROM simhash_pairs_between_keyed(B, K, ''plain'', ''id'', ''fp'', ''one'', ''id'', ''fp'', 1, ''{tenant}'')'),
+		'SELECT a, b, distance FROM simhash_pairs_between(''plain'', key_type_a => B, columns_a => ''fp'', relation_b => ''one'', key_type_b => K, columns_b => ''fp'', key_a => ''id'', key_b => ''id'', radius => 1, within => ''{tenant}'')'),
 	(7, '(1,1,1) (2,2,1) (3,1,0)',
-		'SELECT a, b, distance FROM simhash_pairs_between_keyed(B, B, ''one'', ''id'', ''fp'', ''plain'', ''id'', ''fp'', 1, ''{tenant}'')'),
-	(8, '(1,1,2,1) (1,3,2,1)', 'SELECT cluster_id, key, size, representative FROM simhash_clusters_keyed(K, ''one'', ''id'', ''fp'', 1)'),
+		'SELECT a, b, distance FROM simhash_pairs_between(''one'', key_type_a => B, columns_a => ''fp'', relation_b => ''plain'', key_type_b => B, columns_b => ''fp'', key_a => ''id'', key_b => ''id'', radius => 1, within => ''{tenant}'')'),
+	(8, '(1,1,2,1) (1,3,2,1)', 'SELECT cluster_id, key, size, representative FROM simhash_clusters(''one'', key_type => K, columns => ''fp'', key => ''id'', radius => 1)'),
 	(9, '(1,1,2,1) (1,3,2,1)',
-		'SELECT cluster_id, key, size, representative FROM simhash_clusters_keyed(K, ''one'', ''id'', ''fp'', 1, ''star'', ''body'', 0.5,
-			''{tenant}'')'),
+		'SELECT cluster_id, key, size, representative FROM simhash_clusters(''one'', key_type => K, columns => ''fp'', key => ''id'', radius => 1, method => ''star'', text => ''body'', min_jaccard => 0.5, within => ''{tenant}'')'),
 	(10, '(1,1,2,1) (1,3,2,1)',
-		'SELECT cluster_id, key, size, representative FROM simhash_clusters_keyed(K, ''one'', ''id'', ''fp'', 1, ''leader'',
-			within => ''{tenant}'')'),
+		'SELECT cluster_id, key, size, representative FROM simhash_clusters(''one'', key_type => K, columns => ''fp'', key => ''id'', radius => 1, method => ''leader'', within => ''{tenant}'')'),
 	(11, '(1)', 'SELECT sum(pairs) FROM simhash_radius_report(''one'', ''id'', ''fp'', ''body'', 1)'),
 	(12, '(1,1) (3,1)', 'SELECT * FROM by_row'), (13, '(1,1) (3,1)', 'SELECT * FROM by_note'),
 	(14, '(1,) (2,) (3,1)', 'SELECT id, copy FROM flagged'),
@@ -100,5 +98,5 @@ FROM unnest('{int,text,uuid}'::text[]) WITH ORDINALITY b (base, i),
 ORDER BY i, j;
 -- The keys come back in the domain.
 SELECT pg_typeof(a), pg_typeof(b)
-FROM simhash_pairs_between_keyed(NULL::uuid_check, NULL::uuid, 'one', 'id', 'fp', 'two', 'id', 'fp', 1, '{tenant}') LIMIT 1;
+FROM simhash_pairs_between('one', key_type_a => NULL::uuid_check, columns_a => 'fp', relation_b => 'two', key_type_b => NULL::uuid, columns_b => 'fp', key_a => 'id', key_b => 'id', radius => 1, within => '{tenant}') LIMIT 1;
 DROP SCHEMA domain_keys CASCADE;

@@ -137,7 +137,6 @@ FROM unnest(ARRAY['{"tf": "set"}', '{"tf": "raw"}', '{"features": ["pairs"]}', '
 -- Long texts are processed in chunks, without a break in words across their borders, and can be cancelled.
 SELECT simhash64(repeat('word 词语 ', 100000), preset => 'plain') = simhash64('word 词语', preset => 'plain') AS same;
 SELECT feature, tf FROM simhash_features(ROW(repeat('word 词语 ', 100000)), preset => 'plain') ORDER BY feature COLLATE "C";
-SELECT term FROM simhash_terms(repeat('word 词语 ', 100000)) AS term ORDER BY term COLLATE "C";
 CREATE TABLE long AS SELECT repeat('数据库中的重复记录。', 1000000) AS body;
 SELECT clock_timestamp() AS start \gset
 SELECT simhash64(body, preset => 'words') IS NOT NULL AS present FROM long;

@@ -9,7 +9,7 @@ SELECT fingerprint_from_hex('c5334d134c17b573') AS hex, fingerprint_from_unsigne
 	fingerprint_from_bits(B'1100010100110011010011010001001101001100000101111011010101110011') AS bits,
 	fingerprint_from_bytes('\xc5334d134c17b573') AS bytes;
 SELECT fingerprint_to_hex(-4236958079149165197) AS hex, fingerprint_to_unsigned(-4236958079149165197) AS unsigned,
-	fingerprint_to_bits(-4236958079149165197) AS bits, fingerprint_to_bytes(-4236958079149165197) AS bytes;
+	(-4236958079149165197)::bit(64) AS bits, int8send(-4236958079149165197) AS bytes;
 -- Either case, 0x, the text of a bytea; literals of other types, char(n), short and long forms of storage.
 SELECT count(DISTINCT fingerprint_from_hex(h)) AS one
 FROM unnest(ARRAY['C5334D134C17B573', '0xc5334d134c17b573', '0XC5334D134C17B573', '\xc5334d134c17b573', 'c5334D134c17B573']) AS h;
@@ -19,7 +19,7 @@ SELECT fingerprint_from_hex('c5334d134c17b573'::char(20)) AS char_n, fingerprint
 
 -- The ends of the range, from the unsigned numbers: 0, 1, 2^63 - 1, 2^63, 2^64 - 1.
 SELECT u, fingerprint_from_unsigned(u) AS fingerprint, fingerprint_to_hex(fingerprint_from_unsigned(u)) AS hex,
-	fingerprint_to_bytes(fingerprint_from_unsigned(u)) AS bytes
+	int8send(fingerprint_from_unsigned(u)) AS bytes
 FROM unnest(ARRAY[0, 1, 9223372036854775807, 9223372036854775808, 18446744073709551615]) AS u;
 
 -- There and back, and against the server's own conversions; Hamming distance is the same before and after.
@@ -28,8 +28,8 @@ SELECT hashint8extended(i, 7) AS fp FROM generate_series(1, 2000) AS i UNION ALL
 FROM generate_series(0, 63) AS i, generate_series(0, 1) AS j;
 SELECT count(*), count(*) FILTER (WHERE fingerprint_from_hex(fingerprint_to_hex(fp)) = fp) AS hex,
 	count(*) FILTER (WHERE fingerprint_from_unsigned(fingerprint_to_unsigned(fp)) = fp) AS unsigned,
-	count(*) FILTER (WHERE fingerprint_from_bits(fingerprint_to_bits(fp)) = fp) AS bits,
-	count(*) FILTER (WHERE fingerprint_from_bytes(fingerprint_to_bytes(fp)) = fp) AS bytes,
+	count(*) FILTER (WHERE fingerprint_from_bits(fp::bit(64)) = fp) AS bits,
+	count(*) FILTER (WHERE fingerprint_from_bytes(int8send(fp)) = fp) AS bytes,
 	count(*) FILTER (WHERE fingerprint_from_hex(encode(int8send(fp), 'hex')) = fp
 		AND fingerprint_to_hex(fp) = encode(int8send(fp), 'hex')) AS by_bytes,
 	count(*) FILTER (WHERE ('x' || fingerprint_to_hex(fp))::bit(64)::bigint = fp) AS by_bits,
@@ -40,8 +40,7 @@ SELECT count(*), count(*) FILTER (WHERE fingerprint_from_hex(fingerprint_to_hex(
 FROM fingerprint;
 SELECT fingerprint_from_hex(NULL) AS hex, fingerprint_from_unsigned(NULL) AS unsigned, fingerprint_from_bits(NULL) AS bits,
 	fingerprint_from_bytes(NULL) AS bytes,
-	fingerprint_to_hex(NULL) AS to_hex, fingerprint_to_unsigned(NULL) AS to_unsigned, fingerprint_to_bits(NULL) AS to_bits,
-	fingerprint_to_bytes(NULL) AS to_bytes,
+	fingerprint_to_hex(NULL) AS to_hex, fingerprint_to_unsigned(NULL) AS to_unsigned,
 	fingerprint_parts_from_hex(NULL) AS parts, fingerprint_parts_from_hex('', NULL) AS no_width,
 	fingerprint_parts_from_bytes(NULL) AS parts_from_bytes,
 	fingerprint_parts_to_hex(NULL) AS parts_to, fingerprint_from_hex('', NULL) AS no_pad;
@@ -71,8 +70,7 @@ CREATE INDEX ON old_hash USING simhash (fingerprint_from_hex(hash));
 ANALYZE old_hash;
 EXPLAIN (COSTS OFF) SELECT id FROM old_hash WHERE fingerprint_from_hex(hash) <~> fingerprint_from_hex('c5334d134c17b573') <= 3;
 SELECT id FROM old_hash WHERE fingerprint_from_hex(hash) <~> hashint8extended(17, 7) <= 3 ORDER BY id;
-EXPLAIN (COSTS OFF, VERBOSE) SELECT fingerprint_to_hex(fp), fingerprint_to_unsigned(fp), fingerprint_to_bits(fp),
-	fingerprint_to_bytes(fp) FROM fingerprint;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT fingerprint_to_hex(fp), fingerprint_to_unsigned(fp) FROM fingerprint;
 
 -- What would be cut, padded or rounded.
 CREATE FUNCTION fault(expression text) RETURNS TABLE (state text, message text, detail text, hint text) LANGUAGE plpgsql AS $$
@@ -143,7 +141,6 @@ SELECT f.* FROM unnest(ARRAY[
 	$$hamming_parts_within('{1,2,3,4}', '[0:3]={1,2,3,4}', 3)$$,
 	$$fingerprint_parts_to_hex('{{1,2},{3,4}}')$$,
 	$$fingerprint_parts_to_hex('[2147483645:2147483646]={1,2}')$$,
-	$$fingerprint_parts_to_bits('[-1:0]={1,2}')$$,
 	$$hamming_parts_within('{1,2,3,4}', '{1,2,3,4}', -2147483648)$$
 ]) AS e, fault(e) AS f;
 \x
@@ -153,11 +150,11 @@ SELECT fingerprint_parts_from_hex('0000000000000001' || 'ffffffffffffffff' || '8
 	fingerprint_parts_from_hex('0x' || repeat('0', 31) || '7', 128) AS halves,
 	fingerprint_parts_from_bits(3::bit(64) || (-4)::bigint::bit(64), bits => 128) AS of_bits;
 SELECT count(*), count(*) FILTER (WHERE fingerprint_parts_from_hex(fingerprint_parts_to_hex(p)) = p) AS hex,
-	count(*) FILTER (WHERE fingerprint_parts_from_bits(fingerprint_parts_to_bits(p)) = p) AS bits,
-	count(*) FILTER (WHERE fingerprint_parts_to_bits(p) = p[1]::bit(64) || p[2]::bit(64) || p[3]::bit(64) || p[4]::bit(64)) AS by_hand
+	count(*) FILTER (WHERE fingerprint_parts_from_bits(('x' || fingerprint_parts_to_hex(p))::varbit) = p) AS bits,
+	count(*) FILTER (WHERE ('x' || fingerprint_parts_to_hex(p))::varbit = p[1]::bit(64) || p[2]::bit(64) || p[3]::bit(64) || p[4]::bit(64)) AS by_hand
 FROM (SELECT ARRAY[fp, hashint8extended(fp, 1), hashint8extended(fp, 2), hashint8extended(fp, 3)] AS p FROM fingerprint) AS s;
 -- What simhash128 gives, in halves.
-SELECT count(*), count(*) FILTER (WHERE fingerprint_parts_to_bits(fingerprint_parts_from_bits(w, 128)) = w) AS back
+SELECT count(*), count(*) FILTER (WHERE ('x' || fingerprint_parts_to_hex(fingerprint_parts_from_bits(w, 128)))::varbit = w) AS back
 FROM generate_series(1, 50) AS i, simhash128('word ' || i) AS w;
 
 -- 256 bits: 60 hashes with 40 variants each at 0 to 64 bits, in all ways spread over the parts, among random ones.
@@ -191,7 +188,7 @@ CREATE INDEX ON picture USING simhash ((pdq[3]));
 CREATE INDEX ON picture USING simhash ((pdq[4]));
 ANALYZE picture;
 SELECT count(*) AS variants, count(*) FILTER (WHERE hamming_parts(v.pdq, o.pdq) = v.far) AS as_planted,
-	count(*) FILTER (WHERE bit_count(fingerprint_parts_to_bits(v.pdq) # fingerprint_parts_to_bits(o.pdq)) = v.far) AS by_bits,
+	count(*) FILTER (WHERE bit_count(('x' || fingerprint_parts_to_hex(v.pdq))::varbit # ('x' || fingerprint_parts_to_hex(o.pdq))::varbit) = v.far) AS by_bits,
 	count(*) FILTER (WHERE v.far <= 31) AS near
 FROM picture AS v JOIN picture AS o ON o.id = v.of;
 SELECT hamming_parts('{0,0,0,0}', '{-1,-1,-1,-1}') AS most, hamming_parts('{1,2,3,4}', '{1,2,3,4}') AS same,
@@ -220,7 +217,7 @@ WHERE p LIKE '%Bitmap Index Scan%';
 
 -- Every radius, through the indexes and by brute force.
 CREATE TABLE truth AS SELECT q.id AS q, p.id AS p,
-	bit_count(fingerprint_parts_to_bits(p.pdq) # fingerprint_parts_to_bits(q.pdq))::int AS distance
+	bit_count(('x' || fingerprint_parts_to_hex(p.pdq))::varbit # ('x' || fingerprint_parts_to_hex(q.pdq))::varbit)::int AS distance
 FROM picture AS q, picture AS p WHERE q.id <= 60;
 SET enable_seqscan = off;
 CREATE FUNCTION compare(radius int, OUT found bigint, OUT wrong bigint) LANGUAGE sql AS $$
@@ -284,7 +281,7 @@ SELECT n, count(*) AS hashes, count(*) FILTER (WHERE found IS DISTINCT FROM want
 FROM unnest('{1,5,40,200}'::int[]) AS n, picture AS q,
 	LATERAL (SELECT array_agg(f.picture ORDER BY f.distance, f.picture) AS found FROM nearest_pictures(q.pdq, n) AS f) AS f,
 	LATERAL (SELECT array_agg(w.id ORDER BY w.bits, w.id) AS wanted FROM (
-		SELECT id, bit_count(fingerprint_parts_to_bits(pdq) # fingerprint_parts_to_bits(q.pdq)) AS bits FROM picture
+		SELECT id, bit_count(('x' || fingerprint_parts_to_hex(pdq))::varbit # ('x' || fingerprint_parts_to_hex(q.pdq))::varbit) AS bits FROM picture
 		ORDER BY bits, id LIMIT n) AS w) AS w
 WHERE q.id <= 12 GROUP BY n ORDER BY n;
 RESET enable_seqscan;

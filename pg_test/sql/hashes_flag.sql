@@ -20,8 +20,8 @@ SELECT i AS id, i % 3 AS tenant, 'text ' || i % 2 AS body, flipped(ARRAY(
 FROM generate_series(1, 1200) AS i, LATERAL (SELECT abs(hashint4(i)) % 400 AS original) AS o;
 CREATE TABLE distance AS
 SELECT a.id AS a, b.id AS b, bit_count(a.bits # b.bits)::int AS bits, a.tenant = b.tenant AS of_tenant, a.body = b.body AS same_body
-FROM (SELECT *, fingerprint_parts_to_bits(pdq) AS bits FROM source) AS a
-JOIN (SELECT *, fingerprint_parts_to_bits(pdq) AS bits FROM source) AS b ON a.id < b.id
+FROM (SELECT *, ('x' || fingerprint_parts_to_hex(pdq))::varbit AS bits FROM source) AS a
+JOIN (SELECT *, ('x' || fingerprint_parts_to_hex(pdq))::varbit AS bits FROM source) AS b ON a.id < b.id
 WHERE bit_count(a.bits # b.bits) <= 60;
 SELECT count(*) > 900 AS near, count(*) FILTER (WHERE bits > 31) > 100 AS just_not FROM distance WHERE bits <= 40;
 CREATE INDEX ON distance (b);

@@ -115,11 +115,6 @@ SELECT error_of('CREATE INDEX <index A> ON <s B>.<t A> USING simhash (<fp A>, <t
 SELECT error_of('CREATE TRIGGER <trigger A> BEFORE INSERT ON <s A>.<t B>
 	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate(''fingerprint={tenant B}'', ''duplicate_of={dup A}'');
 	INSERT INTO <s A>.<t B> (<id A>) VALUES (9)');
-SELECT simhash_create_config(long('s', 'A'), preset => 'plain') IS NOT NULL AS stored,
-	simhash_create_config(long('s', 'B'), preset => 'shingles') IS NOT NULL AS twin;
-SELECT simhash64_named_text(body, long('s', 'A')) = simhash64(body, preset => 'plain') AS of_a,
-	simhash64_named_text(body, long('s', 'B')) = simhash64(body, preset => 'shingles') AS of_b FROM plain WHERE id = 1;
-SELECT simhash_drop_config(long('s', last)) FROM unnest('{A,B}'::text[]) last;
 
 -- ---------------------------------------------------------------- event triggers
 CREATE TABLE ev (id int, fp bigint);

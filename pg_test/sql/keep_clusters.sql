@@ -201,7 +201,7 @@ UPDATE "My schema"."A, ""table""" SET "Lang" = NULL WHERE "Key" > '00000030-0000
 SELECT simhash_refresh_clusters('"My schema"."A, ""table""_cluster"') > 0;
 SELECT c.clusters, f.* FROM (VALUES ('"My schema"."A, ""table""_cluster"'), ('"My schema"."at, once"')) c (clusters),
 	faults(clusters::regclass,
-		$$simhash_clusters_keyed(NULL::uuid, '"My schema"."A, ""table"""', 'Key', 'Fp', 5, within => '{"of, tenant",Lang}')$$) f;
+		$$simhash_clusters('"My schema"."A, ""table"""', key_type => NULL::uuid, columns => 'Fp', key => 'Key', radius => 5, within => '{"of, tenant",Lang}')$$) f;
 SELECT count(DISTINCT cluster_id) > 5 FROM "My schema"."at, once";
 SELECT simhash_drop_clusters('"My schema"."at, once"');
 DROP SCHEMA "My schema" CASCADE;

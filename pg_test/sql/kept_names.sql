@@ -53,7 +53,7 @@ CREATE TABLE worded_cluster (key text COLLATE "C" PRIMARY KEY, cluster_id text N
 CREATE TRIGGER assign AFTER INSERT ON worded
 FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_names.worded_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO worded VALUES ('b', 1), ('B', 1), ('c', -1), ('a', 1), ('C', -1);
-SELECT count(*) AS rows, (SELECT count(*) FROM (SELECT key, cluster_id FROM simhash_clusters_keyed(NULL::text, 'worded', 'id', 'fp')
+SELECT count(*) AS rows, (SELECT count(*) FROM (SELECT key, cluster_id FROM simhash_clusters('worded', key_type => NULL::text, columns => 'fp', key => 'id')
 	EXCEPT TABLE worded_cluster) x) AS drift FROM worded_cluster;
 CREATE TABLE parted (id int, fp bigint, part int) PARTITION BY LIST (part);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);

@@ -19,16 +19,14 @@ SELECT simhash64('dark dark street lamp', '{"tf": "log"}', 'minwise') AS weighte
 		= simhash64('dark street lamp', preset => 'minwise') AS set,
 	simhash64('dark dark street lamp') = simhash64('dark dark street lamp', preset => 'adaptive') AS adaptive;
 
--- So it has in every function that takes a preset, in a trigger, and in a stored configuration.
+-- So it has in every function that takes a preset, and in a trigger.
 CREATE TABLE bare (subject text, body text, fp bigint, is_duplicate boolean);
 CREATE TRIGGER bare BEFORE INSERT ON bare FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate(
 	'fingerprint=fp', 'flag=is_duplicate', 'lock=off', 'weights={"subject": 1, "body": 3}');
 INSERT INTO bare VALUES ('Lamp', 'The street lamp is dark'), ('路灯', '路灯坏了两个星期');
-SELECT simhash_create_config('bare', '{"subject": 1, "body": 3}') IS NOT NULL AS stored;
 SELECT bool_and(simhash64(body) = simhash64(body, preset => 'adaptive')) AS text,
 	bool_and(simhash64(b, '{"subject": 1, "body": 3}') = simhash64(b, '{"subject": 1, "body": 3}', 'adaptive')) AS "row",
 	bool_and(fp = simhash64(b, '{"subject": 1, "body": 3}', 'adaptive')) AS trigger,
-	bool_and(fp = simhash64_named(b, 'bare')) AS named,
 	bool_and(simhash32(body) = simhash32(body, preset => 'adaptive')) AS narrow,
 	bool_and(simhash128(b) = simhash128(b, preset => 'adaptive')) AS wide,
 	bool_and(simhash_cosine(subject, body) = simhash_cosine(subject, body, preset => 'adaptive')) AS cosine,
@@ -37,7 +35,6 @@ SELECT bool_and(simhash64(body) = simhash64(body, preset => 'adaptive')) AS text
 	bool_and(ARRAY(SELECT f FROM simhash_features(b) AS f) = ARRAY(SELECT f FROM simhash_features(b, preset => 'adaptive') AS f)) AS of_row,
 	bool_and(simhash64(body) <> simhash64(body, preset => 'words') AND fp <> simhash64(b, '{"subject": 1, "body": 3}', 'words')) AS not_words
 FROM bare AS b;
-SELECT simhash_drop_config('bare');
 
 -- Features: what they weigh is the share of the bits.
 SELECT column_name, feature, tf, round(weight::numeric, 4) AS weight
@@ -63,7 +60,7 @@ SELECT preset, id, simhash64(p, '{"subject": 1, "body": 1}', preset) IS NULL AS 
 FROM petition AS p, unnest(ARRAY['adaptive', 'minwise', 'shingles', 'record']) AS preset
 ORDER BY 1, 2;
 
--- Generated columns, the index, triggers and stored configurations take them as any other preset.
+-- Generated columns, the index, and triggers take them as any other preset.
 ALTER TABLE petition ADD fp bigint GENERATED ALWAYS AS (
 	simhash64(ROW(subject, body), '{"$columns": ["subject", "body"], "subject": 1, "body": 3}', 'shingles')) STORED;
 CREATE INDEX ON petition USING simhash (fp);
@@ -77,10 +74,6 @@ CREATE TRIGGER duplicates BEFORE INSERT OR UPDATE ON flagged FOR EACH ROW EXECUT
 	'fingerprint=fp', 'radius=12', 'duplicate_of=duplicate_of', 'weights={"body": 1}', 'preset=minwise');
 INSERT INTO flagged (id, body) SELECT id, body FROM petition WHERE id <> 2;
 SELECT id, duplicate_of FROM flagged ORDER BY id;
-SELECT simhash_create_config('lamps', options => '{"subject": 1, "body": 3}', preset => 'shingles') IS NOT NULL AS stored;
-SELECT count(*) AS same FROM petition AS p
-WHERE simhash64_named(p, 'lamps') = simhash64(p, '{"subject": 1, "body": 3}', 'shingles');
-SELECT simhash_drop_config('lamps');
 
 -- The mean distance is that of the similarity: draws are texts whose words all have another number in front.
 CREATE FUNCTION words(draw int, first int, last int) RETURNS text LANGUAGE sql AS $$
@@ -97,7 +90,6 @@ SELECT simhash64('a', preset => 'default');
 SELECT simhash64_margin('a'::text);
 SELECT simhash64('a', '{"stop_words": true}');
 SELECT simhash64(ROW('a', 'b'), '{"f1": 1, "f2": {"idf": {"documents": 1, "terms": {}}}}', 'record');
-SELECT simhash_create_config('bare', words => '{none}');
 SELECT simhash64_margin('a'::text, preset => 'shingles');
 SELECT simhash64_margin(ROW('a'), preset => 'record');
 

@@ -24,7 +24,7 @@ SELECT what, simhash64(a) <~> simhash64(b) AS bare,
 	simhash64(a, preset => 'words') <~> simhash64(b, preset => 'words') AS words,
 	simhash64(ROW(a), preset => 'record') <~> simhash64(ROW(b), preset => 'record') AS record,
 	simhash_jaccard(a, b) AS jaccard, simhash_containment(a, b) AS containment,
-	ARRAY(SELECT simhash_terms(a) ORDER BY 1) = ARRAY(SELECT simhash_terms(b) ORDER BY 1) AS terms,
+	ARRAY(SELECT feature FROM simhash_features(a, preset => 'plain') ORDER BY 1) = ARRAY(SELECT feature FROM simhash_features(b, preset => 'plain') ORDER BY 1) AS terms,
 	simhash_passages(a, 8) = simhash_passages(b, 8) AS passages
 FROM pair;
 
@@ -46,7 +46,7 @@ FROM (VALUES ('emoji', '🔥🔥💰💰💰 ➡️'), ('signs', '☎ ★★★ 
 	('invisible', U&'\3000\200B\00AD'), ('empty', '')) AS symbols (what, text);
 SELECT simhash64('🔥🔥💰') <~> simhash64('🔥 🔥 💰') AS same, simhash64('🔥🔥💰') <~> simhash64('👍👍👍') > 10 AS others,
 	simhash_jaccard('🔥🔥💰', '👍') AS jaccard;
-SELECT simhash_terms('★ ☎ ★') ORDER BY 1;
+SELECT feature FROM simhash_features('★ ☎ ★', preset => 'plain') ORDER BY 1;
 
 -- Pairs of records.
 CREATE TEMP TABLE member (id int PRIMARY KEY, name text);

@@ -67,25 +67,25 @@ BEGIN
 	INTO same USING k;
 	RETURN same;
 END $$;
-SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::text, 't', 'name', 'fp', 4) p
+SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs('t', key_type => NULL::text, columns => 'fp', key => 'name', radius => 4) p
 	JOIN t x ON x.name = p.a JOIN t y ON y.name = p.b WHERE p.a < p.b$$) AS text_keys;
-SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::uuid, 't', 'u', 'fp', 4) p
+SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs('t', key_type => NULL::uuid, columns => 'fp', key => 'u', radius => 4) p
 	JOIN t x ON x.u = p.a JOIN t y ON y.u = p.b WHERE p.a < p.b$$) AS uuid_keys;
 SET work_mem = '64kB';
-SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::text, 't', 'name', 'fp', 4) p
+SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs('t', key_type => NULL::text, columns => 'fp', key => 'name', radius => 4) p
 	JOIN t x ON x.name = p.a JOIN t y ON y.name = p.b WHERE p.a < p.b$$) AS text_keys_in_files;
 RESET work_mem;
-SELECT same_as(3, $$SELECT * FROM simhash_pairs_keyed(NULL::int, 't', 'id', 'fp')$$) AS int_keys;
-SELECT pg_typeof(a) AS a, pg_typeof(b) AS b FROM simhash_pairs_keyed(NULL::int, 't', 'id', 'fp') LIMIT 1;
-SELECT same_as(3, $$SELECT * FROM simhash_pairs_keyed(NULL::numeric, 't', 'id', 'fp')$$) AS numeric_keys;
+SELECT same_as(3, $$SELECT * FROM simhash_pairs('t', key_type => NULL::int, columns => 'fp', key => 'id')$$) AS int_keys;
+SELECT pg_typeof(a) AS a, pg_typeof(b) AS b FROM simhash_pairs('t', key_type => NULL::int, columns => 'fp', key => 'id') LIMIT 1;
+SELECT same_as(3, $$SELECT * FROM simhash_pairs('t', key_type => NULL::numeric, columns => 'fp', key => 'id')$$) AS numeric_keys;
 -- Types whose name alone means a single character or bit: the keys come back whole.
 CREATE VIEW bits AS SELECT id, ('row ' || id)::bpchar AS padded, id::bit(12)::varbit AS bits, fp FROM t;
-SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::bpchar, 't', 'name', 'fp') p
+SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs('t', key_type => NULL::bpchar, columns => 'fp', key => 'name') p
 	JOIN t x ON x.name = p.a JOIN t y ON y.name = p.b$$) AS text_as_bpchar;
-SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::bit, 'bits', 'bits', 'fp') p
+SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs('bits', key_type => NULL::bit, columns => 'fp', key => 'bits') p
 	JOIN bits x ON x.bits = p.a JOIN bits y ON y.bits = p.b$$) AS varbit_as_bit;
 SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance
-	FROM simhash_pairs_keyed(NULL::text, 'bits', 'padded', 'fp') p
+	FROM simhash_pairs('bits', key_type => NULL::text, columns => 'fp', key => 'padded') p
 	JOIN bits x ON x.padded = p.a JOIN bits y ON y.padded = p.b$$) AS bpchar_as_text;
 -- Every radius: the fingerprints of a small table, among them the ends of the range and equal ones.
 CREATE TABLE small AS SELECT i AS id, CASE i % 4 WHEN 0 THEN hashint8extended(i, 9) WHEN 1 THEN 0 WHEN 2 THEN -1
@@ -104,7 +104,7 @@ INSERT INTO long_keys SELECT repeat(i::text, 3000) || CASE WHEN i > 3 THEN (SELE
 	FROM generate_series(1, 200) j) ELSE '' END, 7
 FROM generate_series(1, 6) i;
 SELECT left(a, 1) AS a, left(b, 1) AS b, length(a) AS length_a, length(b) AS length_b, distance
-FROM simhash_pairs_keyed(NULL::text, 'long_keys', 'id', 'fp', 0) ORDER BY 1, 2;
+FROM simhash_pairs('long_keys', key_type => NULL::text, columns => 'fp', key => 'id', radius => 0) ORDER BY 1, 2;
 
 -- Other relations, odd names, a domain.
 CREATE DOMAIN fingerprint AS bigint CHECK (value <> 99);
@@ -148,9 +148,9 @@ BEGIN
 	EXECUTE query INTO results, rows;
 END $$;
 CREATE TABLE parallel AS SELECT with_rows(call) AS query FROM (VALUES
-	($$simhash_pairs('pairs_test.t', 'id', 'fp', 2)$$), ($$simhash_pairs_keyed(NULL::text, 'pairs_test.t', 'name', 'fp', 2)$$),
+	($$simhash_pairs('pairs_test.t', 'id', 'fp', 2)$$), ($$simhash_pairs('pairs_test.t', key_type => NULL::text, columns => 'fp', key => 'name', radius => 2)$$),
 	($$simhash_clusters('pairs_test.t', 'id', 'fp', 2, text => 'name', min_jaccard => 0)$$),
-	($$simhash_clusters_keyed(NULL::text, 'pairs_test.t', 'name', 'fp', 2)$$)) AS calls (call);
+	($$simhash_clusters('pairs_test.t', key_type => NULL::text, columns => 'fp', key => 'name', radius => 2)$$)) AS calls (call);
 SET work_mem = '256kB';
 CREATE TABLE serial AS SELECT query, r.* FROM parallel, run(query) r;
 SET parallel_setup_cost = 0;
@@ -186,9 +186,9 @@ ALTER TABLE t DISABLE ROW LEVEL SECURITY;
 -- Errors.
 SELECT * FROM simhash_pairs('t', 'name', 'fp');
 SELECT * FROM simhash_clusters('t', 'u', 'fp');
-SELECT * FROM simhash_clusters_keyed(NULL::int, 't', 'name', 'fp');
-SELECT * FROM simhash_pairs_keyed(NULL::smallint, 't', 'id', 'fp');
-SELECT * FROM simhash_clusters_keyed(NULL::uuid, 't', 'id', 'fp');
+SELECT * FROM simhash_clusters('t', key_type => NULL::int, columns => 'fp', key => 'name');
+SELECT * FROM simhash_pairs('t', key_type => NULL::smallint, columns => 'fp', key => 'id');
+SELECT * FROM simhash_clusters('t', key_type => NULL::uuid, columns => 'fp', key => 'id');
 SELECT * FROM simhash_pairs('t', 'id', 'name');
 SELECT * FROM simhash_pairs('t', 'id', 'id');
 SELECT * FROM simhash_pairs('t', 'id', 'u');
@@ -197,13 +197,23 @@ SELECT * FROM simhash_pairs('t', 'id', 'nope');
 SELECT * FROM simhash_pairs('t', 'ctid', 'fp');
 SELECT * FROM simhash_pairs('t', 'id', 'ctid');
 SELECT * FROM simhash_pairs('v', 'ctid', 'fp');
--- key_type is the first argument: the server resolves polymorphic types by position, and a radius can never be taken for it.
-SELECT * FROM simhash_pairs_keyed(relation => 't', key => 'name', fingerprint => 'fp', key_type => NULL::text);
-\set VERBOSITY sqlstate
-SELECT * FROM simhash_pairs_keyed('t', 'id', 'fp', 8);
-SELECT * FROM simhash_clusters_keyed('t', 'id', 'fp', 8);
-SELECT * FROM simhash_pairs_keyed(NULL, 't', 'id', 'fp', 8);
-\set VERBOSITY default
+-- key_type stands second: the server resolves polymorphic types by position.
+SELECT * FROM simhash_pairs('t', key => 'u', columns => 'fp', key_type => NULL::uuid);
+-- Two forms under one name: which one a call means, and what typed parameters mean.
+CREATE TABLE keyed (id uuid PRIMARY KEY, body text, more text);
+INSERT INTO keyed SELECT u, 'The street lamp number ' || id % 3 || ' is dark', 'and cold' FROM t WHERE id <= 6;
+SELECT pg_typeof(a), count(*) FROM simhash_pairs('keyed', NULL::uuid, 'body') GROUP BY 1;
+SELECT pg_typeof(a), count(*) FROM simhash_pairs('keyed', key_type => NULL::uuid) GROUP BY 1;
+SELECT pg_typeof(key), count(*) FROM simhash_clusters('keyed', NULL::uuid, 'body,more', 12, 'leader') GROUP BY 1;
+SELECT pg_typeof(a), pg_typeof(b), count(*) FROM simhash_pairs_between('keyed', NULL::uuid, 'body', 't', NULL::int, 'fp', 64) GROUP BY 1, 2;
+SELECT * FROM simhash_pairs('keyed', 'body');
+SELECT * FROM simhash_clusters('keyed', 'body, more');
+SELECT pg_typeof(a), count(*) > 0 AS found FROM simhash_pairs('t', NULL::text, 'fp', key => 'name') GROUP BY 1;
+PREPARE untyped AS SELECT count(*) > 0 AS found FROM simhash_pairs($1, $2, $3, $4, $5);
+EXECUTE untyped('t', 'id', 'fp', 3, '{}');
+PREPARE typed(text, varchar, text) AS SELECT count(*) > 0 AS found FROM simhash_pairs($1::regclass, $2, $3);
+EXECUTE typed('t', 'id', 'fp');
+SELECT count(*) > 0 AS found FROM simhash_clusters('t', 'id', 'fp', 3, 'star', 'name');
 SELECT * FROM simhash_pairs('t', 'id', 'fp', -1);
 SELECT * FROM simhash_pairs('t', 'id', 'fp', 65);
 SELECT count(*) = (SELECT count(*) FROM simhash_pairs('t', 'id', 'fp', 3)) AS within_3 FROM simhash_pairs('t', 'id', 'fp', NULL::int);
@@ -217,16 +227,16 @@ SELECT * FROM simhash_pairs('t_fp', 'id', 'fp');
 CREATE TABLE keyless (id int, j json, fp bigint);
 INSERT INTO keyless VALUES (NULL, '1', 1);
 SELECT * FROM simhash_pairs('keyless', 'id', 'fp');
-SELECT * FROM simhash_pairs_keyed(NULL::json, 'keyless', 'j', 'fp', 3);
+SELECT * FROM simhash_pairs('keyless', key_type => NULL::json, columns => 'fp', key => 'j', radius => 3);
 -- A type without an order; what the hint says is possible.
 CREATE TABLE without_order (id int, j json, "J 2" json, fp bigint);
 INSERT INTO without_order VALUES (1, '{"id": 1}', '[1]', 1), (2, '{"id": 2}', '[2]', 1);
 SELECT * FROM simhash_pairs('without_order', 'j', 'fp');
-SELECT * FROM simhash_pairs_keyed(NULL::text, 'without_order', 'J 2', 'fp', 3);
+SELECT * FROM simhash_pairs('without_order', key_type => NULL::text, columns => 'fp', key => 'J 2', radius => 3);
 SELECT * FROM simhash_pairs_between('without_order', 'id', 'fp', 'without_order', 'j', 'fp');
-SELECT * FROM simhash_pairs_between_keyed(NULL::int, NULL::json, 'without_order', 'id', 'fp', 'without_order', 'J 2', 'fp');
+SELECT * FROM simhash_pairs_between('without_order', key_type_a => NULL::int, columns_a => 'fp', relation_b => 'without_order', key_type_b => NULL::json, columns_b => 'fp', key_a => 'id', key_b => 'J 2');
 CREATE VIEW with_order AS SELECT "J 2"::text AS j, fp FROM without_order;
-SELECT * FROM simhash_pairs_keyed(NULL::text, 'with_order', 'j', 'fp', 3);
+SELECT * FROM simhash_pairs('with_order', key_type => NULL::text, columns => 'fp', key => 'j', radius => 3);
 -- An expression is not a column.
 SELECT * FROM simhash_pairs('without_order', 'id', 'simhash64(j::text)');
 -- Changed between two runs of a prepared statement.

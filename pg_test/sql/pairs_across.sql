@@ -67,8 +67,8 @@ END $$;
 SELECT same_as(3, $$SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 'corpus', 'id', 'fp')$$) AS default_radius;
 SELECT same_as(4, $$SELECT b, a, distance FROM simhash_pairs_between('corpus', 'id', 'fp', 'batch', 'number', 'print', 4)$$) AS other_way;
 SELECT same_as(2, $$SELECT number, id, print <~> fp FROM batch JOIN corpus ON fp <~> print <= 2$$) AS join_through_the_index;
-SELECT same_as(2, $$SELECT * FROM simhash_pairs_between(relation_a => 'batch', key_a => 'number', fingerprint_a => 'print',
-	relation_b => 'corpus', key_b => 'id', fingerprint_b => 'fp', radius => 2)$$) AS named;
+SELECT same_as(2, $$SELECT * FROM simhash_pairs_between(relation_a => 'batch', key_a => 'number', columns_a => 'print',
+	relation_b => 'corpus', key_b => 'id', columns_b => 'fp', radius => 2)$$) AS named;
 PREPARE untyped AS SELECT count(*) > 0 AS found FROM simhash_pairs_between($1, $2, $3, $4, $5, $6, $7);
 EXECUTE untyped ('batch', 'number', 'print', 'corpus', 'id', 'fp', 1);
 
@@ -87,24 +87,23 @@ FROM generate_series(0, 64) k;
 
 -- Keys of other types, of each side its own.
 SELECT same_as(4, $$SELECT x.number, y.id, p.distance
-	FROM simhash_pairs_between_keyed(NULL::uuid, NULL::text, 'batch', 'u', 'print', 'corpus', 'name', 'fp', 4) p
+	FROM simhash_pairs_between('batch', key_type_a => NULL::uuid, columns_a => 'print', relation_b => 'corpus', key_type_b => NULL::text, columns_b => 'fp', key_a => 'u', key_b => 'name', radius => 4) p
 	JOIN batch x ON x.u = p.a JOIN corpus y ON y.name = p.b$$) AS uuid_and_text;
 SET work_mem = '64kB';
 SELECT same_as(4, $$SELECT y.number, x.id, p.distance
-	FROM simhash_pairs_between_keyed(NULL::text, NULL::uuid, 'corpus', 'name', 'fp', 'batch', 'u', 'print', 4) p
+	FROM simhash_pairs_between('corpus', key_type_a => NULL::text, columns_a => 'fp', relation_b => 'batch', key_type_b => NULL::uuid, columns_b => 'print', key_a => 'name', key_b => 'u', radius => 4) p
 	JOIN corpus x ON x.name = p.a JOIN batch y ON y.u = p.b$$) AS text_and_uuid_in_files;
 RESET work_mem;
 SELECT same_as(3, $$SELECT p.a, y.id, p.distance
-	FROM simhash_pairs_between_keyed(NULL::bigint, NULL::text, 'batch', 'number', 'print', 'corpus', 'name', 'fp') p
+	FROM simhash_pairs_between('batch', key_type_a => NULL::bigint, columns_a => 'print', relation_b => 'corpus', key_type_b => NULL::text, columns_b => 'fp', key_a => 'number', key_b => 'name') p
 	JOIN corpus y ON y.name = p.b$$) AS bigint_and_text;
 SELECT DISTINCT pg_typeof(a) AS a, pg_typeof(b) AS b
-FROM simhash_pairs_between_keyed(NULL::bigint, NULL::int, 'batch', 'number', 'print', 'corpus', 'id', 'fp', 0);
-SELECT same_as(3, $$SELECT * FROM simhash_pairs_between_keyed(NULL::numeric, NULL::numeric, 'batch', 'number', 'print', 'corpus',
-	'id', 'fp')$$) AS numeric;
+FROM simhash_pairs_between('batch', key_type_a => NULL::bigint, columns_a => 'print', relation_b => 'corpus', key_type_b => NULL::int, columns_b => 'fp', key_a => 'number', key_b => 'id', radius => 0);
+SELECT same_as(3, $$SELECT * FROM simhash_pairs_between('batch', key_type_a => NULL::numeric, columns_a => 'print', relation_b => 'corpus', key_type_b => NULL::numeric, columns_b => 'fp', key_a => 'number', key_b => 'id')$$) AS numeric;
 -- Two keys that are not told apart are two rows.
 CREATE TABLE twice (id text, fp bigint);
 INSERT INTO twice VALUES ('a', 1), ('a', 1), ('b', 3);
-SELECT * FROM simhash_pairs_between_keyed(NULL::text, NULL::text, 'twice', 'id', 'fp', 'twice', 'id', 'fp', 1) ORDER BY 1, 2, 3;
+SELECT * FROM simhash_pairs_between('twice', key_type_a => NULL::text, columns_a => 'fp', relation_b => 'twice', key_type_b => NULL::text, columns_b => 'fp', key_a => 'id', key_b => 'id', radius => 1) ORDER BY 1, 2, 3;
 
 -- Views, partitions, nothing, a query through a view, the same rows under other names.
 CREATE TABLE parts (id int, fp bigint) PARTITION BY RANGE (id);
@@ -142,7 +141,7 @@ ALTER TABLE batch DISABLE ROW LEVEL SECURITY;
 -- Errors.
 SELECT * FROM simhash_pairs_between('batch', 'u', 'print', 'corpus', 'id', 'fp');
 SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 'corpus', 'name', 'fp');
-SELECT * FROM simhash_pairs_between_keyed(NULL::uuid, NULL::smallint, 'batch', 'u', 'print', 'corpus', 'id', 'fp');
+SELECT * FROM simhash_pairs_between('batch', key_type_a => NULL::uuid, columns_a => 'print', relation_b => 'corpus', key_type_b => NULL::smallint, columns_b => 'fp', key_a => 'u', key_b => 'id');
 SELECT * FROM simhash_pairs_between('batch', 'number', 'u', 'corpus', 'id', 'fp');
 SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 'corpus', 'id', 'name');
 SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 'corpus', 'nope', 'fp');
@@ -156,8 +155,6 @@ INSERT INTO keyless VALUES (NULL, 42);
 SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 'keyless', 'id', 'fp');
 -- A type that is forgotten is no other argument.
 \set VERBOSITY sqlstate
-SELECT * FROM simhash_pairs_between_keyed(NULL::uuid, 'batch', 'u', 'print', 'corpus', 'name', 'fp');
-SELECT * FROM simhash_pairs_between_keyed(NULL::uuid, 'batch', 'u', 'print', 'corpus', 'name', 'fp', 4);
 SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 'corpus');
 SELECT * FROM simhash_pairs_between('batch', 'number', 'print', 'corpus', 'id');
 \set VERBOSITY default

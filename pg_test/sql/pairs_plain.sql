@@ -111,10 +111,10 @@ CREATE TABLE typed AS SELECT id::number AS id, fp::print AS fp, id::smallint AS 
 	id::float8 AS float, id::text AS name FROM t WHERE fp IS NOT NULL;
 SELECT * FROM against_view('typed');
 SELECT * FROM against_view('typed', 'small');
-SELECT count(*), count(*) FILTER (WHERE a < b), min(a), max(b) FROM simhash_pairs_keyed(NULL::date, 'typed', 'day', 'fp');
-SELECT count(*), count(*) FILTER (WHERE a < b), min(a), max(b) FROM simhash_pairs_keyed(NULL::float8, 'typed', 'float', 'fp');
-SELECT count(*), count(*) FILTER (WHERE a < b), min(a), max(b) FROM simhash_pairs_keyed(NULL::float8, 'typed', 'id', 'fp');
-SELECT count(*), count(*) FILTER (WHERE a < b), min(a), max(b) FROM simhash_pairs_keyed(NULL::text, 'typed', 'name', 'fp');
+SELECT count(*), count(*) FILTER (WHERE a < b), min(a), max(b) FROM simhash_pairs('typed', key_type => NULL::date, columns => 'fp', key => 'day');
+SELECT count(*), count(*) FILTER (WHERE a < b), min(a), max(b) FROM simhash_pairs('typed', key_type => NULL::float8, columns => 'fp', key => 'float');
+SELECT count(*), count(*) FILTER (WHERE a < b), min(a), max(b) FROM simhash_pairs('typed', key_type => NULL::float8, columns => 'fp', key => 'id');
+SELECT count(*), count(*) FILTER (WHERE a < b), min(a), max(b) FROM simhash_pairs('typed', key_type => NULL::text, columns => 'fp', key => 'name');
 SELECT count(*), count(DISTINCT cluster_id) FROM simhash_clusters('typed', 'id', 'fp');
 
 -- A key that is NULL.

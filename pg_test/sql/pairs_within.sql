@@ -33,11 +33,11 @@ CREATE TABLE asked AS SELECT * FROM (VALUES ('{tenant}'::text[]), ('{tenant,the 
 	unnest('{0,3,64}'::int[]) k;
 SELECT within, k, f.* FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''fp'', $1, $2)', k, within) f ORDER BY 1, 2;
 SELECT within, k, f.* FROM asked, faults('pairs_across',
-	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f
+	'simhash_pairs_between(''t'', key_type_a => NULL::text, columns_a => ''fp'', relation_b => ''other'', key_type_b => NULL::text, columns_b => ''print'', key_a => ''name'', key_b => ''id'', radius => $1, within => $2)', k, within) f
 ORDER BY 1, 2;
 SET work_mem = '64kB';
 SELECT within, k, f.* FROM asked, faults('pairs_across',
-	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f
+	'simhash_pairs_between(''t'', key_type_a => NULL::text, columns_a => ''fp'', relation_b => ''other'', key_type_b => NULL::text, columns_b => ''print'', key_a => ''name'', key_b => ''id'', radius => $1, within => $2)', k, within) f
 WHERE k = 3 ORDER BY 1;
 RESET work_mem;
 -- With a worker for each group, in the middle of the query that reads them.
@@ -45,7 +45,7 @@ SET min_parallel_table_scan_size = 0;
 SET parallel_setup_cost = 1e9;
 SELECT within, k, f.* FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''fp'', $1, $2)', k, within) f WHERE k = 3 ORDER BY 1;
 SELECT within, k, f.* FROM asked, faults('pairs_across',
-	'simhash_pairs_between_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f
+	'simhash_pairs_between(''t'', key_type_a => NULL::text, columns_a => ''fp'', relation_b => ''other'', key_type_b => NULL::text, columns_b => ''print'', key_a => ''name'', key_b => ''id'', radius => $1, within => $2)', k, within) f
 WHERE k = 3 ORDER BY 1;
 -- And where the query that reads them is parallel itself.
 SET parallel_setup_cost = 0;
@@ -65,7 +65,7 @@ SET work_mem = '64kB';
 SELECT count(*), (SELECT count(*) FROM in_memory) AS in_memory,
 	(SELECT count(*) FROM sizes x JOIN sizes y ON x.fp = y.fp AND x.tenant = y.tenant AND x.id < y.id) AS wanted,
 	count(*) FILTER (WHERE m.a IS NULL) AS differing
-FROM simhash_pairs_keyed(NULL::bigint, 'sizes', 'id', 'fp', 0, '{tenant}') p FULL JOIN in_memory m USING (a, b, distance);
+FROM simhash_pairs('sizes', key_type => NULL::bigint, columns => 'fp', key => 'id', radius => 0, within => '{tenant}') p FULL JOIN in_memory m USING (a, b, distance);
 RESET work_mem;
 
 -- Equal is what the type's default order says: numbers of another scale, values of another spelling, rows with a
@@ -97,7 +97,7 @@ SELECT method, "text", f.* FROM unnest('{components,star,leader}'::text[]) metho
 	cluster_faults(method, "text", '{tenant}', 4) f ORDER BY 1, 2 NULLS FIRST;
 SELECT count(*) AS rows, count(*) FILTER (WHERE c IS DISTINCT FROM k) AS differing
 FROM simhash_clusters('t', 'id', 'fp', 3, within => '{tenant,the Lang}') c
-JOIN simhash_clusters_keyed(NULL::bigint, 't', 'id', 'fp', 3, within => '{tenant,the Lang}') k USING (key);
+JOIN simhash_clusters('t', key_type => NULL::bigint, columns => 'fp', key => 'id', radius => 3, within => '{tenant,the Lang}') k USING (key);
 -- Keys that are equal in different groups, with pairs there, do not tell rows apart.
 CREATE TABLE same_keys (id int, tenant int, fp bigint);
 INSERT INTO same_keys VALUES (1, 1, 7), (2, 1, 7), (1, 2, 7), (3, 2, 99);
@@ -116,7 +116,7 @@ SELECT * FROM simhash_pairs('wrong', 'id', 'fp', 3, '{tenant,NULL}');
 SELECT * FROM simhash_pairs('wrong', 'id', 'fp', 3, NULL);
 SELECT * FROM simhash_pairs('wrong', 'id', 'fp', 3, '{fp}');
 SELECT * FROM simhash_clusters('wrong', 'id', 'fp', within => '{id}');
-SELECT * FROM simhash_clusters_keyed(NULL::int, 'wrong', 'id', 'fp', within => '{nope}');
+SELECT * FROM simhash_clusters('wrong', key_type => NULL::int, columns => 'fp', key => 'id', within => '{nope}');
 SELECT * FROM simhash_pairs_between('wrong', 'id', 'fp', 'same_keys', 'id', 'fp', 3, '{j}');
 SELECT * FROM simhash_pairs_between('same_keys', 'id', 'fp', 'wrong', 'id', 'fp', 3, '{fp}');
 SELECT * FROM simhash_pairs_between('t', 'id', 'fp', 'wrong', 'id', 'fp', 3, '{the Lang}');

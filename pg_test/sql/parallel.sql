@@ -4,8 +4,6 @@ SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA parallel_test;
 SET search_path = parallel_test, public;
-SELECT simhash_create_config('parallel_row', '{"subject": 1, "note": 3}', 'plain', ARRAY['丹江口库区移民', 'street lamp']) IS NOT NULL AS of_rows,
-	simhash_create_config('parallel_text', preset => 'plain', words => ARRAY['丹江口库区移民', 'street lamp']) IS NOT NULL AS of_texts;
 
 CREATE TABLE doc (id bigint, subject text, body text, note text, fp bigint, other bigint, hex text,
 	big_hex text) WITH (parallel_workers = 2);
@@ -22,8 +20,6 @@ ANALYZE doc;
 CREATE TABLE argument (name text, type regtype, expression text);
 INSERT INTO argument VALUES
 	('text', 'text', 'body'), ('a', 'text', 'body'), ('b', 'text', 'subject || body'), ('preset', 'text', '''plain'''),
-	('name', 'text', '''parallel_text'''),
-	('config', 'simhash_catalog.config', 'ROW(subject, body, false, ''{}'', ''plain'', NULL, NULL, NULL)'),
 	('documents', 'bigint', 'id'), ('terms', 'text[]', 'ARRAY[body, ''a'']'), ('columns', 'text[]', 'ARRAY[subject, body]'),
 	('scope', 'bigint', 'id % 3'), ('about', 'text[]', 'ARRAY[''1'', ''2'']'),
 	('record', 'record', 'd'), ('weights', 'jsonb', '''{"subject": 1, "body": 2}'''), ('options', 'jsonb', '''{"tf": "set"}'''),
@@ -55,7 +51,7 @@ INSERT INTO special VALUES
 	('simhash_explain(record,record,jsonb,text)', 1, 'ROW(subject, body)'),
 	('simhash_explain(record,record,jsonb,text)', 2, 'ROW(body, subject)'),
 	('simhash_explain(record,record,jsonb,text)', 3, '''{"f1": 1, "f2": 2}'''),
-	('simhash64_named(record,text)', 2, '''parallel_row'''), ('simhash_meet(bigint,bigint,integer)', 2, 'fp # 5');
+	('simhash_meet(bigint,bigint,integer)', 2, 'fp # 5');
 
 -- Of all functions of the extension that are marked so. The planner calls those with arguments of type internal itself, and the
 -- server runs no window function in a worker.
@@ -141,8 +137,6 @@ INSERT INTO searched SELECT what, query, (run(query)).answer FROM (VALUES
 	('a bitmap', 'SELECT sum(id) FROM big WHERE fp <~> 1 <= 29'),
 	('a bitmap of a scope', 'SELECT sum(id) FROM big WHERE subject = ''subject 3'' AND fp # 0 <~> 1 <= 31'),
 	('partitions', 'SELECT sum(id) FROM parted WHERE fp <~> 1 <= 29'),
-	('a stored configuration',
-		'SELECT sum(d.id) FROM doc d WHERE simhash64_named(d, ''parallel_row'') = simhash64_named(d, ''parallel_row'')'),
 	('a join of three',
 		'SELECT sum(simhash_jaccard(a.body, b.body) * a.id) FROM centre c JOIN big a ON a.fp <~> c.q <= 3
 			JOIN big b ON b.fp <~> a.fp <= 1')) v (what, query);
@@ -170,6 +164,5 @@ SELECT count(*) > 5 AS in_a_worker, string_agg(what || ': ' || wrong, '; ') AS w
 WHERE plan ~ 'Gather' OR wrong IS NOT NULL;
 
 RESET ALL;
-SELECT simhash_drop_config('parallel_row'), simhash_drop_config('parallel_text');
 SET client_min_messages = warning;
 DROP SCHEMA parallel_test CASCADE;

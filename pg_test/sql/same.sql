@@ -1,4 +1,4 @@
--- simhash_same, simhash_differences: whether a person would call two texts the same, and why.
+-- simhash_same, simhash_why: whether a person would call two texts the same, and why.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA same_test;
@@ -23,12 +23,12 @@ SELECT simhash_same('', ''), simhash_same('', 'a'), simhash_same(' ', '.'), simh
 	simhash_same('a', NULL) IS NULL;
 
 -- Why.
-SELECT * FROM simhash_differences('Hello, the fee for membership is 40 euros, payable on Monday.',
+SELECT * FROM simhash_why('Hello, the fee for membership is 40 euros, payable on Monday.',
 	'The fee for membershp is 45 euros, payable on Tuesday.');
-SELECT * FROM simhash_differences('The lamp is safe.', 'The lamp is not safe.');
-SELECT * FROM simhash_differences('One lamp. Two lamps.', 'Two lamps. One lamp.');
-SELECT count(*) FROM simhash_differences('Same', 'same!');
-SELECT count(*) FROM simhash_differences(NULL, 'a');
+SELECT * FROM simhash_why('The lamp is safe.', 'The lamp is not safe.');
+SELECT * FROM simhash_why('One lamp. Two lamps.', 'Two lamps. One lamp.');
+SELECT count(*) FROM simhash_why('Same', 'same!');
+SELECT count(*) FROM simhash_why(NULL, 'a');
 
 -- A megabyte of repeated words; a megabyte with one number that differs.
 SET statement_timeout = '60s';

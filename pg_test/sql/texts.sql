@@ -143,6 +143,8 @@ CREATE TABLE wrong (id int, fp bigint GENERATED ALWAYS AS (simhash64('x')) STORE
 CREATE INDEX ON wrong USING simhash (fp, tenant);
 CREATE INDEX ON wrong USING simhash (simhash64(tenant), tenant);
 CREATE INDEX ON wrong USING simhash (id);
+ALTER TABLE wrong ADD shop bigint;
+CREATE INDEX ON wrong USING simhash (fp, shop);
 CREATE INDEX ON wrong USING simhash (at);
 SELECT opcname FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod WHERE amname = 'simhash' AND NOT amvalidate(c.oid);
 
@@ -203,6 +205,25 @@ SELECT stays, count(*) FROM simhash_duplicates('ticket', 'body', first_by => 'cr
 SELECT * FROM simhash_duplicates('ticket', 'body', within => 'subject');
 SELECT * FROM simhash_duplicates('ticket', 'nope');
 SELECT * FROM simhash_duplicates('memory');
+-- Nothing is written. Of a table whose key has several columns, the order of these says what stays.
+CREATE TABLE line (invoice int, number int, item text, note text, PRIMARY KEY (invoice, number));
+INSERT INTO line VALUES (2, 1, 'Blue cotton shirt, size 40', 'gift'), (1, 2, 'blue cotton shirt, size 40', 'gift'),
+	(1, 1, 'Blue cotton shirt - size 40', ''), (1, 3, 'Blue cotton shirt, size 42', 'gift'), (3, 1, NULL, 'gift'), (3, 2, '', NULL);
+BEGIN READ ONLY;
+SELECT key, size, stays, differs FROM simhash_duplicates('line', 'item');
+SELECT key, size, stays, differs FROM simhash_duplicates('line', 'item', first_by => 'number');
+SELECT key, size, stays, differs FROM simhash_duplicates('line', 'item, note', within => 'note', first_by => 'note, number');
+COMMIT;
+-- Several columns are one text, as in a row.
+CREATE TABLE numbered AS SELECT row_number() OVER (ORDER BY invoice, number) AS id, * FROM line;
+ALTER TABLE numbered ADD PRIMARY KEY (id);
+SELECT count(*) AS pairs, count(*) FILTER (WHERE p.distance IS DISTINCT FROM simhash64(ROW(a.item, a.note)) <~> simhash64(ROW(b.item, b.note))) AS wrong
+FROM simhash_pairs('numbered', 'item,note', radius => 64, checked_by => NULL, min_jaccard => 0) p JOIN numbered a ON a.id = p.a JOIN numbered b ON b.id = p.b;
+SELECT * FROM simhash_clusters('numbered', columns => 'item, note');
+SELECT distance, pairs FROM simhash_radius_report('numbered', columns => 'item, note', max_radius => 2);
+SELECT * FROM simhash_pairs('numbered', 'item,nope');
+SELECT * FROM simhash_pairs('numbered', columns => 'item,number');
+SELECT * FROM simhash_pairs('line', 'item');
 SELECT * FROM simhash_pairs('ticket');
 SELECT a, b FROM simhash_pairs('memory', 'content');
 SELECT a, b FROM simhash_pairs('memory', 'id', 'content', within => '{agent}');

@@ -74,7 +74,7 @@ SELECT read_by('order');
 SELECT count(*) AS wrong FROM (SELECT a, b FROM simhash_pairs('keyed', 'id', 'fp', 6, checked_by => 'keys_near')
 	EXCEPT SELECT a, b FROM pair WHERE b - a < 2000) x;
 SELECT count(*) = (SELECT count(*) FROM pair WHERE jaccard >= 0.8) AS all_of_them
-FROM simhash_pairs_keyed(NULL::text, 'words', 'id', 'fp', 6, text => 'body');
+FROM simhash_pairs('words', key_type => NULL::text, columns => 'fp', key => 'id', radius => 6, text => 'body');
 SELECT read_by('best');
 
 -- How often the table is read. Without an index on the key: three times at most, of all pairs and of few.

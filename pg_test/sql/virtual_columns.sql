@@ -32,7 +32,7 @@ INSERT INTO photo (id, half0, half1, body) VALUES
 SELECT * FROM simhash_pairs('photo', 'id', 'fp', 3);
 SELECT * FROM simhash_pairs('photo', 'id', 'fp', 3, '{tenant}');
 SELECT * FROM simhash_pairs('photo', 'number', 'fp', 3);
-SELECT * FROM simhash_pairs_keyed(NULL::bigint, 'photo', 'number', 'fp', 3);
+SELECT * FROM simhash_pairs('photo', key_type => NULL::bigint, columns => 'fp', key => 'number', radius => 3);
 SELECT * FROM simhash_pairs('photo', 'id', 'fp', 3, min_jaccard => 0.5, text => 'title');
 SELECT * FROM simhash_pairs_between('photo', 'id', 'fp', 'photo', 'id', 'kept', 0);
 SELECT * FROM simhash_clusters('photo', 'id', 'fp', 3);
@@ -44,7 +44,6 @@ SELECT distance, pairs, compared FROM simhash_radius_report('photo', 'id', 'fp',
 SELECT a, b, similarity > 0.5 AS alike FROM simhash_record_pairs('photo', 'id', 0.1, '{title}');
 SELECT a, b, similarity > 0.5 AS alike FROM simhash_record_pairs('photo', 'number', 0.1, '{title}');
 SELECT count(*) > 0 AS found FROM simhash_record_report('photo', 'id');
-SELECT simhash_create_config('titles', preset => 's2', idf_relation => 'photo', idf_column => 'title');
 SELECT simhash_made_by('photo', 'fp') = simhash_made_by('photo', 'kept') AS same;
 SELECT checked, differing FROM simhash_fingerprint_verify('photo', 'fp');
 SELECT simhash_query('photo', 'fp', '{"half0": 1, "half1": 3}');
@@ -79,6 +78,5 @@ SELECT simhash_keep_clusters('photo', 'id', 'fp', 3);
 SELECT simhash_keep_clusters('photo', 'number', 'kept', 3);
 SELECT simhash_keep_clusters('photo', 'id', 'kept', 3, within => '{tenant}');
 SELECT simhash_keep_clusters('photo', 'id', 'kept', 3, text => 'title');
-SELECT simhash_drop_config('titles');
 SET client_min_messages = warning;
 DROP SCHEMA virtual CASCADE;

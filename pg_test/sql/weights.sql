@@ -76,7 +76,7 @@ SELECT simhash64('<p>a &lt; b</p>', '{"markup": "html"}', preset => 'words') = s
 	simhash64('<p><br></p>', '{"markup": "html"}', preset => 'words') AS nothing,
 	simhash_cosine('<p>a b</p>', 'a <b>b</b>', '{"markup": "html"}', preset => 'words') AS cosine,
 	simhash_jaccard('<p>a b</p>', 'a <b>b</b>') < 1 AS jaccard_reads_tags,
-	ARRAY(SELECT simhash_terms('<p>b<p>a', '{"markup": "html"}') ORDER BY 1) AS terms;
+	ARRAY(SELECT feature FROM simhash_features('<p>b<p>a', '{"markup": "html"}', 'plain') ORDER BY 1) AS terms;
 
 -- Other software can compute the hash of a feature: what stands in front of it tells columns and kinds apart.
 SELECT kind, bool_and(f.hash = simhash64_tokens(ARRAY[E'f1\x1f' || mark || f.feature])) AS as_documented
@@ -201,7 +201,7 @@ SELECT f.* FROM unnest(ARRAY[
 	$$simhash64(p, '{"tf": "log"}')$$,
 	$$simhash64(p, '{"exclude": ["fp"]}')$$,
 	$$simhash64(p, '{"ngram": 3}')$$,
-	$$(SELECT count(*) FROM simhash_terms('a b', '{"subject": 1}'))$$
+	$$(SELECT count(*) FROM simhash_features('a b', '{"subject": 1}'))$$
 ]) AS e, fault(e) AS f;
 \x off
 -- After an error in a call site the next call starts anew.

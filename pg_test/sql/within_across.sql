@@ -24,10 +24,10 @@ INSERT INTO found SELECT 'simhash_pairs, texts', 'within', a, b
 	FROM simhash_pairs('compared', 'id', 'fp', within => '{n,f}', text => 'body');
 INSERT INTO found SELECT 'simhash_pairs, texts', 'across', a, b
 	FROM simhash_pairs('compared', 'id', 'fp', across => '{n,f}', text => 'body');
-INSERT INTO found SELECT 'simhash_pairs_keyed', 'within', a, b
-	FROM simhash_pairs_keyed(NULL::int, 'compared', 'id', 'fp', within => '{n,f}');
-INSERT INTO found SELECT 'simhash_pairs_keyed', 'across', a, b
-	FROM simhash_pairs_keyed(NULL::int, 'compared', 'id', 'fp', across => '{n,f}');
+INSERT INTO found SELECT 'simhash_pairs, integer keys', 'within', a, b
+	FROM simhash_pairs('compared', key_type => NULL::int, columns => 'fp', key => 'id', within => '{n,f}');
+INSERT INTO found SELECT 'simhash_pairs, integer keys', 'across', a, b
+	FROM simhash_pairs('compared', key_type => NULL::int, columns => 'fp', key => 'id', across => '{n,f}');
 -- Of a table and itself: each pair twice, and a row with itself.
 INSERT INTO found SELECT 'simhash_pairs_between', 'within', a, b
 FROM simhash_pairs_between('compared', 'id', 'fp', 'compared', 'id', 'fp', within => '{n,f}') WHERE a < b;

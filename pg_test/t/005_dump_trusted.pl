@@ -75,37 +75,14 @@ SELECT i, 'street lamp ' || i % 20, 'the lamp in street ' || i % 40 || ' does no
 	hashint8extended(i, 1)
 FROM generate_series(1, 400) i;
 REFRESH MATERIALIZED VIEW near_kept;
-SELECT simhash_create_config('petition', '{"body": 3, "subject": 1}', 's2', words => ARRAY['street lamp', '路灯'], stop_words => '{monday}',
-	idf_relation => 'petition', idf_column => 'body');
-SELECT simhash_create_config('newest', base => 'petition', without => '{路灯}', idf_relation => 'petition', idf_column => 'body');
-SELECT simhash_create_config('gone', preset => 's0', words => '{Ann Smith}');
-SELECT simhash_drop_config('gone');
+CREATE FUNCTION named_fp(body text) RETURNS bigint IMMUTABLE PARALLEL SAFE
+	RETURN simhash64(body, '{"dictionary": {"street lamp": "n"}, "stop_words": ["monday"]}', 's2');
 CREATE TABLE named (body text, fp bigint);
-CREATE FUNCTION named() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.fp := public.simhash64_named_text(NEW.body,
-	'named'); RETURN NEW; END $$;
+CREATE FUNCTION named() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.fp := public.named_fp(NEW.body); RETURN NEW; END $$;
 CREATE TRIGGER named BEFORE INSERT OR UPDATE ON named FOR EACH ROW EXECUTE FUNCTION named();
--- NOT VALID: pg_dump adds the constraint when all rows are there, those of the configurations too.
-ALTER TABLE named ADD CONSTRAINT sound CHECK (fp = simhash64_named_text(body, 'named')) NOT VALID;
-SELECT simhash_create_config('named', preset => 's0');
+ALTER TABLE named ADD CONSTRAINT sound CHECK (fp = named_fp(body));
 INSERT INTO named VALUES ('the lamp', 0), ('the street', 1);
-CREATE TABLE filed AS SELECT id, simhash64_named(p, 'newest') AS newest, simhash64_named(p, 'petition') AS first FROM petition AS p;
 SQL
-
-# The owner may let other roles make configurations; no role may change one.
-$node->safe_psql('one', <<'SQL', @owner);
-CREATE FUNCTION add_lamp(word text) RETURNS text LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-AS $$ SELECT public.simhash_create_config('with ' || word, preset => 's0', base => 'named', words => ARRAY[word]) $$;
-SQL
-like($node->safe_psql('one', q{SET ROLE clerk; SELECT add_lamp('lantern')}), qr/^[0-9a-f]{64}$/,
-	'a configuration by a role that the owner lets');
-my ($denied, $nothing, $why) = $node->psql('one', q{SET ROLE clerk; SELECT simhash_create_config('mine', preset => 's0')});
-like($why, qr/permission denied for table config/, 'not without');
-for my $change (q{UPDATE simhash_catalog.config SET preset = 's0'}, 'DELETE FROM simhash_catalog.content',
-	'TRUNCATE simhash_catalog.content')
-{
-	my ($status, $out, $err) = $node->psql('one', $change, @owner);
-	like($err, qr/permission denied|cannot change rows|invalid row of configuration/, "the owner may not: $change");
-}
 
 my $questions = <<'SQL';
 SET enable_seqscan = off;
@@ -114,21 +91,12 @@ SELECT count(*), sum(a), sum(b), sum(distance) FROM near;
 SELECT count(*), sum(distance) FROM near_kept;
 SELECT sum(id) FROM petition WHERE fp <~> (SELECT fp FROM petition WHERE id = 7) <= 5;
 SELECT sum(d) FROM (SELECT fp <~> 12345 AS d FROM petition ORDER BY fp <~> 12345 LIMIT 30) x;
-SELECT count(*), sum(id), sum(newest), sum(first), count(*) FILTER (WHERE newest = first) FROM filed;
-SELECT count(*), sum(fp) FROM named WHERE fp = simhash64_named_text(body, 'named');
-SELECT count(*) FROM filed JOIN petition AS p USING (id)
-	WHERE newest = simhash64_named(p, 'newest') AND first = simhash64_named(p, 'petition');
-SELECT count(*), sum(hashtext(t::text)) FROM simhash_catalog.config AS t;
-SELECT count(*), sum(hashtext(t::text)) FROM simhash_catalog.content AS t;
-SELECT name, simhash_config_digest(name) FROM simhash_catalog.config WHERE NOT dropped ORDER BY name;
+SELECT count(*), sum(fp) FROM named WHERE fp = named_fp(body);
 SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'petition'::regclass ORDER BY 1;
 SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'petition'::regclass ORDER BY 1;
 SQL
 my $before = $node->safe_psql('one', $questions, @owner);
 cmp_ok($node->safe_psql('one', 'SELECT count(*) FROM near'), '>', 100, 'there are pairs to find');
-
-is($node->safe_psql('one', q{SELECT count(*) FROM filed JOIN petition AS p USING (id) WHERE newest = simhash64_named(p, 'newest')}, @owner),
-	400, 'the configuration gives what it gave');
 
 my $dump = $node->basedir . '/one.dump';
 $node->command_ok([ 'pg_dump', '-U', 'owner', '-Fc', '-f', $dump, '-d', $node->connstr('one') ], 'pg_dump by the owner');
@@ -146,38 +114,6 @@ my $plain = sub {
 	return $text;
 };
 is($plain->('two'), $plain->('one'), 'the plain dumps are equal');
-
-is($node->safe_psql('two',
-	q{INSERT INTO named VALUES ('a lamp', 0); SELECT count(*) FROM named WHERE fp = simhash64_named_text(body, 'named')}, @owner),
-	3, 'the restored trigger names its configuration');
-($status, $out, $err) = $node->psql('two', 'ALTER TABLE named DISABLE TRIGGER named; UPDATE named SET fp = 7', @owner);
-like($err, qr/violates check constraint "sound"/, 'the restored check holds for new rows');
-$node->safe_psql('two', 'ALTER TABLE named ENABLE TRIGGER named', @owner);
-$node->safe_psql('two', q{SELECT simhash_create_config('more', base => 'petition', options => '{"body": 1}')}, @owner);
-pass('the owner of the restored database makes configurations');
-like($node->safe_psql('two', q{SET ROLE clerk; SELECT add_lamp('torch')}), qr/^[0-9a-f]{64}$/, 'and lets others');
-$node->safe_psql('two', q{SELECT simhash_drop_config('petition')}, @owner);
-($status, $out, $err) = $node->psql('two', q{SELECT simhash_create_config('gone', preset => 's0')}, @owner);
-like($err, qr/configuration "gone" was there before with another meaning/, 'a name that was dropped keeps its meaning');
-
-# Data alone, into a database that has the schema: triggers fire while configurations are not there yet.
-my $schema = $node->basedir . '/schema.dump';
-$node->command_ok([ 'pg_dump', '-Fc', '--schema-only', '-f', $schema, '-d', $node->connstr('one') ], 'the schema alone');
-$node->safe_psql('postgres', "CREATE DATABASE $_") for 'refused', 'four', 'five';
-$node->command_ok([ 'pg_restore', '--exit-on-error', '-d', $node->connstr($_), $schema ], 'is restored') for 'refused', 'four', 'five';
-my @data = ('pg_restore', '--exit-on-error', '--data-only');
-$node->command_fails_like([ @data, '-d', $node->connstr('refused'), $dump ], qr/configuration "named" does not exist/,
-	'the trigger needs its configuration');
-# A check is no trigger.
-$node->safe_psql('four', 'ALTER TABLE named DROP CONSTRAINT sound');
-$node->command_ok([ @data, '--disable-triggers', '-d', $node->connstr('four'), $dump ], 'without triggers the data are restored');
-$node->command_ok([ @data, '-n', 'simhash_catalog', '-d', $node->connstr('five'), $dump ], 'or the configurations first');
-$node->command_ok([ @data, '-N', 'simhash_catalog', '-d', $node->connstr('five'), $dump ], 'and then the other tables');
-for my $database ('four', 'five')
-{
-	$node->safe_psql($database, 'REFRESH MATERIALIZED VIEW near_kept');
-	is($node->safe_psql($database, $questions), $before, "the answers after a restore of data alone ($database) are equal");
-}
 
 add_oracle($node, 'two');
 is_sound($node, 'petition', 'petition_fp', 'the restored index', 3, 'two');

@@ -109,7 +109,7 @@ sub grouping
 	my $watcher = $node->background_psql('postgres', on_error_stop => 0);
 	my $pid = $caller->query_safe("SET work_mem = '64MB'; SELECT pg_backend_pid()");
 	$caller->query_until(qr/started/,
-		"\\echo started\nSELECT count(*) FROM simhash_clusters_keyed(NULL::text, 'twins', 'id', 'fp', 0, 'star');\n");
+		"\\echo started\nSELECT count(*) FROM simhash_clusters('twins', key_type => NULL::text, columns => 'fp', key => 'id', radius => 0, method => 'star');\n");
 	my $seconds = $watcher->query_safe(<<"SQL");
 DO \$\$
 DECLARE
@@ -118,7 +118,7 @@ BEGIN
 	LOOP
 		PERFORM pg_stat_clear_snapshot();
 		IF begun IS NULL THEN
-			IF (SELECT query ~ '^/. simhash_clusters_keyed: grouping ' FROM pg_stat_activity WHERE pid = $pid) THEN
+			IF (SELECT query ~ '^/. simhash_clusters: grouping ' FROM pg_stat_activity WHERE pid = $pid) THEN
 				IF $cancel THEN
 					PERFORM pg_cancel_backend($pid);
 				END IF;
@@ -255,12 +255,12 @@ SQL
 	my %call = (
 		'star' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0, 'star')",
 		'components' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0)",
-		'keys by reference' => "SELECT count(*) FROM simhash_clusters_keyed(NULL::text, 'texts', 'name', 'fp', 0, 'leader')",
+		'keys by reference' => "SELECT count(*) FROM simhash_clusters('texts', key_type => NULL::text, columns => 'fp', key => 'name', radius => 0, method => 'leader')",
 		'texts' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0, text => 'body')",
 		'the radius report' => "SELECT count(*) FROM simhash_radius_report('texts', 'id', 'fp', 'body', 2, 20000)",
-		'pairs' => "SELECT count(*) FROM simhash_pairs_keyed(NULL::text, 'texts', 'name', 'fp', 0)",
+		'pairs' => "SELECT count(*) FROM simhash_pairs('texts', key_type => NULL::text, columns => 'fp', key => 'name', radius => 0)",
 		'pairs of two relations' => "SELECT count(*)
-			FROM simhash_pairs_between_keyed(NULL::text, NULL::text, 'texts', 'name', 'fp', 'texts', 'name', 'fp', 0)");
+			FROM simhash_pairs_between('texts', key_type_a => NULL::text, columns_a => 'fp', relation_b => 'texts', key_type_b => NULL::text, columns_b => 'fp', key_a => 'name', key_b => 'name', radius => 0)");
 	for my $what (sort keys %call)
 	{
 		my $right = $node->safe_psql('postgres', $call{$what});
@@ -293,7 +293,7 @@ SQL
 	my $session = $node->background_psql('postgres');
 	my $pid = $session->query_safe("SET jit = off; SELECT pg_backend_pid()");
 	my $clusters =
-		sub { "SELECT count(*), count(DISTINCT cluster_id) FROM simhash_clusters_keyed(NULL::text, 'long_keys', 'key', 'fp', 1, 'star'$_[0])" };
+		sub { "SELECT count(*), count(DISTINCT cluster_id) FROM simhash_clusters('long_keys', key_type => NULL::text, columns => 'fp', key => 'key', radius => 1, method => 'star'$_[0])" };
 	my $plain = $session->query_safe($clusters->(''));
 	my $before = peak_memory($pid);
 	is($session->query_safe($clusters->(", text => 'body'")), $plain, 'clusters by long keys, with equal texts');

@@ -25,7 +25,6 @@ my @errors = (
 	[ '22023', q{SELECT simhash64('text', '{"nothing": 1}')} ],
 	[ '42703', q{SELECT simhash64(d, '{"nothing": 1}') FROM doc AS d} ],
 	[ '22P02', q{SELECT '(1'::hamming_ball} ],
-	[ '42704', q{SELECT simhash64_named_text('text', 'nothing')} ],
 	[ '42809', q{SELECT * FROM simhash_index_stats('doc')} ],
 	[ '42703', q{SELECT * FROM simhash_pairs('doc', 'id', 'nothing')} ],
 	[ '22012', q{SELECT * FROM simhash_pairs('failing', 'id', 'fp')} ],

@@ -166,7 +166,7 @@ SQL
 	my $retried = race($what, "BEGIN;\nINSERT INTO long_race (pdq) VALUES (passing_hash());\nSELECT pg_sleep(0.002);\nCOMMIT;\n",
 		1500, 'read committed');
 	my ($rows, $missed) = split /\|/, $node->safe_psql('postgres', <<'SQL');
-WITH originals AS MATERIALIZED (SELECT id, fingerprint_parts_to_bits(pdq) AS bits FROM long_race WHERE NOT is_dup)
+WITH originals AS MATERIALIZED (SELECT id, ('x' || fingerprint_parts_to_hex(pdq))::varbit AS bits FROM long_race WHERE NOT is_dup)
 SELECT (SELECT count(*) FROM originals), count(*) FROM originals AS a, originals AS b WHERE a.id < b.id AND bit_count(a.bits # b.bits) <= 31
 SQL
 	note "$what: $rows originals";

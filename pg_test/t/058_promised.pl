@@ -1,5 +1,5 @@
 # What users' tables, files and programs hold must mean the same in every later version (docs/upgrades.md): the pages of an
-# index, the fingerprints of each preset and of stored configurations, the keys of simhash_route, the hashes of passages, the
+# index, the fingerprints of each preset, the keys of simhash_route, the hashes of passages, the
 # binary form of hamming_ball, a dump with configurations, triggers and kept clusters, and the declarations of C symbols, which
 # old scripts use with a new library. The folder pg_test/data/promised has each of them as 0.1.0 writes it. With
 # SIMHASH_PROMISED, a folder that the postgres user can write, the test writes there what this version gives.
@@ -83,33 +83,22 @@ my %promised = map { $_ => 1 } split /\n/, slurp_file("$promised/symbols.txt");
 is(join("\n", grep { !$promised{$_} } sort keys %declared), '', 'no C symbol is declared otherwise than promised');
 is(join("\n", grep { !$declared{$_} } sort keys %promised), '', 'each promised symbol is there');
 
-# What a stored configuration means: its words, its stop words and its frequencies.
-my $configurations = <<'SQL';
--- Counted as they are cut without the words of the configuration.
-CREATE TABLE counted AS SELECT (SELECT string_agg(t, ' ') FROM simhash_terms('the street lamp is dark, 路灯坏了两个星期 ' || i % 7) AS t) AS body
-FROM generate_series(1, 20) AS i;
-SELECT simhash_create_config('promised', '{"tf": "log"}', 's2', '{幸福路,坏了}', '{ns,ns}', '{please,的}', 'counted', 'body');
-SELECT simhash_create_config('promised_row', '{"f1": 1, "f2": 3}', base => 'promised');
-SQL
-$sql->($configurations);
-same_values('stored', 2);
-
 same_values('routes', 20);
 same_values('passages', 4);
 
-# A dump of what tables and triggers of the extension hold: configurations; a trigger that flags; clusters that are kept at once
+# A dump of what tables and triggers of the extension hold: a trigger that flags; clusters that are kept at once
 # in tenants, and some with notes that no refresh has answered yet. Settings are left out, since majors know different ones.
 sub database_of_everything
 {
 	$sql->("CREATE DATABASE dumped");
-	$node->safe_psql('dumped', "CREATE EXTENSION simhash_dedup; $configurations");
+	$node->safe_psql('dumped', "CREATE EXTENSION simhash_dedup");
 	$node->safe_psql('dumped', <<'SQL');
 CREATE TABLE doc (id int PRIMARY KEY, tenant int, body text, fp bigint, duplicate_of int);
 CREATE INDEX doc_fp ON doc USING simhash (tenant, fp) WITH (fillfactor = 80);
 CREATE TRIGGER doc_duplicates BEFORE INSERT OR UPDATE ON doc FOR EACH ROW EXECUTE FUNCTION
 	simhash_flag_duplicate('fingerprint=fp', 'radius=8', 'duplicate_of=duplicate_of', 'within=tenant', 'text=body');
 CREATE FUNCTION doc_fp() RETURNS trigger LANGUAGE plpgsql AS
-	'BEGIN NEW.fp := simhash64_named_text(NEW.body, ''promised''); RETURN NEW; END';
+	'BEGIN NEW.fp := simhash64(NEW.body, ''{"tf": "log", "dictionary": {"幸福路": "ns"}}'', ''s2''); RETURN NEW; END';
 CREATE TRIGGER a_doc_fp BEFORE INSERT OR UPDATE ON doc FOR EACH ROW EXECUTE FUNCTION doc_fp();
 INSERT INTO doc SELECT i, i % 2, 'the street lamp of number ' || i % 9 || ' is dark since week ' || i / 9 FROM generate_series(1, 60) i;
 CREATE TABLE hash (id text PRIMARY KEY, fp bigint, EXCLUDE USING simhash (fp WITH =));
@@ -125,17 +114,9 @@ SQL
 }
 keep('dump.sql', database_of_everything()) if $ENV{SIMHASH_PROMISED};
 $sql->('CREATE DATABASE restored');
-my $of_configs =
-	q{SELECT string_agg(name || ' ' || simhash_config_digest(name), ', ' ORDER BY name) FROM simhash_catalog.config WHERE NOT dropped};
-my $made_now = $sql->($of_configs);
 $database = 'restored';
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr($database), '-f', "$promised/dump.sql" ],
 	'a dump of the first release is restored');
-is($sql->($of_configs), $made_now, 'restored: the configurations are those that are made now');
-same_values('stored', 2);
-is($sql->("SELECT count(*) FROM doc WHERE fp IS DISTINCT FROM simhash64_named_text(body, 'promised')"), 0,
-	'restored: fingerprints by the configuration');
-
 # Rows of a table of clusters that is not what simhash_clusters gives now. Rows alone in a cluster are not told.
 sub not_true
 {
@@ -149,7 +130,7 @@ SELECT key, cluster_id FROM (TABLE kept EXCEPT TABLE afresh) a UNION SELECT key,
 END
 }
 my $of_doc = q{simhash_clusters('doc', 'id', 'fp', 8, within => '{tenant}')};
-my $of_hash = q{simhash_clusters_keyed(NULL::text, 'hash', 'id', 'fp', 2)};
+my $of_hash = q{simhash_clusters('hash', key_type => NULL::text, columns => 'fp', key => 'id', radius => 2)};
 cmp_ok($sql->("SELECT count(*) FROM $_"), '>', 10, "restored: there are $_") for 'doc_cluster', 'hash_cluster', $of_doc, $of_hash;
 is(not_true('doc_cluster', $of_doc), '', 'restored: clusters that are kept at once are true');
 isnt(not_true('hash_cluster', $of_hash), '', 'restored: those with notes are not yet');

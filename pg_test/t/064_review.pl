@@ -91,8 +91,8 @@ like($text_of, qr/\Q$_\E/, "it shows $_") for q(pet<b>""'ition), $key, $text, q(
 like($page, qr/<del>[^<]+<\/del>/, 'it marks words');
 like($page, qr/<del><strong>[^<]+<\/strong><\/del><ins><strong>[^<]+<\/strong><\/ins>/, 'and those that decide');
 
-my $pairs = "simhash_pairs_keyed(NULL::text, '\"pet<b>\"\"''ition\"', '$key', 'f:''p\"', 16)";
-my $clusters = "simhash_clusters_keyed(NULL::text, '\"pet<b>\"\"''ition\"', '$key', 'f:''p\"', 16, 'leader', '$text', 0.6)";
+my $pairs = "simhash_pairs('\"pet<b>\"\"''ition\"', key_type => NULL::text, columns => 'f:''p\"', key => '$key', radius => 16)";
+my $clusters = "simhash_clusters('\"pet<b>\"\"''ition\"', key_type => NULL::text, columns => 'f:''p\"', key => '$key', radius => 16, method => 'leader', text => '$text', min_jaccard => 0.6)";
 my %direct;
 @direct{qw(rows fingerprints pairs compared clusters members going)} = split /\|/, $node->safe_psql('postgres', <<"END");
 SELECT (SELECT count(*) FROM $t), (SELECT count($f) FROM $t), (SELECT count(*) FROM $pairs), (SELECT count(*) FROM $pairs),
@@ -149,7 +149,7 @@ for my $step ([ 15, 0.6 ], [ 17, 0.6 ], [ 16, 0.55 ], [ 16, 0.65 ])
 	my ($radius, $jaccard) = @$step;
 	my ($groups, $going) = $page =~ /<td>$radius<\/td><td>$jaccard<\/td><td>(\d+)<\/td><td>(\d+)</;
 	is("$groups|$going", $node->safe_psql('postgres', "SELECT count(DISTINCT cluster_id), count(*) - count(DISTINCT cluster_id) FROM "
-		. $clusters =~ s/16, 'leader'/$radius, 'leader'/r =~ s/0\.6\)/$jaccard)/r), "radius $radius, similarity $jaccard");
+		. $clusters =~ s/=> 16, method/=> $radius, method/r =~ s/0\.6\)/$jaccard)/r), "radius $radius, similarity $jaccard");
 }
 # What the page would have deleted.
 my ($delete) = $page =~ /<pre>(BEGIN;.*?)-- COMMIT/s;
@@ -206,7 +206,7 @@ my %keys_of = map { /id="(p\d+)".*?class="json">(.*?)<\/code>/s ? ($1 => decode_
 my %differs = map { /id="(p\d+)".*?class="differs">(.*?)</s ? ($1 => $2) : () } split /(?=<div class="row)/, $rows;
 sub quoted { return "'" . encode('UTF-8', $_[0] =~ s/'/''/gr) . "'" }
 my $asked = join ', ', map { "('$_', " . join(', ', map { quoted($_) } @{ $keys_of{$_} }) . ')' } sort keys %keys_of;
-my $signature = "(SELECT coalesce(string_agg(DISTINCT kind, ', ' ORDER BY kind), 'nothing') FROM simhash_differences(x.$b, y.$b))";
+my $signature = "(SELECT coalesce(string_agg(DISTINCT kind, ', ' ORDER BY kind), 'nothing') FROM simhash_why(x.$b, y.$b))";
 is_deeply(\%differs, { map { split /\|/ } split /\n/,
 	$node->safe_psql('postgres', "SELECT id, $signature FROM (VALUES $asked) s (id, a, b) JOIN $t x ON x.$k = a
 		JOIN $t y ON y.$k = b") }, 'in what rows differ');
@@ -252,7 +252,7 @@ for my $case (
 {
 	my ($given, $function, $condition) = @$case;
 	my $literal = $function =~ s/'/''/gr;
-	(my $checked = $clusters) =~ s/0\.6\)$/checked_by => '$literal'::regprocedure)/;
+	(my $checked = $clusters) =~ s/min_jaccard => 0\.6\)$/checked_by => '$literal'::regprocedure)/;
 	($status, my $page, $errors) = review($node, 'postgres', @given, "checked_by=$given", 'keep=created_at');
 	is("$status$errors" . fault($page), '0', "$function: a page");
 	my %found = %{ counts($page) };

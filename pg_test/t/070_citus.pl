@@ -147,13 +147,6 @@ INSERT INTO pet (id, subject, body) SELECT i, 'lamp ' || i, 'the street lamp in 
 	FROM generate_series(1, 50) i;
 SQL
 is(answer($coordinator, "SELECT count(*), bool_and(fp = $of_row) FROM pet"), '50|t', 'a generated column is filled by the workers');
-answer($coordinator, <<'SQL');
-CREATE TABLE pet_here AS SELECT id, body FROM pet;
-SELECT simhash_create_config('bodies', preset => 's2', idf_relation => 'pet', idf_column => 'body');
-SELECT simhash_create_config('bodies_here', preset => 's2', idf_relation => 'pet_here', idf_column => 'body');
-SQL
-same($coordinator, "SELECT simhash_config_digest('bodies')", "SELECT simhash_config_digest('bodies_here')",
-	'weights of words, counted in a distributed table');
 
 # ---------------------------------------------------------------- exclusion constraints
 my $excluding = 'DROP TABLE IF EXISTS single; CREATE TABLE single (id bigint, fp bigint, EXCLUDE USING simhash (fp WITH ~=));';

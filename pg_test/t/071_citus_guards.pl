@@ -264,9 +264,6 @@ for my $question (sort keys %questions)
 	my $right = answer($coordinator, sprintf $questions{$question}, 'whole');
 	is(answer($_, sprintf $questions{$question}, 'doc'), $right, "$question, asked on " . $_->name) for $coordinator, $workers[1];
 }
-is(answer($coordinator,
-	q{SELECT simhash_create_config('lamps', preset => 's2', idf_relation => 'doc', idf_column => 'body') IS NOT NULL;
-		SELECT documents FROM simhash_catalog.content}), "t\n2000", 'frequencies are of the rows in the shards');
 answer($coordinator, <<'SQL');
 CREATE TABLE made (id int, body text, fp bigint GENERATED ALWAYS AS (simhash64(body, preset => 'shingles')) STORED);
 INSERT INTO made SELECT i, 'lamp ' || i FROM generate_series(1, 500) i;

@@ -182,11 +182,6 @@ $plan = plan_of(join ' UNION ALL ', map { "(SELECT id, fp <~> 42 FROM computed_$
 is(scalar(grep { /ORDER BY .*<~>.* LIMIT 5/ } shipped($plan)), 3, 'whose order is shipped with the LIMIT');
 $plan = plan_of('SELECT id FROM spread WHERE simhash64(ROW(grp, body)) <~> 42 <= 3');
 like($plan, qr/Filter: .*simhash64\(ROW/, 'the fingerprint of a row is made here');
-# Configurations of the same name may differ between servers: a name counts here.
-$head->safe_psql('postgres', "SELECT simhash_create_config('letters', preset => 'shingles')");
-like(plan_of("SELECT id FROM spread WHERE simhash64_named_text(body, 'letters') <~> $centre <= 3"), qr/Filter: .*simhash64_named_text/,
-	'and one by the name of a configuration');
-same_rows("SELECT id FROM spread WHERE simhash64_named_text(body, 'letters') <~> $centre <= 3", $by_text, 'whatever the servers call so');
 
 # ---- what is refused ------------------------------------------------------------------------------------------------------
 

@@ -23,12 +23,12 @@
 
 # Crash, dump, rights, crash points, the standby, vacuum, parallel builds, verification, plans, updates: what depends on the
 # server's pages, locks, WAL and catalogs.
-REDUCED='001_crash 005_dump_trusted 008_stored_rights 009_upgrade 010_standby 015_crash_points 019_vacuum
+REDUCED='001_crash 005_dump_trusted 009_upgrade 010_standby 015_crash_points 019_vacuum
 	020_parallel_build 027_verify_beside_writers 029_read_ahead 054_replaced_columns 055_update 057_repack 058_promised 065_outside'
 # The long ones of those that hardly depend on the major: damage, cancels, limits, estimates, and random changes of many
 # sessions. `make test` leaves them to `make test-majors`, which runs them on one major.
 LONG='007_corrupt 014_size 021_estimates 025_pairs_clusters 028_flipped_bytes 031_damaged_answers 033_plans_of_a_million
-	040_limits 041_stored_lists 044_cluster_writers 052_kept_clusters 053_kept_alone 080_attack'
+	040_limits 044_cluster_writers 052_kept_clusters 053_kept_alone 080_attack'
 # Random schedules, which are worth hours.
 SOAKED='001_crash 002_concurrency 004_cancel 006_unlogged_temp 007_corrupt 010_standby 011_transactions
 	012_fdw 013_directory 014_size 015_crash_points 017_nearest 019_vacuum 020_parallel_build 023_roots

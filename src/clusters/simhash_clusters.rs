@@ -13,7 +13,7 @@ use crate::checked_pairs::passing::{Asked, PassingPairs, SimilarityList};
 use crate::checked_pairs::value_reader::ValueReader;
 use crate::pairs::arguments::required;
 use crate::pairs::scope_columns::ScopeColumns;
-use crate::pairs::source::{SourceTable, first_argument_after, radius_of};
+use crate::pairs::source::{SourceTable, radius_of};
 use pgrx::PgSqlErrorCode::{ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE};
 use pgrx::pg_sys;
 use simhash_hamming::components::edges::Edge;
@@ -21,43 +21,41 @@ use simhash_hamming::components::group::{Classes, ClusterMethod};
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::encoding::name_to_utf8;
+use simhash_pg::process::encoding::{name_to_utf8, to_utf8};
 use simhash_pg::process::error::Error;
-use simhash_pg::process::memory::{collected, filled, or_out_of_memory};
+use simhash_pg::process::memory::{MemoryContext, collected, filled, or_out_of_memory};
 use simhash_pg::process::temp_file::TempFiles;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_pg::sql::type_output::Output;
 use simhash_pg::sql::value::Value;
 
 pg_function! {
-    /// simhash_clusters(relation, key, fingerprint, radius, method, text, min_jaccard, within,
+    /// simhash_clusters(relation, key, columns, radius, method, text, min_jaccard, within,
     /// checked_by, across) -> SETOF (cluster_id, key, size, representative, distance, jaccard)
     fn simhash_clusters, pg_finfo_simhash_clusters(args) {
-        clusters(args, "simhash_clusters", false, None)
+        clusters(args, "simhash_clusters", None, None)
     }
 }
 
 pg_function! {
-    /// simhash_clusters_keyed(key_type, relation, key, fingerprint, radius, method, text,
-    /// min_jaccard, within, checked_by, across)
+    /// simhash_clusters(relation, key_type, columns, radius, method, text, min_jaccard, within,
+    /// checked_by, across, key)
     fn simhash_clusters_keyed, pg_finfo_simhash_clusters_keyed(args) {
-        clusters(args, "simhash_clusters_keyed", true, None)
+        clusters(args, "simhash_clusters", Some(10), None)
     }
 }
 
 pg_function! {
-    /// simhash_catalog.clusters_among(key_type, relation, key, fingerprint, radius, method, text,
-    /// min_jaccard, within, checked_by, decisions, keys): as simhash_clusters_keyed, of the rows with
-    /// these keys; of all if keys is NULL. Pairs that the table of decisions says are different do not
-    /// count
+    /// simhash_catalog.clusters_among(relation, key_type, columns, radius, method, text, min_jaccard,
+    /// within, checked_by, decisions, key, keys): as simhash_clusters, of the rows with these keys; of all
+    /// if keys is NULL. Pairs that the table of decisions says are different do not count
     fn simhash_clusters_among, pg_finfo_simhash_clusters_among(args) {
-        // The arguments before them are key_type, the relation and its columns, radius, method, text,
-        // min_jaccard, within and checked_by.
         let kept = KeptArguments {
-            decisions: args.get::<pg_sys::Oid>(10),
+            decisions: args.get::<pg_sys::Oid>(9),
             keys: args.varlena(11, pg_sys::ANYARRAYOID),
         };
-        clusters(args, "simhash_keep_clusters", true, Some(kept))
+        clusters(args, "simhash_keep_clusters", Some(10), Some(kept))
     }
 }
 
@@ -70,18 +68,18 @@ struct KeptArguments<'a> {
     keys: Option<Value<'a>>,
 }
 
-/// Returns the clusters of the SQL function `name`; if `keyed`, it has the argument key_type before
-/// the others.
+/// Returns the clusters of the SQL function `name`. If there is `key_at`, the type of keys stands in
+/// the place of the key, and the key there.
 fn clusters(
     args: &Args,
     name: &'static str,
-    keyed: bool,
+    key_at: Option<usize>,
     kept: Option<KeptArguments<'_>>,
 ) -> pg_sys::Datum {
     let rows = RowsOut::begin(args);
     // Position of the radius, which method, text, min_jaccard, within and checked_by follow, and across
     // unless clusters are kept.
-    let radius_at = first_argument_after::<1>(keyed);
+    let radius_at = 3;
     let across_at = kept.is_none().then_some(radius_at + 6);
     let is_kept = kept.is_some();
     let kept = kept.unwrap_or_default();
@@ -89,7 +87,7 @@ fn clusters(
         required(args.get::<i32>(radius_at), name, "radius");
     }
     let mut sources: [SourceTable; 1] =
-        SourceTable::from_arguments(args, name, keyed, Some(radius_at + 2));
+        SourceTable::from_arguments(args, name, key_at, Some(radius_at + 2));
     if let Some(text) = sources[0].made_of.as_ref().filter(|_| is_kept) {
         refuse_text(text);
     }
@@ -271,6 +269,22 @@ fn return_clusters(
     paired_rows: &PairedRows,
     assigned: &[Assignment],
 ) {
+    for_each_clustered(assigned, |[first, row, representative], size, jaccard| {
+        let [a, b] = [row, representative].map(|row| paired_rows.fingerprints[row as usize]);
+        out.push([
+            Some(ResultValue::Value(paired_rows.key(first))),
+            Some(ResultValue::Value(paired_rows.key(row))),
+            Some(ResultValue::from(size)),
+            Some(ResultValue::Value(paired_rows.key(representative))),
+            Some(ResultValue::from(source.distance(a, b) as i32)),
+            jaccard.map(ResultValue::from),
+        ]);
+    });
+}
+
+/// Calls `each` with the first row of its cluster, the row, the representative, the cluster's size and how
+/// similar the row is, for each row in a cluster of two or more.
+fn for_each_clustered(assigned: &[Assignment], mut each: impl FnMut([u32; 3], i64, Option<f64>)) {
     let mut sizes = filled(assigned.len(), 0i64);
     let mut first = filled(assigned.len(), u32::MAX);
     for (row, (representative, _)) in (0u32..).zip(assigned) {
@@ -290,15 +304,55 @@ fn return_clusters(
     for row in order {
         check_for_interrupts();
         let (representative, jaccard) = assigned[row as usize];
-        let (row, representative) = (row as usize, representative as usize);
-        let [a, b] = [row, representative].map(|row| paired_rows.fingerprints[row]);
-        out.push([
-            Some(ResultValue::Value(paired_rows.key(first[representative]))),
-            Some(ResultValue::Value(paired_rows.key(row as u32))),
-            Some(ResultValue::from(sizes[representative])),
-            Some(ResultValue::Value(paired_rows.key(representative as u32))),
-            Some(ResultValue::from(source.distance(a, b) as i32)),
-            jaccard.map(ResultValue::from),
-        ]);
+        let at = representative as usize;
+        each([first[at], row, representative], sizes[at], jaccard);
     }
+}
+
+pg_function! {
+    /// simhash_catalog.duplicate_groups(relation, keys, columns, within)
+    /// -> SETOF (cluster, row, size, key): the groups of simhash_duplicates, with rows numbered in the order
+    /// of their keys. Several keys are one, and come back as text
+    fn simhash_duplicate_groups, pg_finfo_simhash_duplicate_groups(args) {
+        const NAME: &str = "simhash_duplicates";
+        let mut out = RowsOut::begin(args);
+        let oid = required(args.get::<pg_sys::Oid>(0), NAME, "relation");
+        let [keys, compared] = [1, 2].map(|i| name_list(args, i));
+        let sources = [SourceTable::open_by_keys(oid, &keys, &compared)];
+        let columns = ScopeColumns::from_arguments(args, 3, None, NAME, &sources);
+        let checked = CheckArguments {
+            function: NAME,
+            own: args.function(),
+            texts: [None],
+            min_jaccard: None,
+            checked_by: None,
+        };
+        let check = Check::new(checked, &sources).unwrap_or_else(no_check);
+        let radius = radius_of(None, NAME, &sources);
+        let mut activity = Activity::new(NAME);
+        let mut paired_rows = PairedRows::find(&sources, &columns, radius, false, &mut activity);
+        let edges = std::mem::replace(&mut paired_rows.edges, no_edges());
+        // The similarities of texts are not asked for.
+        let check = (Check { texts: None, ..check }, None);
+        let assigned =
+            verify(&sources, check, &paired_rows, edges, ClusterMethod::Leader, &mut activity);
+        let output = Output::for_type(sources[0].key_type, MemoryContext::current());
+        for_each_clustered(&assigned, |[first, row, _], size, _| {
+            output.text(paired_rows.key(row), |key| {
+                let [first, row] = [first, row].map(|row| ResultValue::from(i64::from(row)));
+                let key = to_utf8(key);
+                out.push([first, row, ResultValue::from(size), ResultValue::Text(&key)].map(Some));
+            });
+        });
+        args.null()
+    }
+}
+
+/// Returns the names in argument `i`, an array without NULL.
+fn name_list(args: &Args, i: usize) -> Vec<String> {
+    let items = args
+        .varlena(i, pg_sys::TEXTARRAYOID)
+        .map(|list| list.array().items);
+    let names = items.unwrap_or_default().into_iter().flatten();
+    names.map(|name| name.to_text()).collect()
 }

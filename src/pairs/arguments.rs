@@ -3,7 +3,10 @@
 //! function or the argument.
 
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
+use pgrx::pg_sys;
+use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::Error;
+use simhash_pg::sql::fmgr::Args;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
@@ -16,6 +19,12 @@ pub fn required<T>(value: Option<T>, function: &str, argument: &str) -> T {
         )
         .raise()
     })
+}
+
+/// Returns a name of a column, or a list of them: an argument of type text.
+pub fn named(args: &Args, i: usize) -> Option<String> {
+    let text = args.varlena(i, pg_sys::TEXTOID)?;
+    Some(name_to_utf8(text.bytes()).into_owned())
 }
 
 /// Returns the value of an argument; raises an ERROR when it is outside of its range.

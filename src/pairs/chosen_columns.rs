@@ -4,28 +4,32 @@
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_COLUMN};
 use pgrx::pg_sys::Oid;
 
-use super::named_columns::open_relation;
+use super::arguments::{named, required};
+use super::named_columns::{column, open_relation};
 use super::source::is_text;
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::catalog::{indexes, table_name};
 use simhash_pg::process::error::{Error, notice};
+use simhash_pg::process::error_context::leave_out_statement;
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 
 /// Rows that are looked at for the width of columns.
 const SAMPLE: u32 = 1000;
 
-/// The columns that a call names.
+/// The columns that a call names: `compared` may be several texts, with commas between them.
 pub struct NamedColumns {
     pub key: Option<String>,
-    pub fingerprint: Option<String>,
+    pub compared: Option<String>,
     pub text: Option<String>,
 }
 
 /// The columns that a call means.
 pub struct Chosen {
     pub key: String,
-    pub compared: String,
+    /// One column, or several of texts.
+    pub compared: Vec<String>,
 }
 
 impl Chosen {
@@ -33,14 +37,17 @@ impl Chosen {
     pub fn new(relation: Oid, named: NamedColumns, function: &str, argument: &str) -> Self {
         let (opened, sql) = open_relation(relation);
         let of_table = || indexes::primary_key(relation);
-        let compared = named.fingerprint.or(named.text);
+        let compared = named.compared.or(named.text);
         let (key, compared) = match (named.key, compared) {
-            (key, Some(compared)) => (key, compared),
-            // A call that names one column alone means the text.
-            (Some(text), None) if has_text(&opened, &text) && of_table() != [text.as_str()] => {
-                (None, text)
-            }
-            (key, None) => (key, widest_text(&opened, &sql)),
+            (key, Some(compared)) => (key, listed(&opened, &compared)),
+            // A call that names one argument alone means the texts.
+            (Some(texts), None) => match listed(&opened, &texts) {
+                names if names.len() > 1 || of_table() != names && has_text(&opened, &names[0]) => {
+                    (None, names)
+                }
+                _ => (Some(texts), vec![widest_text(&opened, &sql)]),
+            },
+            (None, None) => (None, vec![widest_text(&opened, &sql)]),
         };
         let key = key.unwrap_or_else(|| match &of_table()[..] {
             [key] => key.clone(),
@@ -57,6 +64,38 @@ impl Chosen {
         });
         Self { key, compared }
     }
+
+    /// Returns the call of a function that returns keys of this type.
+    pub fn call_with_key_type(&self, function: &str, relation: Oid, key_type: &str) -> String {
+        let [table, columns] = [table_name::shown(relation), self.compared.join(",")]
+            .map(|text| table_name::literal(&text));
+        let key = match indexes::primary_key(relation) == [self.key.as_str()] {
+            true => String::new(),
+            false => format!(", key => {}", table_name::literal(&self.key)),
+        };
+        format!(
+            "SELECT * FROM {function}({table}, key_type => NULL::{key_type}, columns => {columns}{key});"
+        )
+    }
+}
+
+/// Returns the columns in a list: one of that name, or those between commas, which may be in braces, as
+/// arrays are, and in double quotes.
+fn listed(opened: &OpenTable, list: &str) -> Vec<String> {
+    if table::column(opened.rel(), list).is_some() {
+        return vec![list.to_owned()];
+    }
+    let braced = list.trim().strip_prefix('{');
+    let inner = braced.and_then(|list| list.strip_suffix('}'));
+    let mut is_quoted = false;
+    let is_end = |character| {
+        is_quoted ^= character == '"';
+        character == ',' && !is_quoted
+    };
+    let names = inner.unwrap_or(list).split(is_end);
+    names
+        .map(|name| name.trim().trim_matches('"').to_owned())
+        .collect()
 }
 
 fn has_text(opened: &OpenTable, name: &str) -> bool {
@@ -103,12 +142,20 @@ fn widest_text(opened: &OpenTable, sql: &str) -> String {
 }
 
 pg_function! {
-    /// `simhash_catalog.widest_text(relation regclass) -> text`, strict: the column of texts that a call
-    /// means which names none
-    fn simhash_widest_text, pg_finfo_simhash_widest_text (args) {
-        args.result(args.get::<Oid>(0).map(|relation| {
-            let (opened, sql) = open_relation(relation);
-            widest_text(&opened, &sql)
-        }))
+    /// `simhash_catalog.named_columns(relation regclass, list text) -> SETOF text`: the columns in a
+    /// list; without one that of texts which a call means that names none
+    fn simhash_named_columns, pg_finfo_simhash_named_columns (args) {
+        leave_out_statement();
+        let mut rows = RowsOut::begin(args);
+        let (opened, sql) = open_relation(required(args.get::<Oid>(0), "simhash_duplicates", "relation"));
+        let names = match named(args, 1) {
+            Some(list) => listed(&opened, &list),
+            None => vec![widest_text(&opened, &sql)],
+        };
+        for name in &names {
+            column(&opened, name, "compared");
+            rows.push([Some(ResultValue::Text(name))]);
+        }
+        args.null()
     }
 }

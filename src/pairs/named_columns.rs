@@ -81,35 +81,25 @@ fn without_order(column: &str) -> String {
     format!("Name another column, or a view that has {text}::text in its place.")
 }
 
-/// Raises an ERROR unless keys of a column's type can be returned as `expected`.
+/// Raises an ERROR unless keys of a column's type can be returned as `expected`; `hint` says of their
+/// type how a call names it, or of integers (None) how it leaves it out.
 pub fn check_key(
     name: &str,
     column: pg_sys::Oid,
     expected: pg_sys::Oid,
-    function: &str,
-    ending: &str,
+    hint: impl FnOnce(Option<&str>) -> String,
 ) {
     if table::casts_implicitly(column, expected) {
         return require_order(name, expected);
     }
-    let unkeyed = function.trim_end_matches("_keyed");
     let is_integer = table::casts_implicitly(column, pg_sys::INT8OID);
     let has_order = KeyType::new(column).is_some();
     let (column, expected) = (table::type_name(column), table::type_name(expected));
-    let hint = match (ending, is_integer) {
-        _ if !has_order => format!(
+    let hint = match has_order {
+        true => hint((!is_integer).then_some(&column)),
+        false => format!(
             "Keys of type {column} cannot be compared. {}",
             without_order(name)
-        ),
-        ("", true) => {
-            format!("Integer keys need no key type: call {unkeyed} without it.")
-        }
-        ("", false) => format!(
-            "Say what type the keys are: {unkeyed}_keyed(NULL::{column}, relation, key, ...)."
-        ),
-        _ => format!(
-            "Say what type the keys are: argument \"key_type{ending}\" of {unkeyed}_keyed \
-             is NULL::{column}."
         ),
     };
     Error::new(

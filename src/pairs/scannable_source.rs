@@ -28,7 +28,8 @@ impl<'s> ScannableSource<'s> {
     /// Returns None when a query has to be run: to report a missing privilege, because of row
     /// security, or because it would not be run that way.
     pub fn new(source: &'s SourceTable) -> Option<Self> {
-        let (rel, [key, fp]) = (source.table.rel(), &source.columns);
+        let (rel, fp) = (source.table.rel(), &source.compared_column);
+        let key = source.key_column.as_ref()?;
         let key_column = match source.key_type {
             // A smaller integer is cast to this type.
             pg_sys::INT8OID => WordColumn::integer(key)?,

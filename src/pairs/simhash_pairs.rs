@@ -6,7 +6,7 @@ use super::hashes_in_parts::{find_pairs_of_hashes, memory_of_rows};
 use super::row_keys::RowKeys;
 use super::scope_columns::ScopeColumns;
 use super::search::{PairSearch, Pairs, Tags};
-use super::source::{SourceTable, first_argument_after, radius_of};
+use super::source::{SourceTable, radius_of};
 use super::value_store::ValueBuffer;
 use crate::checked_pairs::check::{Check, CheckArguments};
 use crate::checked_pairs::paired_rows::{PairedRows, for_each_edge, no_edges};
@@ -59,7 +59,7 @@ impl<const N: usize> Tags for PairRows<N> {
 }
 
 pg_function! {
-    /// simhash_pairs(relation, key, fingerprint, radius, within, text, min_jaccard,
+    /// simhash_pairs(relation, key, columns, radius, within, text, min_jaccard,
     /// checked_by, across) -> SETOF (a, b, distance)
     fn simhash_pairs, pg_finfo_simhash_pairs(args) {
         pairs::<1>(args, "simhash_pairs", false)
@@ -67,15 +67,15 @@ pg_function! {
 }
 
 pg_function! {
-    /// simhash_pairs_keyed(key_type, relation, key, fingerprint, radius, within, text, min_jaccard,
-    /// checked_by, across) -> SETOF (a, b, distance)
+    /// simhash_pairs(relation, key_type, columns, radius, within, text, min_jaccard,
+    /// checked_by, across, key) -> SETOF (a, b, distance)
     fn simhash_pairs_keyed, pg_finfo_simhash_pairs_keyed(args) {
-        pairs::<1>(args, "simhash_pairs_keyed", true)
+        pairs::<1>(args, "simhash_pairs", true)
     }
 }
 
 pg_function! {
-    /// simhash_pairs_between(relation_a, key_a, fingerprint_a, relation_b, key_b, fingerprint_b, radius,
+    /// simhash_pairs_between(relation_a, key_a, columns_a, relation_b, key_b, columns_b, radius,
     /// within, text_a, text_b, min_jaccard, checked_by, across) -> SETOF (a, b, distance)
     fn simhash_pairs_between, pg_finfo_simhash_pairs_between(args) {
         pairs::<2>(args, "simhash_pairs_between", false)
@@ -83,21 +83,21 @@ pg_function! {
 }
 
 pg_function! {
-    /// simhash_pairs_between_keyed(key_type_a, key_type_b, relation_a, key_a, fingerprint_a, relation_b,
-    /// key_b, fingerprint_b, radius, within, text_a, text_b, min_jaccard, checked_by, across)
-    /// -> SETOF (a, b, distance)
+    /// simhash_pairs_between(relation_a, key_type_a, columns_a, relation_b, key_type_b, columns_b, radius,
+    /// within, text_a, text_b, min_jaccard, checked_by, across, key_a, key_b) -> SETOF (a, b, distance)
     fn simhash_pairs_between_keyed, pg_finfo_simhash_pairs_between_keyed(args) {
-        pairs::<2>(args, "simhash_pairs_between_keyed", true)
+        pairs::<2>(args, "simhash_pairs_between", true)
     }
 }
 
-/// Returns the pairs of the SQL function `name`, within a relation or across two. If `keyed`, it
-/// has an argument for the type of each relation's keys before the others.
+/// Returns the pairs of the SQL function `name`, within a relation or across two. If `keyed`, the
+/// arguments for keys are the last, and have types in their places.
 fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum {
     let rows = RowsOut::begin(args);
-    let radius_at = first_argument_after::<N>(keyed);
+    let radius_at = 3 * N;
     let text = (N == 1).then_some(radius_at + 2);
-    let sources: [SourceTable; N] = SourceTable::from_arguments(args, name, keyed, text);
+    let keys_at = keyed.then_some(radius_at + 5 + N);
+    let sources: [SourceTable; N] = SourceTable::from_arguments(args, name, keys_at, text);
     let radius = radius_of(args.get::<i32>(radius_at), name, &sources);
     let columns =
         ScopeColumns::from_arguments(args, radius_at + 1, Some(radius_at + 4 + N), name, &sources);

@@ -2,7 +2,7 @@
 //! radius report and the refresh of clusters open it here. Its columns are checked, and it is
 //! locked against DDL. Fingerprints are numbers of 64 bits, or longer hashes in parts.
 
-use super::arguments::{in_range, required};
+use super::arguments::{in_range, named, required};
 use super::chosen_columns::{Chosen, NamedColumns};
 use super::named_columns::{check_key, column, not_unique, null_key, open_relation, require_order};
 use crate::errors::or_raise;
@@ -34,15 +34,27 @@ pub struct SourceTable {
     pub has_fingerprint: String,
     /// What to read the fingerprints from, as SQL text: the table, or a query of it that makes them.
     pub with_fingerprints: String,
-    /// The column of texts, as SQL text, of which the fingerprints are made.
+    /// The text, as SQL text, of which the fingerprints are made, if no column has them.
     pub made_of: Option<String>,
+    /// The columns of the fingerprint or of the text, as SQL text.
+    compared: Vec<String>,
     /// The type in which keys are returned.
     pub key_type: pg_sys::Oid,
-    /// The key and the fingerprint.
-    pub columns: [Column; 2],
+    /// The key, unless it is an expression.
+    pub key_column: Option<Column>,
+    /// The fingerprint, or the first of the texts.
+    pub compared_column: Column,
     /// The hashes that were read, if the column has hashes in parts. A row's fingerprint is then
     /// the number of its hash.
     pub hashes: Option<RefCell<Hashes>>,
+}
+
+/// What tells rows apart.
+pub enum Key<'k> {
+    /// The column of this name.
+    Column(&'k str),
+    /// An expression over the row `r`, as SQL text.
+    Expression(&'k str),
 }
 
 /// Returns how many rows the server believes the tables to have, if it knows.
@@ -51,12 +63,6 @@ pub fn expected_rows(sources: &[SourceTable]) -> Option<u64> {
         .iter()
         .map(|source| source.table.rel().expected_rows());
     rows.sum()
-}
-
-/// Returns where the arguments that follow those of N relations begin, see
-/// [`SourceTable::from_arguments`].
-pub fn first_argument_after<const N: usize>(keyed: bool) -> usize {
-    3 * N + if keyed { N } else { 0 }
 }
 
 /// Returns the argument `radius` of a function that compares rows of these tables. If it is NULL, that of
@@ -78,55 +84,51 @@ pub fn bits_of(given: Option<i32>, function: &str, argument: &str, sources: &[So
 }
 
 impl SourceTable {
-    /// Reads the first arguments of a function: `relation`, `key` and `fingerprint` of one relation
-    /// or of two, whose names then end in _a and _b. If `keyed`, there is an argument for each
-    /// relation before them, in whose type keys are returned; otherwise they are returned as
-    /// bigint. `text` is the argument for the column of texts of one relation.
+    /// Reads the first arguments of a function: `relation`, `key` and `columns` of one relation
+    /// or of two, whose names then end in _a and _b. Keys are returned as bigint. If there is
+    /// `keys_at`, the type in which they are returned stands in the place of each key, and the keys
+    /// there. `text` is the argument for the column of texts of one relation.
     pub fn from_arguments<const N: usize>(
         args: &Args,
         function: &str,
-        keyed: bool,
+        keys_at: Option<usize>,
         text: Option<usize>,
     ) -> [Self; N] {
         let sources: [Self; N] = std::array::from_fn(|side| {
-            let first = 3 * side + if keyed { N } else { 0 };
-            let key_type = match keyed {
-                true => args.type_of(side),
-                false => pg_sys::INT8OID,
+            let first = 3 * side;
+            let key_type = match keys_at {
+                Some(_) => args.type_of(first + 1),
+                None => pg_sys::INT8OID,
             };
             let ending = if N == 1 { "" } else { ["_a", "_b"][side] };
             let (relation, key) = (format!("relation{ending}"), format!("key{ending}"));
             let oid = required(args.get::<pg_sys::Oid>(first), function, &relation);
+            let compared = named(args, first + 2);
             let named = NamedColumns {
-                key: args.name(first + 1),
-                fingerprint: args.name(first + 2),
+                key: named(args, keys_at.map_or(first + 1, |at| at + side)),
+                compared: match N {
+                    1 => compared,
+                    // Of two relations a call names the columns.
+                    _ => Some(required(compared, function, &format!("columns{ending}"))),
+                },
                 text: text.and_then(|at| args.name(at)),
             };
-            let chosen = match N {
-                1 => Chosen::new(oid, named, function, &key),
-                // Of two relations a call names the columns.
-                _ => Chosen {
-                    key: required(named.key, function, &key),
-                    compared: required(
-                        named.fingerprint,
-                        function,
-                        &format!("fingerprint{ending}"),
-                    ),
-                },
+            let chosen = Chosen::new(oid, named, function, &key);
+            let source = Self::open(oid, Key::Column(&chosen.key), &chosen.compared, key_type);
+            let hint = |wanted: Option<&str>| match wanted {
+                None => format!("Integer keys need no type: leave key_type{ending} out."),
+                Some(wanted) if N == 1 => chosen.call_with_key_type(function, oid, wanted),
+                Some(wanted) => format!(
+                    "Write {function}(relation_a, NULL::..., columns_a, relation_b, NULL::..., columns_b), \
+                     with the types of the keys: here {wanted}."
+                ),
             };
-            let source = Self::open(oid, &chosen.key, &chosen.compared, key_type);
-            check_key(
-                &chosen.key,
-                source.column_type(),
-                key_type,
-                function,
-                ending,
-            );
+            check_key(&chosen.key, source.column_type(), key_type, hint);
             source
         });
         let types = sources.each_ref().map(|source| match source.made_of {
             Some(_) => pg_sys::INT8OID,
-            None => source.columns[1].base_type(),
+            None => source.compared_column.base_type(),
         });
         if types[0] != types[N - 1] {
             let [a, b] = [types[0], types[N - 1]].map(table::type_name);
@@ -139,59 +141,100 @@ impl SourceTable {
         sources
     }
 
-    /// Opens a relation with these columns; raises an ERROR unless it has them, and the second is a
-    /// bigint or a bigint[], or a text of which the fingerprint is made. Keys are returned in type
+    /// Opens a relation with these columns; raises an ERROR unless it has them, and what is compared is a
+    /// bigint or a bigint[], or texts of which the fingerprint is made. Keys are returned in type
     /// `key_type`.
-    pub fn open(oid: pg_sys::Oid, key: &str, compared: &str, key_type: pg_sys::Oid) -> Self {
-        let (table, table_name) = open_relation(oid);
-        let columns = [
-            column(&table, key, "the key"),
-            check_fingerprint(&table, compared),
-        ];
-        let is_long = columns[1].base_type() == pg_sys::INT8ARRAYOID;
+    pub fn open(
+        oid: pg_sys::Oid,
+        key: Key<'_>,
+        compared: &[String],
+        key_type: pg_sys::Oid,
+    ) -> Self {
+        let (table, name) = open_relation(oid);
+        let key_column = match key {
+            Key::Column(key) => Some(column(&table, key, "the key")),
+            Key::Expression(_) => None,
+        };
+        let fingerprints = compared.iter().map(|name| check_fingerprint(&table, name));
+        let compared_columns: Vec<Column> = fingerprints.collect();
+        let compared: Vec<String> = compared.iter().map(|name| table::quoted(name)).collect();
+        let [compared_column, ..] = compared_columns[..] else {
+            no_column_compared()
+        };
+        let texts: Vec<bool> = compared_columns.iter().map(is_text).collect();
+        let made_of = match (&compared[..], texts.iter().all(|is_text| *is_text)) {
+            (_, true) => Some(joined(&compared)),
+            ([_], false) => None,
+            _ => no_column_compared(),
+        };
+        let is_long = compared_column.base_type() == pg_sys::INT8ARRAYOID;
         let brackets = if is_long { "[]" } else { "" };
-        let fp = table::quoted(compared);
-        let source = SourceTable {
+        // An expression is a column of a query in the place of the table.
+        let (key, table_name, with_key) = match key {
+            Key::Column(key) => (table::quoted(key), name.clone(), String::new()),
+            Key::Expression(key) => (
+                "r.simhash_key".to_owned(),
+                format!("(SELECT r.*, {key} AS simhash_key FROM {name} AS r) AS r"),
+                format!(", {key} AS simhash_key"),
+            ),
+        };
+        // OFFSET keeps the server from making each fingerprint twice.
+        let (fp, has_fingerprint, with_fingerprints) = match &made_of {
+            Some(text) => {
+                let made = format!("simhash_catalog.text_fingerprint({text}::pg_catalog.text)");
+                let from = format!(
+                    "(SELECT r.*{with_key}, {made} AS simhash_fingerprint FROM {name} AS r OFFSET 0) AS r"
+                );
+                let made = format!("{made} IS NOT NULL");
+                ("r.simhash_fingerprint".to_owned(), made, from)
+            }
+            None => {
+                let fp = compared[0].clone();
+                let has = format!("{fp}::pg_catalog.int8{brackets} IS NOT NULL");
+                (fp, has, table_name.clone())
+            }
+        };
+        SourceTable {
             hashes: is_long.then(RefCell::default),
             table,
-            has_fingerprint: format!("{fp}::pg_catalog.int8{brackets} IS NOT NULL"),
-            with_fingerprints: table_name.clone(),
+            has_fingerprint,
+            with_fingerprints,
             // A column may have the name of the table; the star always means the row.
-            row: format!("{table_name}.*::{table_name}"),
+            row: format!("{name}.*::{name}"),
             is_restricted: false,
             table_name,
-            key: table::quoted(key),
+            key,
             fp,
-            made_of: None,
+            made_of,
+            compared,
             key_type,
-            columns,
-        };
-        match is_text(&columns[1]) {
-            true => source.made_of_texts(),
-            false => source,
+            key_column,
+            compared_column,
         }
     }
 
-    /// The same with the fingerprints of the texts in place of a column. OFFSET keeps the server from
-    /// making each of them twice.
-    fn made_of_texts(mut self) -> Self {
-        let made = format!(
-            "simhash_catalog.text_fingerprint({}::pg_catalog.text)",
-            self.fp
-        );
-        self.has_fingerprint = format!("{made} IS NOT NULL");
-        self.with_fingerprints = format!(
-            "(SELECT r.*, {made} AS simhash_fingerprint FROM {} AS r OFFSET 0) AS r",
-            self.table_name
-        );
-        let text = std::mem::replace(&mut self.fp, "r.simhash_fingerprint".to_owned());
-        self.made_of = Some(text);
-        self
+    /// Opens a relation whose rows several columns tell apart, or ctid; keys are returned in their own type.
+    pub fn open_by_keys(oid: pg_sys::Oid, keys: &[String], compared: &[String]) -> Self {
+        let (table, _) = open_relation(oid);
+        let column = |key: &String| table::column(table.rel(), key);
+        let quoted = |key: &String| format!("r.{}", table::quoted(key));
+        match keys {
+            [key] => match column(key) {
+                Some(found) => Self::open(oid, Key::Column(key), compared, found.base_type()),
+                None => Self::open(oid, Key::Expression(&quoted(key)), compared, pg_sys::TIDOID),
+            },
+            _ => {
+                let keys: Vec<String> = keys.iter().map(quoted).collect();
+                let row = format!("ROW({})", keys.join(", "));
+                Self::open(oid, Key::Expression(&row), compared, pg_sys::RECORDOID)
+            }
+        }
     }
 
-    /// Returns the type of the key column.
+    /// Returns the type of the key.
     pub fn column_type(&self) -> pg_sys::Oid {
-        self.columns[0].storage.type_id
+        let column = self.key_column.as_ref();
+        column.map_or(self.key_type, |column| column.storage.type_id)
     }
 
     /// Returns the order of keys.
@@ -286,9 +329,9 @@ impl SourceTable {
     pub fn check_within(&self, name: &str, function: &str, is_only: bool) {
         let found = column(&self.table, name, "part of the scope");
         let (role, hint) = match table::quoted(name) {
-            same if same == self.fp || Some(&same) == self.made_of.as_ref() => (
-                "fingerprint",
-                "Only equal fingerprints would be compared: that is what radius 0 says.",
+            same if self.compared == [same.as_str()] => (
+                "columns",
+                "Only equal rows would be compared: that is what radius 0 says.",
             ),
             same if is_only && same == self.key => (
                 "key",
@@ -329,6 +372,26 @@ impl SourceTable {
 /// Returns whether the column is a text, or implicitly cast to it.
 pub fn is_text(column: &Column) -> bool {
     table::casts_implicitly(column.storage.type_id, pg_sys::TEXTOID)
+}
+
+/// Returns several columns of texts as one, as SQL text: lines in their order, as simhash64 joins those of
+/// a row.
+fn joined(columns: &[String]) -> String {
+    let [column] = columns else {
+        let line = |column: &String| {
+            let text = format!("{column}::pg_catalog.text");
+            format!("CASE WHEN {text} OPERATOR(pg_catalog.<>) '' THEN {text} END")
+        };
+        let lines: Vec<String> = columns.iter().map(line).collect();
+        return format!("pg_catalog.concat_ws(E'\\n', {})", lines.join(", "));
+    };
+    column.clone()
+}
+
+/// Raises the ERROR that several columns are not all texts.
+fn no_column_compared() -> ! {
+    let message = "columns must name one column of fingerprints, or columns of texts";
+    Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message).raise()
 }
 
 /// Returns the column of that name, which must be of type bigint or bigint[], or a text.

@@ -97,7 +97,14 @@ impl Arguments<'_> {
             let table = RecordTable::open(oid, &key, key_type, &columns, &within);
             if self.keys != KeyTypes::Text {
                 let column_type = table.key_column_type(&key);
-                check_key(&key, column_type, key_type, self.function, ending);
+                let unkeyed = self.function.trim_end_matches("_keyed");
+                check_key(&key, column_type, key_type, |wanted| match wanted {
+                    None => format!("Integer keys need no key type: call {unkeyed} without it."),
+                    Some(wanted) => format!(
+                        "Say what type the keys are: argument \"key_type{ending}\" of {unkeyed}_keyed is \
+                         NULL::{wanted}."
+                    ),
+                });
             }
             table
         })

@@ -7,10 +7,10 @@ use super::drawn_values::DrawnValues;
 use crate::checked_pairs::check::{AnyJudge, Check, CheckArguments};
 use crate::errors::ToError;
 use crate::hashes::read_hash;
-use crate::pairs::arguments::required;
+use crate::pairs::arguments::{named, required};
 use crate::pairs::chosen_columns::{Chosen, NamedColumns};
 use crate::pairs::scope_columns::ScopeColumns;
-use crate::pairs::source::{SourceTable, bits_of, expected_rows};
+use crate::pairs::source::{Key, SourceTable, bits_of, expected_rows};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use simhash_hamming::Error as HammingError;
@@ -33,7 +33,7 @@ const NAME: &str = "simhash_radius_report";
 const REPORTED: u64 = 4096;
 
 pg_function! {
-    /// simhash_radius_report(relation, key, fingerprint, text, max_radius, sample, checked_by, within,
+    /// simhash_radius_report(relation, key, columns, text, max_radius, sample, checked_by, within,
     /// across)
     /// -> SETOF (distance, pairs, pairs_low, pairs_high, compared, jaccard_mean, jaccard_p5,
     /// jaccard_median, low_example, median_example, passing)
@@ -66,12 +66,12 @@ pg_function! {
 fn relation(args: &Args) -> SourceTable {
     let oid = required(args.get::<pg_sys::Oid>(0), NAME, "relation");
     let named = NamedColumns {
-        key: args.name(1),
-        fingerprint: args.name(2),
+        key: named(args, 1),
+        compared: named(args, 2),
         text: args.name(3),
     };
     let Chosen { key, compared } = Chosen::new(oid, named, NAME, "key");
-    SourceTable::open(oid, &key, &compared, pg_sys::TEXTOID)
+    SourceTable::open(oid, Key::Column(&key), &compared, pg_sys::TEXTOID)
 }
 
 fn size(given: Option<i32>) -> usize {
@@ -234,7 +234,9 @@ fn read_compared<'s>(
     let checked = match check.judge {
         AnyJudge::Jaccard(_) | AnyJudge::Every(_) => None,
         AnyJudge::Function(judge) => {
-            let key_type = relation.columns[0].base_type();
+            let key_type = relation
+                .key_column
+                .map_or(relation.key_type, |key| key.base_type());
             let order = KeyType::new(key_type).unwrap_or_else(|| no_order(key_type).raise());
             let judged = Storage::for_type(judge.value_type());
             let mut drawn = [judged, order.storage].map(values_of);

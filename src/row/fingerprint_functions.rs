@@ -4,21 +4,12 @@
 
 use pgrx::pg_sys;
 
-use super::arguments::{ParsedArguments, refresh};
 use super::lexemes::lexemes;
 use super::record::RowSite;
-use super::stored::checked_digest;
 use super::text::{ARRAY, TextSite, tokens_fingerprint};
-use crate::errors::or_raise;
 use simhash_fingerprint::builder::{Feature, FingerprintBuilder};
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::lexeme::of_lexemes;
-use simhash_fingerprint::options::grammar::{RowOptions, parse_row, parse_text};
-use simhash_fingerprint::options::plan::check_stored;
-use simhash_fingerprint::options::text_options::TextOptions;
-use simhash_pg::process::encoding::to_utf8;
-use simhash_pg::process::error_context::leave_out_statement;
-use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::call_site;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
@@ -55,80 +46,6 @@ pg_function! {
 pg_function! {
     /// `simhash64(text text, options jsonb, preset text) -> bigint`
     fn simhash_text64, pg_finfo_simhash_text64 (args) { bigint(args, text(args, Width::W64)) }
-}
-
-pg_function! {
-    /// `simhash64_named(record record, name text) -> bigint`, strict
-    fn simhash_row_named, pg_finfo_simhash_row_named (args) {
-        let Some(row) = args.varlena(0, pg_sys::RECORDOID) else {
-            return args.null();
-        };
-        let new = |memory| RowSite::<1>::new(memory, Width::W64);
-        let fingerprint = call_site::with(args, new, |site| site.fingerprint_named(args, row));
-        bigint(args, fingerprint)
-    }
-}
-
-pg_function! {
-    /// `simhash64_named_text(text text, name text) -> bigint`, strict
-    fn simhash_text_named, pg_finfo_simhash_text_named (args) {
-        let Some(text) = args.varlena(0, pg_sys::TEXTOID) else {
-            return args.null();
-        };
-        let new = |memory| TextSite::<1>::new(memory, Width::W64);
-        let fingerprint = call_site::with(args, new, |site| site.fingerprint_named(args, text));
-        bigint(args, fingerprint)
-    }
-}
-
-pg_function! {
-    /// `simhash_config_digest(name text) -> text`, strict
-    fn simhash_config_digest, pg_finfo_simhash_config_digest (args) {
-        let name = args.varlena(0, pg_sys::TEXTOID);
-        args.result(name.map(|name| checked_digest(&to_utf8(name.bytes()))))
-    }
-}
-
-pg_function! {
-    /// `simhash_check_options(options jsonb, preset text, words boolean, frequencies boolean,
-    /// stop_words boolean) -> void`:
-    /// an ERROR unless they are weights of a row or options of a text, and use the words and
-    /// the frequencies that a stored configuration has
-    fn simhash_check_options, pg_finfo_simhash_check_options (args) {
-        type Parsed = (Option<RowOptions>, Option<TextOptions>);
-        leave_out_statement();
-        let new = |memory| (memory, None);
-        call_site::with(args, new, |(memory, checked): &mut (MemoryContext, Option<ParsedArguments<Parsed>>)| {
-            refresh(checked, args, 0, *memory, |json, check_interrupts| {
-                let (row, text) = (parse_row(json, check_interrupts), parse_text(json, check_interrupts));
-                match (row, text) {
-                    (Err(error), Err(_)) => Err(error),
-                    (row, text) => Ok((row.ok(), text.ok())),
-                }
-            });
-            let stored = [(2, "dictionary"), (3, "idf"), (4, "stop_words")];
-            for (_, key) in stored.into_iter().filter(|(i, _)| args.get(*i).unwrap_or_default()) {
-                if let Some(ParsedArguments { preset, options: (row, text), .. }) = checked {
-                    or_raise(check_stored(preset, key, row.as_ref(), text.as_ref()));
-                }
-            }
-        });
-        args.null()
-    }
-}
-
-pg_function! {
-    /// `simhash_terms(text text, options jsonb, preset text) -> SETOF text`
-    fn simhash_terms, pg_finfo_simhash_terms (args) {
-        let mut rows = RowsOut::begin(args);
-        if let Some(text) = args.varlena(0, pg_sys::TEXTOID) {
-            let new = |memory| TextSite::<1>::new(memory, Width::W64);
-            call_site::with(args, new, |site| {
-                site.terms(args, text, &mut |term| rows.push([Some(ResultValue::Text(term))]));
-            });
-        }
-        args.null()
-    }
 }
 
 pg_function! {

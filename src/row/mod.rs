@@ -3,16 +3,13 @@
 //! What lives here: [`canonical`] (values of every type as text that no setting and no catalog
 //! change alters), [`arguments`] (the JSON and preset arguments, parsed once per call site),
 //! [`record`] and [`text`] (the two inputs), [`lexemes`] (tsvectors), [`fingerprint_functions`]
-//! (what SQL sees), [`stored`] (configurations under a name), [`word_lists`] (the check of their
-//! words), [`config_rights`] (rights and locks for writing them), [`jaccard`] (a check of
-//! candidates), [`passages`] (parts of texts), [`diff`] (words in which texts differ), [`same`]
+//! (what SQL sees), [`jaccard`] (a check of candidates), [`passages`] (parts of texts), [`diff`] (words in which texts differ), [`same`]
 //! (whether they are one text for a person), [`near_duplicate`] (the operators of texts), [`explain`] (columns that make rows differ),
 //! [`methods`] (the schema of that name). What must not live here: anything that decides a bit of a
 //! fingerprint; that is `simhash_fingerprint`.
 
 mod arguments;
 mod canonical;
-mod config_rights;
 mod diff;
 mod explain;
 pub mod fingerprint_functions;
@@ -23,9 +20,7 @@ mod near_duplicate;
 mod passages;
 mod record;
 pub mod same;
-mod stored;
 mod text;
-mod word_lists;
 
 pub use canonical::is_string_type;
 

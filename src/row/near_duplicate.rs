@@ -1,6 +1,6 @@
 //! The operators of texts, `a <~> b` and `a ~= b`, where the planner has not put fingerprints in their
 //! place: below an exclusion constraint, and where a text is a subquery. The server calls the functions;
-//! each keeps the last text of both sides with its fingerprint, since one of them often stays the same.
+//! each has a site for both sides, since one of the texts often stays the same.
 
 use pgrx::pg_sys;
 
@@ -12,35 +12,17 @@ use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::call_site;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 
-/// Bytes of the longest text that is kept: copying it must not need memory that may not be there.
-const MOST_KEPT: usize = 1 << 20;
-
-/// State of a call site.
-struct Site {
-    texts: TextSite<1>,
-    /// The last text of each side, and its fingerprint.
-    last: [Option<(Vec<u8>, Option<u64>)>; 2],
-}
+/// State of a call site: that of each side.
+struct Site([TextSite<1>; 2]);
 
 impl Site {
     fn new(memory: MemoryContext) -> Self {
-        Self {
-            texts: TextSite::new(memory, Width::W64),
-            last: [None, None],
-        }
+        Self([(); 2].map(|()| TextSite::new(memory, Width::W64)))
     }
 
     fn fingerprint(&mut self, args: &Args, i: usize) -> Option<u64> {
         let text = args.varlena(i, pg_sys::TEXTOID)?;
-        match &self.last[i] {
-            Some((last, fingerprint)) if last == text.bytes() => *fingerprint,
-            _ => {
-                let fingerprint = self.texts.default_fingerprint(text).map(|[bits]| bits);
-                let kept = (text.bytes().len() <= MOST_KEPT).then(|| text.bytes().to_vec());
-                self.last[i] = kept.map(|text| (text, fingerprint));
-                fingerprint
-            }
-        }
+        self.0[i].default_fingerprint(text).map(|[bits]| bits)
     }
 
     /// The distance of two fingerprints; None where a text has none.

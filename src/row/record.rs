@@ -9,7 +9,6 @@ use std::rc::Rc;
 use super::arguments::{ParsedArguments, refresh};
 use super::canonical::{ValueForm, Writer, append_line, is_string_type, text};
 use super::lexemes::lexemes;
-use super::stored::ConfigSite;
 use crate::errors::or_raise;
 use simhash_fingerprint::builder::{Content, FingerprintBuilder};
 use simhash_fingerprint::hash::Width;
@@ -27,7 +26,6 @@ pub struct RowSite<const W: usize> {
     memory: MemoryContext,
     builder: FingerprintBuilder<W>,
     arguments: Option<ParsedArguments<RowOptions>>,
-    config: ConfigSite,
     work: RowWork,
 }
 
@@ -61,7 +59,6 @@ impl<const W: usize> RowSite<W> {
             memory,
             builder: FingerprintBuilder::new(width),
             arguments: None,
-            config: ConfigSite::default(),
             work,
         }
     }
@@ -69,18 +66,6 @@ impl<const W: usize> RowSite<W> {
     /// Returns the fingerprint of a row; its weights and preset are arguments 1 and 2.
     pub fn fingerprint(&mut self, args: &Args, row: Value<'_>) -> Option<[u64; W]> {
         let settings = settings(&mut self.arguments, args, 1, self.memory)?;
-        self.work.add(&mut self.builder, &settings, row);
-        self.builder.fingerprint()
-    }
-
-    /// Returns the fingerprint of a row under the stored configuration that argument 1 names.
-    pub fn fingerprint_named(&mut self, args: &Args, row: Value<'_>) -> Option<[u64; W]> {
-        let (config, changed) = self.config.refresh(args, 1)?;
-        let settings = Settings {
-            options: config.row_options(),
-            preset: config.preset,
-            changed,
-        };
         self.work.add(&mut self.builder, &settings, row);
         self.builder.fingerprint()
     }
@@ -128,7 +113,7 @@ fn settings<'a>(
     let changed = refresh(arguments, args, i, memory, parse_row);
     let arguments = arguments.as_ref()?;
     Some(Settings {
-        options: &arguments.options,
+        options: arguments.options(),
         preset: arguments.preset,
         changed,
     })

@@ -1,4 +1,4 @@
-//! The SQL functions `simhash_same` and `simhash_differences`: whether a person would call two texts
+//! The SQL functions `simhash_same` and `simhash_why`: whether a person would call two texts
 //! the same, and why. The server calls them; `simhash_fingerprint` does the work.
 
 use crate::errors::or_raise;
@@ -28,8 +28,8 @@ pub(super) fn are_same(args: &Args) -> Option<bool> {
 }
 
 pg_function! {
-    /// `simhash_differences(a text, b text) -> SETOF (kind, in_a, in_b, decides)`, strict
-    fn simhash_differences, pg_finfo_simhash_differences (args) {
+    /// `simhash_why(a text, b text) -> SETOF (kind, in_a, in_b, decides)`, strict
+    fn simhash_why, pg_finfo_simhash_why (args) {
         let rows = RowsOut::begin(args);
         return_differences(args, rows);
         args.null()

@@ -5,13 +5,11 @@
 use pgrx::pg_sys;
 
 use super::arguments::{ParsedArguments, refresh};
-use super::stored::ConfigSite;
 use crate::errors::{ToError, or_raise};
 use simhash_fingerprint::Error;
 use simhash_fingerprint::builder::{Content, FingerprintBuilder};
-use simhash_fingerprint::counter::for_each_term;
 use simhash_fingerprint::hash::{FeatureHash, Width};
-use simhash_fingerprint::options::grammar::{parse_text, parse_text_or_hint_row};
+use simhash_fingerprint::options::grammar::parse_text_or_hint_row;
 use simhash_fingerprint::options::plan::{self, ColumnPlan};
 use simhash_fingerprint::options::presets::{self, Preset};
 use simhash_fingerprint::options::text_options::TextOptions;
@@ -23,13 +21,17 @@ use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::value::Value;
 
+/// Bytes of the longest text that is kept: copying it must not need memory that may not be there.
+const MOST_KEPT: usize = 1 << 20;
+
 /// State of a call site.
 pub struct TextSite<const W: usize> {
     memory: MemoryContext,
     arguments: Option<ParsedArguments<TextOptions>>,
-    config: ConfigSite,
     plan: Option<ColumnPlan>,
     builder: FingerprintBuilder<W>,
+    /// The last text and its fingerprint: one side of a join, and a constant, come again and again.
+    last: Option<(Vec<u8>, Option<[u64; W]>)>,
 }
 
 impl<const W: usize> TextSite<W> {
@@ -37,19 +39,9 @@ impl<const W: usize> TextSite<W> {
         Self {
             memory,
             arguments: None,
-            config: ConfigSite::default(),
             plan: None,
             builder: FingerprintBuilder::new(width),
-        }
-    }
-
-    /// Calls `term` with the distinct words of a text, except those left out by its options and
-    /// preset, which are arguments 1 and 2.
-    pub fn terms(&mut self, args: &Args, text: Value<'_>, term: &mut dyn FnMut(&str)) {
-        self.prepare(args, 1, parse_text, plan::terms);
-        if let Some(plan) = &self.plan {
-            let text = to_utf8(text.bytes());
-            or_raise(for_each_term(plan, &text, &mut check_for_interrupts, term));
+            last: None,
         }
     }
 
@@ -61,24 +53,15 @@ impl<const W: usize> TextSite<W> {
         plan: fn(&'static Preset, &TextOptions) -> Result<ColumnPlan, Error>,
     ) {
         if refresh(&mut self.arguments, args, i, self.memory, parse) {
-            let plan = |a: &ParsedArguments<_>| or_raise(plan(a.preset, &a.options));
+            let plan = |a: &ParsedArguments<_>| or_raise(plan(a.preset, a.options()));
             self.plan = self.arguments.as_ref().map(plan);
+            self.last = None;
         }
     }
 
     /// Returns the fingerprint of a text; its options and preset are arguments 1 and 2.
     pub fn fingerprint(&mut self, args: &Args, text: Value<'_>) -> Option<[u64; W]> {
         self.prepare(args, 1, parse_text_or_hint_row, plan::text);
-        self.fingerprint_by_plan(text)
-    }
-
-    /// Returns the fingerprint of a text under the stored configuration that argument 1 names.
-    pub fn fingerprint_named(&mut self, args: &Args, text: Value<'_>) -> Option<[u64; W]> {
-        let (config, changed) = self.config.refresh(args, 1)?;
-        let options = config.text_options();
-        if changed {
-            self.plan = Some(or_raise(plan::text(config.preset, options)));
-        }
         self.fingerprint_by_plan(text)
     }
 
@@ -92,8 +75,23 @@ impl<const W: usize> TextSite<W> {
     }
 
     fn fingerprint_by_plan(&mut self, text: Value<'_>) -> Option<[u64; W]> {
+        let bytes = text.bytes();
+        // Taken: after an ERROR the builder has another text.
+        let mut kept = match self.last.take() {
+            Some((last, fingerprint)) if last == bytes => {
+                self.last = Some((last, fingerprint));
+                return fingerprint;
+            }
+            last => last.map_or(Vec::new(), |(last, _)| last),
+        };
         add(&mut self.builder, self.plan.as_ref()?, text);
-        self.builder.fingerprint()
+        let fingerprint = self.builder.fingerprint();
+        if bytes.len() <= MOST_KEPT {
+            kept.clear();
+            kept.extend_from_slice(bytes);
+            self.last = Some((kept, fingerprint));
+        }
+        fingerprint
     }
 
     /// Adds a text to a builder of the caller; its options are argument `options`, and the preset the

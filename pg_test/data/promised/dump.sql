@@ -3,10 +3,7 @@ CREATE EXTENSION IF NOT EXISTS simhash_dedup WITH SCHEMA public;
 COMMENT ON EXTENSION simhash_dedup IS 'near-duplicate rows: SimHash fingerprints, Hamming distance and an exact index';
 CREATE FUNCTION public.doc_fp() RETURNS trigger
     LANGUAGE plpgsql
-    AS $$BEGIN NEW.fp := simhash64_named_text(NEW.body, 'promised'); RETURN NEW; END$$;
-CREATE TABLE public.counted (
-    body text
-);
+    AS $$BEGIN NEW.fp := simhash64(NEW.body, '{"tf": "log", "dictionary": {"幸福路": "ns"}}', 's2'); RETURN NEW; END$$;
 CREATE TABLE public.doc (
     id integer NOT NULL,
     tenant integer,
@@ -30,28 +27,6 @@ CREATE TABLE public.hash_cluster_note (
     key text
 );
 ALTER TABLE ONLY public.hash_cluster_note REPLICA IDENTITY FULL;
-COPY public.counted (body) FROM stdin;
-the street lamp is dark 路灯 坏 了 两个 星期 1
-the street lamp is dark 路灯 坏 了 两个 星期 2
-the street lamp is dark 路灯 坏 了 两个 星期 3
-the street lamp is dark 路灯 坏 了 两个 星期 4
-the street lamp is dark 路灯 坏 了 两个 星期 5
-the street lamp is dark 路灯 坏 了 两个 星期 6
-the street lamp is dark 路灯 坏 了 两个 星期 0
-the street lamp is dark 路灯 坏 了 两个 星期 1
-the street lamp is dark 路灯 坏 了 两个 星期 2
-the street lamp is dark 路灯 坏 了 两个 星期 3
-the street lamp is dark 路灯 坏 了 两个 星期 4
-the street lamp is dark 路灯 坏 了 两个 星期 5
-the street lamp is dark 路灯 坏 了 两个 星期 6
-the street lamp is dark 路灯 坏 了 两个 星期 0
-the street lamp is dark 路灯 坏 了 两个 星期 1
-the street lamp is dark 路灯 坏 了 两个 星期 2
-the street lamp is dark 路灯 坏 了 两个 星期 3
-the street lamp is dark 路灯 坏 了 两个 星期 4
-the street lamp is dark 路灯 坏 了 两个 星期 5
-the street lamp is dark 路灯 坏 了 两个 星期 6
-\.
 COPY public.doc (id, tenant, body, fp, duplicate_of) FROM stdin;
 1	1	the street lamp of number 1 is dark since week 0	6015665860174512959	\N
 2	0	the street lamp of number 2 is dark since week 0	8244951927738446655	\N
@@ -263,15 +238,6 @@ k13
 k14
 new
 newer
-\.
-COPY simhash_catalog.config (name, digest, dropped, options, preset, words, stop_words, frequencies) FROM stdin;
-promised	9e769c7f7114bd19b61f232774014177b3940ae115dcb2a1512d8c6df1656220	f	{"tf": "log"}	s2	d101562222c557a3b2367af9704702d6e513be482d8146c6867d49bdce7c5631	9131d142e798cd4ad4d686130179a15a9897bec31ec53cd4a57d46a990355f77	9ff4442721bc4377963a7e08418ded22ab1c4d3a23d01bcbafc351ab1adc69bc
-promised_row	52b11b3278e7d6c6084fa71b6507993d481b9590acf62dac89292d7bf345dc94	f	{"f1": 1, "f2": 3}	s2	d101562222c557a3b2367af9704702d6e513be482d8146c6867d49bdce7c5631	9131d142e798cd4ad4d686130179a15a9897bec31ec53cd4a57d46a990355f77	9ff4442721bc4377963a7e08418ded22ab1c4d3a23d01bcbafc351ab1adc69bc
-\.
-COPY simhash_catalog.content (digest, documents, terms, about) FROM stdin;
-d101562222c557a3b2367af9704702d6e513be482d8146c6867d49bdce7c5631	\N	{坏了,幸福路}	{ns,ns}
-9131d142e798cd4ad4d686130179a15a9897bec31ec53cd4a57d46a990355f77	\N	{please,的}	\N
-9ff4442721bc4377963a7e08418ded22ab1c4d3a23d01bcbafc351ab1adc69bc	20	{0,1,2,3,4,5,6,dark,is,lamp,street,the,两个,了,坏,星期,路灯}	{2,3,3,3,3,3,3,20,20,20,20,20,20,20,20,20,20}
 \.
 ALTER TABLE ONLY public.doc_cluster
     ADD CONSTRAINT doc_cluster_pkey PRIMARY KEY (key);

@@ -392,7 +392,7 @@ impl KeptQueries {
     }
 }
 
-/// Returns the arguments of clusters_among up to `decisions`.
+/// Returns the arguments of clusters_among up to `key`.
 fn arguments(kept: &KeptTable, key_type: &str) -> String {
     let options = &kept.options;
     let names: Vec<String> = options.within.iter().map(|name| literal(name)).collect();
@@ -404,14 +404,14 @@ fn arguments(kept: &KeptTable, key_type: &str) -> String {
         oid.map_or("NULL".to_owned(), |oid| oid.to_u32().to_string())
     };
     format!(
-        "NULL::{key_type}, {}::pg_catalog.regclass, {}, {}, {}, 'components', {text}, {least}, \
-         ARRAY[{}]::pg_catalog.text[], {}::pg_catalog.regproc, {}::pg_catalog.regclass",
+        "{}::pg_catalog.regclass, NULL::{key_type}, {}, {}, 'components', {text}, {least}, \
+         ARRAY[{}]::pg_catalog.text[], {}::pg_catalog.regproc, {}::pg_catalog.regclass, {}",
         kept.relation.to_u32(),
-        literal(&options.key),
         literal(&options.fingerprint),
         options.radius,
         names.join(", "),
         oid(kept.checked_by),
         oid(kept.decisions),
+        literal(&options.key),
     )
 }

@@ -19,7 +19,7 @@ use simhash_pg::catalog::fingerprint_index::key_expression;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::catalog::table_name;
 use simhash_pg::page::bulk::{BulkWriter, Fork, reserve_first};
-use simhash_pg::process::error::Error;
+use simhash_pg::process::error::{Error, warn};
 use simhash_pg::process::memory::maintenance_work_mem_bytes;
 use simhash_pg::process::temp_file::TempFile;
 use std::sync::atomic::AtomicU64;
@@ -42,7 +42,7 @@ pub fn build(build: Build, options: BuildOptions) -> BuildCounts {
 
 /// Refuses an index whose last column is neither a fingerprint nor something of which one is made, one
 /// whose last column is a text that stands where the fingerprint belongs, and one with a scope that no
-/// condition fits.
+/// condition fits. Warns of a plain number where the fingerprint belongs.
 fn check_columns(index: Rel) {
     let last = index.key_columns() - 1;
     if let Some(column) = (0..last).find(|column| !index.compares_as_its_type(*column)) {
@@ -71,13 +71,14 @@ fn check_columns(index: Rel) {
             .hint(hint)
             .raise();
     }
-    if makes_fingerprints(index)
+    let is_of_text = makes_fingerprints(index);
+    if (is_of_text || !is_made_fingerprint(index, last))
         && let Some(made) = (0..last).find(|column| is_made_fingerprint(index, *column))
     {
         let order = (0..=last).filter(|column| *column != made).chain([made]);
         let keys: Vec<String> = order.map(|column| key(index, column)).collect();
         let message = format!(
-            "column \"{}\" of index \"{}\" is a fingerprint, but the text \"{}\" comes last",
+            "column \"{}\" of index \"{}\" is a fingerprint, but \"{}\" comes last",
             index.column_name(made),
             index.name(),
             index.column_name(last)
@@ -87,6 +88,9 @@ fn check_columns(index: Rel) {
             table_name::sql(index.table()),
             keys.join(", ")
         );
+        if !is_of_text {
+            return warn(message, hint);
+        }
         Error::new(ERRCODE_INVALID_OBJECT_DEFINITION, message)
             .hint(hint)
             .raise();

@@ -36,7 +36,7 @@ impl CosineSite {
     fn cosine(&mut self, args: &Args, a: Value<'_>, b: Value<'_>) -> Option<f64> {
         refresh(&mut self.arguments, args, 2, self.memory, parse_text);
         let arguments = self.arguments.as_ref()?;
-        let plan = or_raise(plan::text(arguments.preset, &arguments.options));
+        let plan = or_raise(plan::text(arguments.preset, arguments.options()));
         cosine_of(&vector(&plan, a), &vector(&plan, b))
     }
 }

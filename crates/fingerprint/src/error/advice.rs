@@ -44,12 +44,11 @@ impl Error {
                 Some(format!("The built-in lists are {known}."))
             }
             Error::LineOfDictionary { .. } => Some(
-                "Give the word alone. Parts of speech are for simhash_create_config, in tags.".into(),
+                "Give the word alone; an object has the part of speech of each, such as {\"lamp\": \"n\"}.".into(),
             ),
             Error::BadWeight { .. } => Some("A weight is a number from 0 to 1e100.".into()),
             Error::JsonTooLong { .. } => Some(format!(
-                "At most {} bytes are read. Keep longer lists of words, and document frequencies, \
-                 in a stored configuration.",
+                "At most {} bytes are read. Leave out words that are in few documents.",
                 crate::options::json::MOST_BYTES
             )),
             Error::NoWeight => Some("Give at least one column a weight above 0.".into()),

@@ -361,31 +361,3 @@ fn without_use(preset: &Preset, sign: &str, key: &'static str) -> Error {
         preset: preset.name,
     }
 }
-
-/// An error when a stored configuration has a dictionary or an idf table, which is the option
-/// `key`, and nothing in it cuts texts into words. Which columns a row will have is not known yet.
-pub fn check_stored(
-    preset: &Preset,
-    key: &'static str,
-    row: Option<&RowOptions>,
-    text: Option<&TextOptions>,
-) -> Result<(), Error> {
-    let needs = Needs::for_option(key);
-    let uses = |layers: &[&TextOptions]| needs.met_by(&input(preset, layers));
-    let of_row = row.is_some_and(|row| {
-        let columns = row.named.iter().map(|(_, column)| column);
-        uses(&[&row.text])
-            || columns
-                .chain(&row.rest)
-                .any(|column| uses(&[&column.text, &row.text]))
-    });
-    // Without options the preset alone says how a text is cut.
-    let of_text = match text {
-        Some(text) => uses(&[text]),
-        None => row.is_none() && uses(&[]),
-    };
-    match of_row || of_text {
-        true => Ok(()),
-        false => Err(without_use(preset, "", key)),
-    }
-}

@@ -14,6 +14,7 @@ use crate::hash::FeatureHash;
 use crate::text::markup::Markup;
 use crate::text::ngrams::GramLengths;
 use crate::text::normal::Normalize;
+use crate::text::part_of_speech::PartOfSpeech;
 use crate::text::stop_words::{BuiltIn, StopWords};
 use crate::text::user_words::UserWords;
 
@@ -109,10 +110,7 @@ impl TextOptions {
             "stop_words" => self.stop_words = Some(stop_words(key, value, check_interrupts)?),
             "drop_runs" => self.drop_runs = Some(truth(key, value)?),
             "dictionary" => {
-                self.dictionary = Some(Arc::new(UserWords::new(
-                    &names(key, value)?,
-                    check_interrupts,
-                )?));
+                self.dictionary = Some(Arc::new(dictionary(key, value, check_interrupts)?));
             }
             "hash" => {
                 let named = value.as_str().and_then(FeatureHash::find);
@@ -206,6 +204,32 @@ fn stop_words(
         }),
         None => StopWords::list(&entries, check_interrupts),
     }
+}
+
+/// An array of words, or an object of words and their parts of speech.
+fn dictionary(
+    key: &str,
+    value: &Value,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<UserWords, Error> {
+    let noun = |word| (word, PartOfSpeech::Noun);
+    let Value::Object(members) = value else {
+        let words = names(key, value)?;
+        return UserWords::new(words.iter().map(String::as_str).map(noun), check_interrupts);
+    };
+    let mut words = Vec::new();
+    for (word, tag) in members {
+        let wrong = || {
+            wrong_shape(
+                format!("part of speech of word \"{word}\""),
+                "a string",
+                tag,
+            )
+        };
+        let tag = tag.as_str().ok_or_else(wrong)?;
+        words.push((word.as_str(), PartOfSpeech::of_tag(tag)));
+    }
+    UserWords::new(words, check_interrupts)
 }
 
 /// An array of kinds, or an object of kinds and what they weigh next to each other.

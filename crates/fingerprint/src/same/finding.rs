@@ -55,7 +55,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The name by which `simhash_differences` shows it.
+    /// The name by which `simhash_why` shows it.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Number => "number",

@@ -1,5 +1,5 @@
 //! Whether a person would call two texts the same, by what differs instead of how much.
-//! `simhash_same` and `simhash_differences` return it.
+//! `simhash_same` and `simhash_why` return it.
 //!
 //! In the order in which two texts flow through: `code` takes texts of code, of which each name and
 //! operator counts. `layout` takes mark-up, quotation marks of mail, hyphens at line ends and page

@@ -337,23 +337,6 @@ fn a_column_uses_its_options() {
 
 /// A dictionary is of use when some column may be cut into words.
 #[test]
-fn stored_dictionaries_need_words() {
-    let check = |preset, json| {
-        let (row, text) = (parse_row(json, &mut || {}), parse_text(json, &mut || {}));
-        let preset = presets::find(preset).unwrap();
-        let (row, text) = (row.ok(), text.ok());
-        plan::check_stored(preset, "dictionary", row.as_ref(), text.as_ref()).is_ok()
-    };
-    assert!(!check(None, "{}"));
-    assert!(!check(Some("record"), r#"{"title": 1, "*": {"ngram": 3}}"#));
-    assert!(check(Some("words"), "{}"));
-    assert!(check(None, r#"{"features": ["words"]}"#));
-    assert!(check(None, r#"{"$features": ["words"]}"#));
-    assert!(check(None, r#"{"title": {"features": ["pairs"]}}"#));
-    assert!(check(None, r#"{"title": 1, "*": {"features": ["words"]}}"#));
-}
-
-#[test]
 fn a_call_without_a_preset() {
     let found = |name| presets::find(name).unwrap().name;
     assert_eq!(found(None), "adaptive");

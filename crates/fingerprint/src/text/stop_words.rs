@@ -85,17 +85,6 @@ impl StopWords {
         })
     }
 
-    /// These and more words.
-    pub fn with(&self, more: Arc<WordList<()>>) -> Self {
-        let (mut words, lists) = match self {
-            StopWords::None => (Vec::new(), Vec::new()),
-            StopWords::BuiltIn => (Vec::new(), vec![BuiltIn::English, BuiltIn::Chinese]),
-            StopWords::List { words, lists } => (words.clone(), lists.clone()),
-        };
-        words.push(more);
-        StopWords::List { words, lists }
-    }
-
     /// Returns whether this word, in normal form, is left out.
     #[inline]
     pub fn contains(&self, word: &str) -> bool {
@@ -154,12 +143,5 @@ mod tests {
         let own = StopWords::list(&["ＦＯＯ".into(), "@zh".into()], &mut || {}).unwrap();
         assert!(own.contains("foo") && own.contains("的"));
         assert!(!own.contains("the") && !own.contains("@zh"));
-        let mut words = GatheredWords::default();
-        words.add("Ｂar", ()).unwrap();
-        let words = Arc::new(words.sorted(&mut || {}));
-        let more = own.with(words.clone());
-        assert!(more.contains("foo") && more.contains("bar") && more.contains("的"));
-        let with_built_in = StopWords::BuiltIn.with(words);
-        assert!(with_built_in.contains("the") && with_built_in.contains("bar"));
     }
 }

@@ -32,25 +32,22 @@ pub struct FoundWord {
 }
 
 impl UserWords {
-    /// Makes a dictionary of words without a part of speech: they are nouns. `check_interrupts` is called
-    /// often.
-    pub fn new(words: &[String], check_interrupts: &mut dyn FnMut()) -> Result<Self, Error> {
-        let mut gathered = GatheredWords::default();
-        for word in words {
-            check_interrupts();
-            if is_line_of_file(word) {
-                return Err(Error::LineOfDictionary { line: word.clone() });
-            }
-            gathered.add(word, PartOfSpeech::Noun)?;
-        }
-        Self::tagged(gathered.sorted(check_interrupts), check_interrupts)
-    }
-
-    /// `check_interrupts` is called often.
-    pub fn tagged(
-        list: WordList<PartOfSpeech>,
+    /// Makes a dictionary of words and their parts of speech. `check_interrupts` is called often.
+    pub fn new<'w>(
+        words: impl IntoIterator<Item = (&'w str, PartOfSpeech)>,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Self, Error> {
+        let mut gathered = GatheredWords::default();
+        for (word, part_of_speech) in words {
+            check_interrupts();
+            if is_line_of_file(word) {
+                return Err(Error::LineOfDictionary {
+                    line: word.to_owned(),
+                });
+            }
+            gathered.add(word, part_of_speech)?;
+        }
+        let list = gathered.sorted(check_interrupts);
         let mut by_first: HashMap<char, Range<usize>> = HashMap::default();
         for (place, (word, _)) in list.iter().enumerate() {
             check_interrupts();
@@ -132,8 +129,8 @@ mod tests {
     use super::*;
 
     fn found<'a>(words: &[&str], text: &'a str) -> Option<&'a str> {
-        let words: Vec<String> = words.iter().map(|&w| w.to_owned()).collect();
-        let words = UserWords::new(&words, &mut || {}).unwrap();
+        let words = words.iter().map(|&word| (word, PartOfSpeech::Noun));
+        let words = UserWords::new(words, &mut || {}).unwrap();
         words.find(text).map(|found| &text[found.from..found.to])
     }
 
@@ -162,7 +159,7 @@ mod tests {
             "\u{feff}# 路",
         ] {
             assert!(is_line_of_file(line), "{line:?}");
-            let error = UserWords::new(&[line.to_owned()], &mut || {}).unwrap_err();
+            let error = UserWords::new([(line, PartOfSpeech::Noun)], &mut || {}).unwrap_err();
             assert_eq!(
                 error,
                 Error::LineOfDictionary {

@@ -1,4 +1,4 @@
-//! Lists of words that a user gives: a stored configuration may have a million. They are kept in a
+//! Lists of words that a user gives: there may be hundreds of thousands. They are kept in a
 //! few large allocations; when one of them fails, that is an error.
 
 use std::ops::Range;

@@ -165,6 +165,24 @@ impl Args {
         unsafe { pg_sys::get_fn_expr_argtype((*self.fcinfo).flinfo, i as i32) }
     }
 
+    /// Whether argument `i` is a constant of the query: then it is the same in every call at this place.
+    pub fn is_constant(&self, i: usize) -> bool {
+        // SAFETY: `flinfo` is set in every call through fmgr; the node that it may bear lives as long, and a
+        // call of a function by its name is a FuncExpr with a list of nodes.
+        unsafe {
+            let call = (*(*self.fcinfo).flinfo).fn_expr;
+            if call.is_null() || (*call).type_ != pg_sys::NodeTag::T_FuncExpr {
+                return false;
+            }
+            let arguments = (*call.cast::<pg_sys::FuncExpr>()).args;
+            if i >= pg_sys::list_length(arguments) as usize {
+                return false;
+            }
+            let node = pg_sys::list_nth(arguments, i as i32).cast::<pg_sys::Node>();
+            (*node).type_ == pg_sys::NodeTag::T_Const
+        }
+    }
+
     /// The bits of argument `i` of a STRICT function, of a type that is passed by value; integers
     /// are sign-extended.
     #[inline]

@@ -2,7 +2,7 @@
 //! [`value_parts`], [`record`], [`type_output`], [`key_type`] and [`type_hash`] read values of any
 //! type. [`kept_value`] keeps them, [`bigint_array`] reads long arrays of numbers, [`expression`]
 //! and [`pair_function`] evaluate, [`message`] is the binary protocol. [`rows_out`] returns sets,
-//! [`sha256`] is a digest, [`window`] is a call of a window function, [`trigger`], [`trigger_tree`]
+//! [`window`] is a call of a window function, [`trigger`], [`trigger_tree`]
 //! and [`statement_end`] are one of a trigger function; [`call_site`] keeps state from one call to
 //! the next. What must not live here: queries, which belong to `spi`.
 
@@ -16,7 +16,6 @@ pub mod message;
 pub mod pair_function;
 pub mod record;
 pub mod rows_out;
-pub mod sha256;
 pub mod statement_end;
 pub mod trigger;
 pub mod trigger_tree;
