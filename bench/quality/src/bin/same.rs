@@ -1,7 +1,7 @@
 //! How long `simhash_same` takes beside `simhash_jaccard`. `bench/text/run.sh` calls `same VERDICTS`, which
-//! reads pairs of texts with what a person says of them and prints a table. Its rows are these pairs,
-//! texts that have nothing to do with each other, texts of 10 kB, and a megabyte that is made to be
-//! slow; every time is processor time of the fastest of several calls.
+//! reads pairs of texts with what a person says of them and prints tables: these pairs, texts of 10 kB,
+//! kinds of text by length, and a megabyte that is made to be slow. `--kinds` prints that table alone.
+//! Every time is processor time of the fastest of several calls.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -140,6 +140,161 @@ fn tables(pairs: Vec<(Pair, bool)>) {
     row("10 kB, unlike", &unlike(&joined(&different)), ROUNDS / 4);
 }
 
+/// Lengths of the texts of each kind.
+const LENGTHS: [usize; 3] = [60, 600, 10_000];
+/// Texts of each kind and length, and bytes for each edit of a near copy.
+const TEXTS: usize = 12;
+const BYTES_OF_AN_EDIT: usize = 250;
+/// Kinds of text that are prose: the script of the pairs of which they are made.
+const PROSE: [(&str, &str); 5] = [
+    ("English", "en"),
+    ("German", "de"),
+    ("Russian", "ru"),
+    ("Chinese", "zh_hans"),
+    ("Japanese", "ja"),
+];
+
+/// Sentences of each kind: prose of the pairs, and what a program may write.
+fn kinds(path: &str) -> Outcome<Vec<(&'static str, Vec<String>)>> {
+    let mut prose = PROSE.map(|(name, _)| (name, Vec::new()));
+    for record in csv::Reader::from_path(path)?.records() {
+        let record = record?;
+        let of_script = PROSE.iter().zip(&mut prose);
+        for (_, (_, sentences)) in of_script.filter(|((_, script), _)| *script == &record[2]) {
+            sentences.push(record[3].to_owned());
+        }
+    }
+    let made = |sentence: fn(usize) -> String| (0..400).map(sentence).collect::<Vec<_>>();
+    let mut kinds = Vec::from(prose);
+    kinds.push(("names", made(name)));
+    kinds.push(("log lines", made(log_line)));
+    kinds.push(("figures and dates", made(figures)));
+    Ok(kinds)
+}
+
+/// A number that follows from another one and looks random.
+fn mixed(n: usize) -> usize {
+    let mixed = (n as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33) as usize
+}
+
+fn pick<'t>(n: usize, of: &[&'t str]) -> &'t str {
+    of[mixed(n) % of.len()]
+}
+
+fn name(n: usize) -> String {
+    let first = ["Anna", "Björn", "Chinedu", "Mei", "Fatima", "Jean-Luc"];
+    let last = [
+        "Okafor", "Schmidt", "Nguyen", "O'Brien", "Kowalska", "da Silva",
+    ];
+    let of = ["Street", "Lane", "Road"];
+    let (first, last) = (pick(n, &first), pick(7 * n + 1, &last));
+    let street = [pick(5 * n + 2, &["Mill", "High", "Station"]), pick(n, &of)].join(" ");
+    format!("{first} {last}, {} {street}, ", mixed(n) % 200 + 1)
+}
+
+fn log_line(n: usize) -> String {
+    let level = pick(n, &["INFO", "WARN", "ERROR", "DEBUG"]);
+    let what = [
+        "connection reset by peer",
+        "request served",
+        "retrying after timeout",
+        "cache miss for key",
+    ];
+    let what = pick(3 * n + 1, &what);
+    let (second, client) = (n % 60, mixed(n) % 250);
+    format!(
+        "2026-11-{:02}T10:{second:02}:07Z {level} [worker-{}] {what} id={} client=10.0.3.{client} took {} ms\n",
+        n % 28 + 1,
+        mixed(n) % 16,
+        mixed(5 * n) % 100_000,
+        mixed(9 * n) % 5000,
+    )
+}
+
+fn figures(n: usize) -> String {
+    let month = pick(n, &["January", "March", "June", "October"]);
+    let thing = pick(3 * n + 1, &["apples", "copper wire", "desks", "paper"]);
+    format!(
+        "On {} {month} 2026 at {}:{:02} pm we sold {} kg of {thing} for €{}.{:02}, {} % more than in {}. ",
+        n % 28 + 1,
+        n % 12 + 1,
+        mixed(n) % 60,
+        mixed(n) % 900,
+        mixed(3 * n) % 2000,
+        mixed(4 * n) % 100,
+        mixed(5 * n) % 40,
+        1990 + n % 35,
+    )
+}
+
+/// Texts of about a length, which begin at different sentences.
+fn texts(sentences: &[String], length: usize) -> Vec<String> {
+    let text = |n: usize| {
+        let mut text = String::new();
+        let mut at = n * sentences.len() / TEXTS;
+        while text.len() < length {
+            text.push_str(&sentences[at % sentences.len()]);
+            text.push(' ');
+            at += 1;
+        }
+        text.truncate(text.floor_char_boundary(length));
+        text
+    };
+    (0..TEXTS).map(text).collect()
+}
+
+/// A copy in which a letter is doubled here and there, and a word left out.
+fn near(text: &str) -> String {
+    let edits = text.len().div_ceil(BYTES_OF_AN_EDIT);
+    let mut near = text.to_owned();
+    for n in 0..edits {
+        let from = n * text.len() / edits + text.len() / edits / 2;
+        let at = near.floor_char_boundary(from.min(near.len().saturating_sub(1)));
+        let behind = &near[at..];
+        match (n % 2, behind.find(' ')) {
+            (1, Some(begin)) if begin < 40 => {
+                let begin = at + begin;
+                let word = near[begin + 1..].find(' ').map_or(0, |end| end + 1);
+                near.replace_range(begin..begin + word, "");
+            }
+            _ => {
+                let letter = behind.find(char::is_alphabetic).unwrap_or_default();
+                let doubled = near[at + letter..].chars().next().unwrap_or(' ');
+                near.insert(at + letter, doubled);
+            }
+        }
+    }
+    near
+}
+
+/// Prints the table of kinds, of the rows whose names and bytes hold `wanted`.
+fn table_of_kinds(path: &str, wanted: &str) -> Outcome<()> {
+    println!(
+        "| pairs | number | bytes | `simhash_same`, µs | `simhash_jaccard`, µs | ratio | worst ratio |\n\
+        |---|---:|---:|---:|---:|---:|---:|"
+    );
+    for (kind, sentences) in kinds(path)? {
+        for length in LENGTHS {
+            let texts = texts(&sentences, length);
+            let rounds = (200_000 / length).clamp(20, 400);
+            let others = texts.iter().cycle().skip(TEXTS / 2);
+            let pairs = |other: &dyn Fn(&str, &str) -> String| -> Vec<Pair> {
+                let pairs = texts.iter().zip(others.clone());
+                pairs.map(|(a, b)| (a.clone(), other(a, b))).collect()
+            };
+            let (near, unlike) = (pairs(&|a, _| near(a)), pairs(&|_, b| b.to_owned()));
+            for (name, pairs) in [("near", near), ("unlike", unlike)] {
+                let name = format!("{kind}, {name}");
+                if format!("{name}, {length} ").contains(wanted) {
+                    row(&name, &pairs, rounds);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Texts made to be slow: repeated words, words that are all alike, one word, letters that are words.
 fn crafted() -> Vec<(&'static str, Pair)> {
     let of = |piece: &str| piece.repeat(CRAFTED / piece.len());
@@ -196,8 +351,16 @@ fn pauses(a: &str, b: &str) -> (f64, f64) {
 }
 
 fn main() -> Outcome<()> {
-    let path = std::env::args().nth(1).ok_or("usage: same VERDICTS")?;
-    tables(verdicts(&path)?);
+    let (flags, files): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|a| a == "--kinds");
+    let path = files
+        .first()
+        .ok_or("usage: same [--kinds] VERDICTS [WANTED]")?;
+    if !flags.is_empty() {
+        return table_of_kinds(path, files.get(1).map_or("", String::as_str));
+    }
+    tables(verdicts(path)?);
+    println!();
+    table_of_kinds(path, "")?;
     println!(
         "\n| crafted texts of 1 MB | `simhash_same`, s | `simhash_jaccard`, s | ratio | without a check for interrupts, s |\n\
         |---|---:|---:|---:|---:|"
