@@ -11,11 +11,9 @@ use super::limits::{BETWEEN_PASSAGES, MOST_PAIRS};
 use super::tokens::Tokens;
 use crate::error::Error;
 use crate::similarity::diff::alignment::align_numbers;
-use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
-
-/// Up to this many words of both texts, they are numbered in a table of slots; more in a map.
-const MOST_SLOTTED: usize = 1024;
+use std::sync::LazyLock;
 
 /// The words between those with which both texts begin and those with which both end.
 pub struct Middle {
@@ -44,6 +42,14 @@ pub fn middle(a: &Tokens, b: &Tokens) -> Middle {
     }
 }
 
+/// Which words of two texts differ.
+pub struct Alignment {
+    pub middle: Middle,
+    /// Words of the middle that both have, in whatever order.
+    pub common: usize,
+    pub hunks: Vec<Hunk>,
+}
+
 /// Numbers the words in the middle.
 pub fn numbered(
     a: &Tokens,
@@ -53,7 +59,7 @@ pub fn numbered(
 ) -> Result<Numbered, Error> {
     let mut numbers = Numbers::new(middle.a.len() + middle.b.len())?;
     let in_a = numbers.number(a, &middle.a, check_interrupts)?;
-    let of_a = numbers.count;
+    let of_a = numbers.words.len();
     let in_b = numbers.number(b, &middle.b, check_interrupts)?;
     let mut left = reserved(of_a)?;
     left.resize(of_a, 0u32);
@@ -125,27 +131,22 @@ pub fn passages(hunks: Vec<Hunk>) -> Vec<Hunk> {
     joined
 }
 
-/// Numbers of words. Few words are found by a hash that is quick, and that texts can be made for: then
-/// each of them costs no more than a look at all the others.
+/// Numbers of words, found by a hash.
 struct Numbers<'t> {
+    key: u64,
     /// The number that has each slot, plus one.
     slots: Vec<u32>,
     words: Vec<&'t str>,
-    many: HashMap<&'t str, u32>,
-    count: usize,
 }
 
 impl<'t> Numbers<'t> {
     fn new(words: usize) -> Result<Self, Error> {
-        let mut slots = Vec::new();
-        if words <= MOST_SLOTTED {
-            slots.resize((2 * words).next_power_of_two(), 0);
-        }
+        let mut known = Vec::new();
+        known.try_reserve(words).map_err(|_| Error::OutOfMemory)?;
         Ok(Self {
-            slots,
-            words: Vec::with_capacity(words.min(MOST_SLOTTED)),
-            many: HashMap::new(),
-            count: 0,
+            key: key(),
+            slots: filled(0, (2 * words).next_power_of_two())?,
+            words: known,
         })
     }
 
@@ -160,23 +161,14 @@ impl<'t> Numbers<'t> {
             if i.is_multiple_of(4096) {
                 check_interrupts();
             }
-            let word = tokens.word(i);
-            let number = match self.slots.is_empty() {
-                true => {
-                    self.many.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-                    *self.many.entry(word).or_insert(self.count as u32)
-                }
-                false => self.among_few(word),
-            };
-            self.count = self.count.max(number as usize + 1);
-            numbered.push(number);
+            numbered.push(self.number_of(tokens.word(i)));
         }
         Ok(numbered)
     }
 
-    fn among_few(&mut self, word: &'t str) -> u32 {
+    fn number_of(&mut self, word: &'t str) -> u32 {
         let last = self.slots.len() - 1;
-        let mut at = quick_hash(word) & last;
+        let mut at = hash(word, self.key) & last;
         loop {
             match self.slots[at].checked_sub(1) {
                 None => {
@@ -191,7 +183,37 @@ impl<'t> Numbers<'t> {
     }
 }
 
-/// A hash for which texts can be made.
+/// A number of this process that nobody knows, so that no text is made for the hash.
+fn key() -> u64 {
+    static KEY: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0) | 1);
+    *KEY
+}
+
+/// A hash that is only good for places: it differs from process to process.
+fn hash(word: &str, key: u64) -> usize {
+    let mixed = |hash: u64, eight: u64| {
+        let product = u128::from(hash ^ eight) * u128::from(key);
+        product as u64 ^ (product >> 64) as u64
+    };
+    let mut eights = word.as_bytes().chunks_exact(8);
+    let mut hash = key.rotate_left(32) ^ word.len() as u64;
+    for eight in &mut eights {
+        hash = mixed(
+            hash,
+            eight
+                .iter()
+                .rev()
+                .fold(0, |eight, byte| eight << 8 | u64::from(*byte)),
+        );
+    }
+    let rest = eights.remainder().iter();
+    let rest = rest
+        .rev()
+        .fold(0, |rest, byte| rest << 8 | u64::from(*byte));
+    (mixed(hash, rest) >> 16) as usize
+}
+
+/// A hash for which texts can be made, the same everywhere.
 pub fn quick_hash(word: &str) -> usize {
     let of_bytes = |hash: u64, bytes: &[u8]| {
         let eight = bytes.iter().fold(hash.rotate_left(5), |eight, byte| {
@@ -254,10 +276,10 @@ pub fn between_common(a: &[u32], b: &[u32]) -> Result<Vec<Hunk>, Error> {
 /// Where a longest common subsequence of the rest of both texts loses a word with the next word of the
 /// first one.
 struct Growth {
-    words: usize,
+    words: [usize; 2],
     /// Integers that hold a bit for each word of the first text, the last word first.
     row: usize,
-    /// A row for each place of the second text; a bit is 0 where a word is lost.
+    /// A row for each place of the second text, the last one first; a bit is 0 where a word is lost.
     rows: Vec<u64>,
 }
 
@@ -279,36 +301,40 @@ impl Growth {
                 places[at / BITS] |= 1 << (at % BITS);
             }
         }
-        let mut rows = filled(u64::MAX, (b.len() + 1) * row)?;
-        for (j, number) in b.iter().enumerate().rev() {
-            let (before, behind) = rows.split_at_mut((j + 1) * row);
-            let (now, next) = (&mut before[j * row..], &behind[..row]);
+        let mut rows = Vec::new();
+        let full = rows.try_reserve_exact((b.len() + 1) * row);
+        full.map_err(|_| Error::OutOfMemory)?;
+        rows.resize(row, u64::MAX);
+        for (j, number) in b.iter().rev().enumerate() {
+            let next = j * row..(j + 1) * row;
             match shared.get(*number as usize) {
-                Some(slot) => step(now, next, &places[slot * row..]),
-                None => now.copy_from_slice(next),
+                Some(slot) => step(&mut rows, next, &places[slot * row..]),
+                None => rows.extend_from_within(next),
             }
         }
         Ok(Self {
-            words: a.len(),
+            words: [a.len(), b.len()],
             row,
             rows,
         })
     }
 
     fn is_at(&self, i: usize, j: usize) -> bool {
-        let at = self.words - 1 - i;
-        self.rows[j * self.row + at / BITS] >> (at % BITS) & 1 == 0
+        let [in_a, in_b] = self.words;
+        let at = in_a - 1 - i;
+        self.rows[(in_b - j) * self.row + at / BITS] >> (at % BITS) & 1 == 0
     }
 }
 
-/// Makes a row of the one behind it, by the places of the first text that have the word between them.
-fn step(now: &mut [u64], next: &[u64], equal: &[u64]) {
+/// Adds a row made of the one behind it, by the places of the first text that have the word between them.
+fn step(rows: &mut Vec<u64>, next: Range<usize>, equal: &[u64]) {
     let mut carry = false;
-    for ((now, next), equal) in now.iter_mut().zip(next).zip(equal) {
+    for (at, equal) in next.zip(equal) {
+        let next = rows[at];
         let (sum, first) = next.overflowing_add(next & equal);
         let (sum, second) = sum.overflowing_add(u64::from(carry));
         carry = first || second;
-        *now = sum | next & !equal;
+        rows.push(sum | next & !equal);
     }
 }
 

@@ -64,7 +64,7 @@ impl<'t> Word<'t> {
         Self {
             text,
             token,
-            entry: lists().entry(text),
+            entry: token.entry,
             languages: tokens.languages,
             is_plain,
             spelling,

@@ -2,6 +2,8 @@
 //! asks first whether two texts are code. The answer depends on their lines alone.
 
 use super::tokens::{Token, TokenKind, Tokens};
+use super::with_room;
+use crate::error::Error;
 
 /// Words with which statements begin.
 const STATEMENTS: [&str; 18] = [
@@ -107,8 +109,11 @@ pub fn is_element(text: &str) -> bool {
 }
 
 /// The names, numbers and operators of code, without comments, and without what ends a line.
-pub fn cut(text: &str) -> Tokens {
-    let mut tokens = Tokens::default();
+pub fn cut(text: &str) -> Result<Tokens, Error> {
+    let mut tokens = Tokens {
+        text: with_room(text.len())?,
+        ..Tokens::default()
+    };
     for line in text.lines() {
         let line = without_comment(line.trim());
         let line = line.trim_end().trim_end_matches([';', ',']);
@@ -133,12 +138,14 @@ pub fn cut(text: &str) -> Tokens {
             };
             let ends_block = c == ';' && rest.trim_start_matches(';').trim_start().starts_with('}');
             if !c.is_whitespace() && !ends_block {
+                let reserved = tokens.tokens.try_reserve(1);
+                reserved.map_err(|_| Error::OutOfMemory)?;
                 tokens.push(&rest[..length], token(kind));
             }
             rest = &rest[length..];
         }
     }
-    tokens
+    Ok(tokens)
 }
 
 fn without_comment(line: &str) -> &str {
@@ -173,5 +180,6 @@ fn token(kind: TokenKind) -> Token {
         is_reference: false,
         is_alone: false,
         is_joined: false,
+        entry: None,
     }
 }

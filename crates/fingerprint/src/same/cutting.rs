@@ -51,8 +51,9 @@ impl Tokens {
             reader.step(c);
         }
         let mut tokens = reader.tokens;
-        let first = (0..tokens.len().min(MOST_VOTES)).map(|i| tokens.word(i));
-        tokens.languages = Languages::spoken(first);
+        tokens.look_up();
+        let first = tokens.all().iter().take(MOST_VOTES);
+        tokens.languages = Languages::spoken(first.filter_map(|token| token.entry));
         Ok(Some(tokens))
     }
 }
@@ -180,6 +181,7 @@ impl<'t> Reader<'t> {
             is_reference: self.in_front == '#',
             is_alone: std::mem::take(&mut self.is_alone),
             is_joined: std::mem::take(&mut self.joins),
+            entry: None,
         };
         self.tokens.push(word, token);
     }

@@ -3,33 +3,40 @@
 //! its other script. [`super`] and its lists use it, in this order and before a text is cut.
 
 use super::lists::lists;
+use super::with_room;
+use crate::error::Error;
 use crate::text::normal::{Normalize, normalize_into};
 use crate::text::other_scripts::serbian_latin;
 use crate::text::other_scripts::simplified;
 
 /// Writes the folded form of a text behind what is in `folded`.
-pub fn fold_into(text: &str, folded: &mut String) {
+pub fn fold_into(text: &str, folded: &mut String) -> Result<(), Error> {
     let begin = folded.len();
     if text.is_ascii() {
         folded.push_str(text);
         folded[begin..].make_ascii_lowercase();
-        return;
+        return Ok(());
     }
     match text.contains(is_part_of_number) {
-        true => normalize_into(&with_signs(text), Normalize::Fold, folded),
+        true => normalize_into(&with_signs(text)?, Normalize::Fold, folded),
         false => normalize_into(text, Normalize::Fold, folded),
     }
     if folded[begin..].contains(|c: char| !c.is_ascii() && letter(c) != Some(c)) {
-        let plain: String = folded[begin..].chars().filter_map(letter).collect();
+        // A dash becomes shorter; no letter becomes longer.
+        let mut plain = with_room(folded.len() - begin)?;
+        plain.extend(folded[begin..].chars().filter_map(letter));
         folded.truncate(begin);
         folded.push_str(&plain);
     }
+    Ok(())
 }
 
 /// The folded form of a text.
 pub fn fold(text: &str) -> String {
-    let mut folded = String::with_capacity(text.len());
-    fold_into(text, &mut folded);
+    let mut folded = String::new();
+    // It fails for want of memory alone, which no word is too long for.
+    let full = fold_into(text, &mut folded);
+    debug_assert!(full.is_ok());
     folded
 }
 
@@ -38,7 +45,8 @@ fn is_part_of_number(c: char) -> bool {
 }
 
 /// Writes what compatible forms of digits would lose behind a number: 10⁶ is not 106, 1½ not 11/2.
-fn with_signs(text: &str) -> String {
+fn with_signs(text: &str) -> Result<String, Error> {
+    let mut signed = with_room(text.len() + text.len() / 2)?;
     let mut in_front = ' ';
     let with_sign = text.chars().flat_map(|c| {
         let sign = match c {
@@ -49,7 +57,8 @@ fn with_signs(text: &str) -> String {
         in_front = c;
         sign.into_iter().chain([c])
     });
-    with_sign.collect()
+    signed.extend(with_sign);
+    Ok(signed)
 }
 
 /// What the normal form keeps apart and a reader does not; None for a character that is dropped.
@@ -111,9 +120,9 @@ const LAUGHS: [char; 6] = [
 ];
 
 /// The text with one spelling for each of these.
-pub fn one_spelling(folded: String) -> String {
+pub fn one_spelling(folded: String) -> Result<String, Error> {
     if folded.is_ascii() {
-        return folded;
+        return Ok(folded);
     }
     let mut text = folded;
     for (short, long) in &lists().abbreviations {
@@ -124,12 +133,17 @@ pub fn one_spelling(folded: String) -> String {
     if text.contains(LAUGHS) {
         text.retain(|c| !LAUGHS.contains(&c));
     }
-    unmasked(devanagari(text))
+    let text = devanagari(text)?;
+    // The bytes with which Greek and Cyrillic letters begin.
+    match text.bytes().any(|byte| matches!(byte, 0xcd..=0xd4)) {
+        true => unmasked(text),
+        false => Ok(text),
+    }
 }
 
 /// Replaces letters that only look like those of the text's script: Cyrillic and Greek ones in Latin
 /// text, if all of them do, and Latin ones within Cyrillic words.
-fn unmasked(text: String) -> String {
+fn unmasked(text: String) -> Result<String, Error> {
     let (mut latin, mut cyrillic, mut greek) = (0, 0, 0);
     for c in text.chars() {
         match c {
@@ -144,24 +158,30 @@ fn unmasked(text: String) -> String {
         letters.into_iter().all(|c| latin_of(table, c).is_some())
     };
     if cyrillic > 0 && latin > 0 && all_alike(&CYRILLIC, '\u{400}', '\u{52f}') {
-        return text
-            .chars()
-            .map(|c| latin_of(&CYRILLIC, c).unwrap_or(c))
-            .collect();
+        let latin = text.chars().map(|c| latin_of(&CYRILLIC, c).unwrap_or(c));
+        return written(text.len(), latin);
     }
     if greek > 0 && latin > 2 * greek && all_alike(&GREEK, '\u{370}', '\u{3ff}') {
-        return text
-            .chars()
-            .map(|c| latin_of(&GREEK, c).unwrap_or(c))
-            .collect();
+        let latin = text.chars().map(|c| latin_of(&GREEK, c).unwrap_or(c));
+        return written(text.len(), latin);
     }
     match cyrillic > latin && latin > 0 {
-        true => text
-            .split_inclusive(|c: char| !c.is_alphanumeric())
-            .map(cyrillic_word)
-            .collect(),
-        false => text,
+        true => {
+            let words = text.split_inclusive(|c: char| !c.is_alphanumeric());
+            // A Latin letter has one byte, a Cyrillic one two.
+            let mut cyrillic = with_room(text.len() + latin)?;
+            words.for_each(|word| cyrillic.push_str(&cyrillic_word(word)));
+            Ok(cyrillic)
+        }
+        false => Ok(text),
     }
+}
+
+/// Characters of at most that many bytes as a text.
+fn written(bytes: usize, characters: impl Iterator<Item = char>) -> Result<String, Error> {
+    let mut written = with_room(bytes)?;
+    written.extend(characters);
+    Ok(written)
 }
 
 fn latin_of(table: &[(char, char)], c: char) -> Option<char> {
@@ -192,11 +212,11 @@ fn cyrillic_word(word: &str) -> String {
 }
 
 /// Nasal consonants of Devanagari before another consonant, written as the dot above.
-fn devanagari(text: String) -> String {
+fn devanagari(text: String) -> Result<String, Error> {
     if !text.contains('\u{94d}') {
-        return text;
+        return Ok(text);
     }
-    let mut plain = String::with_capacity(text.len());
+    let mut plain = with_room(text.len())?;
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         let is_nasal = matches!(c, 'ङ' | 'ञ' | 'ण' | 'न' | 'म');
@@ -211,22 +231,19 @@ fn devanagari(text: String) -> String {
             false => plain.push(c),
         }
     }
-    plain
+    Ok(plain)
 }
 
 fn is_cyrillic(c: char) -> bool {
     matches!(c, '\u{400}'..='\u{52f}')
 }
 
-/// Writes the one of two folded texts that is in Cyrillic letters in Latin ones, if the other is.
-pub fn in_one_script(a: &mut String, b: &mut String) {
-    if a.is_ascii() && b.is_ascii() {
-        return;
-    }
-    if is_latin(b) && is_serbian(a) {
-        *a = in_latin(a);
-    } else if is_latin(a) && is_serbian(b) {
-        *b = in_latin(b);
+/// A folded text in Cyrillic letters in Latin ones, if the other one is.
+pub fn in_script_of(text: &str, other: &str) -> Result<Option<String>, Error> {
+    let may_be_cyrillic = text.bytes().any(|byte| matches!(byte, 0xd0..=0xd4));
+    match may_be_cyrillic && is_latin(other) && is_serbian(text) {
+        true => Ok(Some(in_latin(text)?)),
+        false => Ok(None),
     }
 }
 
@@ -241,15 +258,15 @@ fn is_serbian(text: &str) -> bool {
     letters.peek().is_some() && letters.all(|c| serbian_latin(c).is_some())
 }
 
-fn in_latin(text: &str) -> String {
-    let mut latin = String::with_capacity(text.len());
+fn in_latin(text: &str) -> Result<String, Error> {
+    let mut latin = with_room(text.len())?;
     for c in text.chars() {
         match serbian_latin(c) {
             Some(letters) => latin.push_str(letters),
             None => latin.push(c),
         }
     }
-    latin
+    Ok(latin)
 }
 
 #[cfg(test)]

@@ -9,23 +9,25 @@ use super::limits::{
 };
 use super::lists::{Classes, lists};
 use super::tokens::{TokenKind, Tokens};
+use std::ops::Range;
 
-/// Marks the salutation and the signature of a text.
-pub fn mark(text: &mut Tokens) {
+/// The words between the salutation and the signature, of a text that has one of both.
+pub fn inner(text: &Tokens) -> Option<Range<usize>> {
     let has = |i: usize, class| text.classes(i).has(class);
     let end = courtesies(text, salutation(text, &has));
     let begin = signature(text, &has, end);
     let length = text.len();
     // A text that is nothing else is what it says.
-    if end + (length - begin) >= length {
-        return;
-    }
-    text.tokens[..end]
-        .iter_mut()
-        .for_each(|token| token.in_frame = true);
-    text.tokens[begin..]
-        .iter_mut()
-        .for_each(|token| token.in_frame = true);
+    let is_all = end + (length - begin) >= length;
+    (!is_all && (end > 0 || begin < length)).then_some(end..begin)
+}
+
+/// Marks the words around the inner ones.
+pub fn mark(text: &mut Tokens, inner: Range<usize>) {
+    let (front, behind) = text.tokens.split_at_mut(inner.start);
+    let behind = &mut behind[inner.len()..];
+    let around = front.iter_mut().chain(behind);
+    around.for_each(|token| token.in_frame = true);
 }
 
 /// Where the salutation ends.

@@ -3,7 +3,7 @@
 //! calls it once for two texts, [`super::sentences`] once more. Within one call a finding that decides
 //! is never taken back.
 
-use super::align::{Hunk, hunks, middle, numbered, passages};
+use super::align::{Alignment, Hunk, Middle, Numbered, hunks, middle, numbered, passages};
 use super::align::{Pairing, pair};
 use super::alike::Likeness;
 use super::finding::Tally;
@@ -43,28 +43,38 @@ impl Judged {
     }
 }
 
-/// Judges all words that differ.
+/// Judges all words that differ. The alignment is None where it is not known yet.
 pub fn judge(
     a: &Tokens,
     b: &Tokens,
+    alignment: Option<Alignment>,
     shape: &Shape,
     wanted: Wanted,
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<Judged, Error> {
-    let middle = middle(a, b);
-    let numbered = numbered(a, b, &middle, check_interrupts)?;
+    let (middle, common, found, mut numbers) = match alignment {
+        Some(found) => (found.middle, found.common, found.hunks, None),
+        None => {
+            let middle = middle(a, b);
+            let numbered = numbered(a, b, &middle, check_interrupts)?;
+            (middle, numbered.common, Vec::new(), Some(numbered))
+        }
+    };
     let whole = finding(Kind::Word, middle.a.clone(), middle.b.clone(), true);
-    let others = middle.a.len().min(middle.b.len()) - numbered.common;
+    let others = middle.a.len().min(middle.b.len()) - common;
     let is_unlike = others > UNLIKE_WORDS && shape.weight(others) > UNLIKE_SHARE * shape.words;
     if is_unlike && wanted == Wanted::Verdict {
         return Ok(Judged {
             findings: vec![whole],
-            moved: numbered.common,
+            moved: common,
         });
     }
-    let mut hunks = hunks(&middle, &numbered, check_interrupts)?;
+    let mut hunks = match numbers.take() {
+        Some(numbered) => hunks(&middle, &numbered, check_interrupts)?,
+        None => found,
+    };
     let differ: usize = hunks.iter().map(|hunk| hunk.a.len()).sum();
-    let moved = numbered.common + differ - middle.a.len();
+    let moved = common + differ - middle.a.len();
     if !shape.by_characters && others == 0 && is_rotated(a, b, &middle) {
         let order = |hunk: &Hunk| finding(Kind::Order, hunk.a.clone(), hunk.b.clone(), false);
         let findings = hunks.iter().map(order).collect();
@@ -99,15 +109,12 @@ pub fn judge(
     })
 }
 
-/// Whether most words of both texts are not in the other, in whatever form.
-pub fn are_far(a: &Tokens, b: &Tokens, check_interrupts: &mut dyn FnMut()) -> Result<bool, Error> {
-    let middle = middle(a, b);
+/// Whether most words of both texts are not in the other: no value, no other wording and no order brings
+/// them together.
+pub fn are_far(a: &Tokens, b: &Tokens, middle: &Middle, numbered: &Numbered) -> bool {
     let shorter = middle.a.len().min(middle.b.len());
-    if shorter as f64 <= FAR_SHARE * a.len().min(b.len()) as f64 || shorter <= FAR_WORDS {
-        return Ok(false);
-    }
-    let common = numbered(a, b, &middle, check_interrupts)?.common;
-    Ok((shorter - common) as f64 > FAR_SHARE * a.len().min(b.len()) as f64)
+    shorter > FAR_WORDS
+        && (shorter - numbered.common) as f64 > FAR_SHARE * a.len().min(b.len()) as f64
 }
 
 /// Words in a row, or those of a row that are left.

@@ -5,6 +5,7 @@
 use super::form::fold;
 use super::limits::{LEAST_PAGES, LINES_OF_A_PAGE, LINES_OF_SIGNATURE, MOST_OF_SPEAKER};
 use super::lists::{Classes, lists};
+use super::with_room;
 use crate::error::Error;
 use crate::text::markup::{Markup, strip};
 use std::borrow::Cow;
@@ -22,27 +23,33 @@ pub fn plain<'t>(text: &'t str, check_interrupts: &mut dyn FnMut()) -> Result<Co
         true => strip(Markup::Html, text, check_interrupts)?,
         false => Cow::Borrowed(text),
     };
-    if text.contains([FRAME_BEGINS, FRAME_ENDS, ALONE]) {
-        text = Cow::Owned(text.replace([FRAME_BEGINS, FRAME_ENDS, ALONE], " "));
+    if text.bytes().any(|byte| matches!(byte, 2..=4)) {
+        let mut spaced = with_room(text.len())?;
+        let space = |c| {
+            if matches!(c, FRAME_BEGINS | FRAME_ENDS | ALONE) {
+                ' '
+            } else {
+                c
+            }
+        };
+        spaced.extend(text.chars().map(space));
+        text = Cow::Owned(spaced);
     }
     if let Some(label) = speaker(&text) {
         let (name, rest) = text.split_at(label);
-        text = Cow::Owned(
-            [
-                &FRAME_BEGINS.to_string(),
-                name,
-                &FRAME_ENDS.to_string(),
-                rest,
-            ]
-            .concat(),
-        );
+        let mut framed = with_room(text.len() + 2)?;
+        framed.push(FRAME_BEGINS);
+        framed.push_str(name);
+        framed.push(FRAME_ENDS);
+        framed.push_str(rest);
+        text = Cow::Owned(framed);
     }
     let trimmed = text.trim();
     if !trimmed.contains('\n') && !trimmed.starts_with('>') {
         return Ok(text);
     }
     check_interrupts();
-    Ok(Cow::Owned(lines_joined(trimmed)))
+    Ok(Cow::Owned(lines_joined(trimmed)?))
 }
 
 /// Whether a text has a tag or a character reference. A `<` that is not the begin of a tag says that
@@ -66,11 +73,15 @@ fn has_markup(text: &str) -> bool {
         && (text.contains('>') && text.contains('<') || text.split('&').skip(1).any(is_reference))
 }
 
-fn lines_joined(text: &str) -> String {
+fn lines_joined(text: &str) -> Result<String, Error> {
     let numbered = is_numbered(text);
-    let lines: Vec<&str> = text.lines().map(unquoted).collect();
+    let mut lines: Vec<&str> = Vec::new();
+    let reserved = lines.try_reserve_exact(text.lines().count());
+    reserved.map_err(|_| Error::OutOfMemory)?;
+    lines.extend(text.lines().map(unquoted));
     let pages = page_numbers(text, &lines);
-    let mut joined = String::with_capacity(text.len() + 8);
+    // A line has three signs of a byte more at most.
+    let mut joined = with_room(text.len() + 3 * lines.len() + 8)?;
     let mut in_signature = false;
     for (n, mut line) in lines.iter().copied().enumerate() {
         if numbered && let Some((_, rest)) = list_number(line) {
@@ -106,7 +117,7 @@ fn lines_joined(text: &str) -> String {
         }
         joined.push('\n');
     }
-    joined
+    Ok(joined)
 }
 
 /// The bytes of the name of a speaker with which a text begins: ANNA: I told you.
@@ -121,11 +132,11 @@ fn speaker(text: &str) -> Option<usize> {
 
 /// The text with each minus beside its number: − 5 °C is −5 °C. A hyphen in front of a space is one only
 /// where degrees follow.
-pub fn signs_joined(text: &str) -> Cow<'_, str> {
-    if !text.contains("\u{2212} ") && !text.contains('°') {
-        return Cow::Borrowed(text);
+pub fn signs_joined(text: &str) -> Result<Cow<'_, str>, Error> {
+    if text.is_ascii() || !text.contains("\u{2212} ") && !text.contains('°') {
+        return Ok(Cow::Borrowed(text));
     }
-    let mut joined = String::with_capacity(text.len());
+    let mut joined = with_room(text.len())?;
     let mut rest = text;
     while let Some(at) = rest.find(['\u{2212}', '-']) {
         let sign = rest[at..].chars().next().unwrap_or_default();
@@ -142,20 +153,21 @@ pub fn signs_joined(text: &str) -> Cow<'_, str> {
         };
     }
     joined.push_str(rest);
-    Cow::Owned(joined)
+    Ok(Cow::Owned(joined))
 }
 
 /// The text with the number sign as a word for itself, with dimensions as several numbers, and without the
 /// commands of LaTeX.
-pub fn signs_apart(text: &str) -> Cow<'_, str> {
+pub fn signs_apart(text: &str) -> Result<Cow<'_, str>, Error> {
     let has_dimension = text.as_bytes().windows(3).any(|w| {
         w[0].is_ascii_digit() && matches!(w[1], b'x' | b'X' | b'*') && w[2].is_ascii_digit()
     });
     let has_command = text.contains('\\') && text.contains('{');
-    if !text.contains(['№', '×']) && !has_dimension && !has_command {
-        return Cow::Borrowed(text);
+    let has_sign = !text.is_ascii() && text.contains(['№', '×']);
+    if !has_sign && !has_dimension && !has_command {
+        return Ok(Cow::Borrowed(text));
     }
-    let mut apart = String::with_capacity(text.len() + 8);
+    let mut apart = with_room(2 * text.len())?;
     let mut in_front = ' ';
     let mut in_word = false;
     let mut chars = text.chars().peekable();
@@ -180,7 +192,7 @@ pub fn signs_apart(text: &str) -> Cow<'_, str> {
             || c == '0' && !in_front.is_ascii_digit() && in_front != '.';
         in_front = c;
     }
-    Cow::Owned(apart)
+    Ok(Cow::Owned(apart))
 }
 
 /// The two dashes above the signature of a mail (RFC 3676), and what is written for them.
@@ -305,6 +317,9 @@ fn page_numbers(text: &str, lines: &[&str]) -> Vec<usize> {
 /// The number of a line that has one of up to four digits and nothing beside it but words for page; and
 /// whether it has such a word.
 fn page_number(line: &str) -> Option<(u32, bool)> {
+    if !line.contains(char::is_numeric) {
+        return None;
+    }
     let words = line
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty());

@@ -46,8 +46,8 @@ pub const LEAST_CUT: usize = 5;
 pub const BETWEEN_PASSAGES: usize = 3;
 
 /// Pairs of words that are compared at once.
-/// Bounds the table of a stretch to 128 kB.
-pub const MOST_PAIRS: usize = 1 << 20;
+/// Bounds the table of a stretch to a megabyte.
+pub const MOST_PAIRS: usize = 1 << 23;
 
 // Words that are alike.
 
@@ -91,6 +91,12 @@ pub const FAR_SHARE: f64 = 0.75;
 
 /// Shorter texts may be one date or one amount.
 pub const FAR_WORDS: usize = 24;
+
+/// Words of a text that are compared by their letters first: longer texts are compared by equal words.
+pub const SKETCHED_WORDS: usize = 64;
+
+/// Letters that two words may have that the other has not: two slips replace two letters.
+pub const SKETCHED_LETTERS: u32 = 4;
 
 /// Words around a difference that may be part of a negation with it.
 pub const AROUND: usize = 6;

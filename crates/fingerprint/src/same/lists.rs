@@ -10,7 +10,7 @@ use std::hash::BuildHasherDefault;
 use std::sync::OnceLock;
 
 /// What a word is, one bit each.
-#[derive(Clone, Copy, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Classes(u32);
 
 impl Classes {
@@ -96,13 +96,13 @@ impl Languages {
 
     /// Those of which words have at least half as many of the most words that a language has; none
     /// without any such word.
-    pub fn spoken<'w>(words: impl Iterator<Item = &'w str>) -> Self {
+    pub fn spoken<'e>(words: impl Iterator<Item = &'e Entry>) -> Self {
         let mut votes = [0u16; LANGUAGES.len()];
-        let entries = words.filter_map(|word| lists().entry(word));
-        for entry in entries.filter(|entry| !entry.is_consonant) {
-            let of_word = entry.light_in.0 | entry.negates_in.0;
-            for (bit, votes) in votes.iter_mut().enumerate() {
-                *votes += (of_word >> bit & 1) as u16;
+        for entry in words.filter(|entry| !entry.is_consonant) {
+            let mut of_word = entry.light_in.0 | entry.negates_in.0;
+            while of_word != 0 {
+                votes[of_word.trailing_zeros() as usize] += 1;
+                of_word &= of_word - 1;
             }
         }
         let most = votes.iter().max().copied().unwrap_or_default();
@@ -112,7 +112,7 @@ impl Languages {
 }
 
 /// What the lists say of a word.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Entry {
     pub classes: Classes,
     /// It is one consonant, which may name anything where no other word tells the language.

@@ -32,8 +32,10 @@ mod lists;
 mod marks;
 mod nature;
 mod order;
+mod prepared;
 mod replaced;
 mod sentences;
+mod sketch;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -41,12 +43,15 @@ mod values;
 mod wording;
 
 use crate::error::Error;
+use align::Alignment;
 use finding::{Finding, finding};
 use judge::Shape;
 use judge::{Wanted, judge};
+use std::borrow::Cow;
 use tokens::Tokens;
 
 pub use finding::Kind;
+pub use prepared::Prepared;
 
 /// Words of a text that are compared: one by one up to here, all together beyond.
 pub use cutting::MOST_WORDS;
@@ -64,17 +69,6 @@ pub struct Difference {
     pub decides: bool,
 }
 
-/// Whether a person would call two texts the same. `check_interrupts` is called now and then and may unwind.
-pub fn same(a: &str, b: &str, check_interrupts: &mut dyn FnMut()) -> Result<bool, Error> {
-    if a == b {
-        return Ok(true);
-    }
-    Ok(match compare(a, b, Wanted::Verdict, check_interrupts)? {
-        Comparison::Findings(_, _, findings) => findings.iter().all(|finding| !finding.decides),
-        Comparison::Signs(differences) => differences.is_empty(),
-    })
-}
-
 /// How much two texts may differ that are called the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
@@ -85,6 +79,11 @@ pub enum Strictness {
     Strict,
 }
 
+/// Whether a person would call two texts the same. `check_interrupts` is called now and then and may unwind.
+pub fn same(a: &str, b: &str, check_interrupts: &mut dyn FnMut()) -> Result<bool, Error> {
+    same_as(a, b, Strictness::Person, check_interrupts)
+}
+
 /// Whether two texts are the same, as strictly as wanted.
 pub fn same_as(
     a: &str,
@@ -92,13 +91,39 @@ pub fn same_as(
     strictness: Strictness,
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<bool, Error> {
-    if strictness == Strictness::Person || a == b {
-        return same(a, b, check_interrupts);
+    if a == b {
+        return Ok(true);
     }
-    Ok(match compare(a, b, Wanted::Strict, check_interrupts)? {
-        Comparison::Findings(_, _, findings) => {
-            let is_layout = |finding: &Finding| finding.kind == Kind::Spelling && !finding.decides;
-            findings.iter().all(is_layout)
+    let prepared = [
+        Prepared::new(a, check_interrupts)?,
+        Prepared::new(b, check_interrupts)?,
+    ];
+    same_prepared(
+        (a, &prepared[0]),
+        (b, &prepared[1]),
+        strictness,
+        check_interrupts,
+    )
+}
+
+/// Whether two texts are the same that were prepared before.
+pub fn same_prepared(
+    a: (&str, &Prepared),
+    b: (&str, &Prepared),
+    strictness: Strictness,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<bool, Error> {
+    let wanted = match strictness {
+        _ if a.0 == b.0 => return Ok(true),
+        Strictness::Person => Wanted::Verdict,
+        Strictness::Strict => Wanted::Strict,
+    };
+    Ok(match compare(a, b, wanted, check_interrupts)? {
+        Comparison::Findings { findings, .. } => {
+            let is_tolerated = |finding: &Finding| {
+                !finding.decides && (wanted == Wanted::Verdict || finding.kind == Kind::Spelling)
+            };
+            findings.iter().all(is_tolerated)
         }
         Comparison::Signs(differences) => differences.is_empty(),
     })
@@ -113,8 +138,17 @@ pub fn differences(
     if a == b {
         return Ok(Vec::new());
     }
+    let prepared = [
+        Prepared::new(a, check_interrupts)?,
+        Prepared::new(b, check_interrupts)?,
+    ];
+    let (a, b) = ((a, &prepared[0]), (b, &prepared[1]));
     let (in_a, in_b, findings) = match compare(a, b, Wanted::All, check_interrupts)? {
-        Comparison::Findings(in_a, in_b, findings) => (in_a, in_b, findings),
+        Comparison::Findings {
+            in_a,
+            in_b,
+            findings,
+        } => (in_a, in_b, findings),
         Comparison::Signs(differences) => return Ok(differences),
     };
     let mut differences = Vec::new();
@@ -130,116 +164,223 @@ pub fn differences(
     Ok(differences)
 }
 
-enum Comparison {
+enum Comparison<'t> {
     /// The words of both texts, and which of them differ.
-    Findings(Tokens, Tokens, Vec<Finding>),
+    Findings {
+        in_a: Cow<'t, Tokens>,
+        in_b: Cow<'t, Tokens>,
+        findings: Vec<Finding>,
+    },
     /// What differs between texts that are not compared by words.
     Signs(Vec<Difference>),
 }
 
-fn compare(
-    a: &str,
-    b: &str,
+impl Comparison<'_> {
+    fn owned(self) -> Comparison<'static> {
+        match self {
+            Comparison::Findings {
+                in_a,
+                in_b,
+                findings,
+            } => Comparison::Findings {
+                in_a: Cow::Owned(in_a.into_owned()),
+                in_b: Cow::Owned(in_b.into_owned()),
+                findings,
+            },
+            Comparison::Signs(differences) => Comparison::Signs(differences),
+        }
+    }
+
+    fn swapped(self) -> Self {
+        match self {
+            Comparison::Findings {
+                in_a,
+                in_b,
+                mut findings,
+            } => {
+                findings.iter_mut().for_each(Finding::swap);
+                Comparison::Findings {
+                    in_a: in_b,
+                    in_b: in_a,
+                    findings,
+                }
+            }
+            Comparison::Signs(mut differences) => {
+                let swap = |one: &mut Difference| std::mem::swap(&mut one.in_a, &mut one.in_b);
+                differences.iter_mut().for_each(swap);
+                Comparison::Signs(differences)
+            }
+        }
+    }
+}
+
+fn compare<'t>(
+    a: (&str, &'t Prepared),
+    b: (&str, &'t Prepared),
     wanted: Wanted,
     check_interrupts: &mut dyn FnMut(),
-) -> Result<Comparison, Error> {
-    let is_code =
-        code::is_code(a) || code::is_code(b) || code::is_element(a) && code::is_element(b);
-    if is_code {
-        let (in_a, in_b) = (code::cut(a), code::cut(b));
-        let swapped = b < a;
-        let (first, second) = if swapped {
-            (&in_b, &in_a)
-        } else {
-            (&in_a, &in_b)
+) -> Result<Comparison<'t>, Error> {
+    if a.1.is_code || b.1.is_code || a.1.is_element && b.1.is_element {
+        // One order, so that both orders of the arguments have one answer.
+        return match b.0 < a.0 {
+            true => Ok(of_code(b.0, a.0, check_interrupts)?.swapped()),
+            false => of_code(a.0, b.0, check_interrupts),
         };
-        let mut findings = every_word(first, second, check_interrupts)?;
-        if swapped {
-            findings.iter_mut().for_each(Finding::swap);
-        }
-        return Ok(Comparison::Findings(in_a, in_b, findings));
     }
-    let (mut form_of_a, mut form_of_b) = (form(a, check_interrupts)?, form(b, check_interrupts)?);
-    form::in_one_script(&mut form_of_a, &mut form_of_b);
-    if form_of_a == form_of_b || are_one_layout(a, b) {
+    if let Some(latin) = a.1.in_script_of(b.1, check_interrupts)? {
+        return of_forms((a.0, &latin), b, wanted, check_interrupts).map(Comparison::owned);
+    }
+    if let Some(latin) = b.1.in_script_of(a.1, check_interrupts)? {
+        return of_forms(a, (b.0, &latin), wanted, check_interrupts).map(Comparison::owned);
+    }
+    of_forms(a, b, wanted, check_interrupts)
+}
+
+fn of_code(
+    a: &str,
+    b: &str,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Comparison<'static>, Error> {
+    let (in_a, in_b) = (code::cut(a)?, code::cut(b)?);
+    let findings = every_word(&in_a, &in_b, check_interrupts)?;
+    Ok(Comparison::Findings {
+        in_a: Cow::Owned(in_a),
+        in_b: Cow::Owned(in_b),
+        findings,
+    })
+}
+
+fn of_forms<'t>(
+    a: (&str, &'t Prepared),
+    b: (&str, &'t Prepared),
+    wanted: Wanted,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Comparison<'t>, Error> {
+    let (form_of_a, form_of_b) = (&a.1.form, &b.1.form);
+    if form_of_a == form_of_b || are_one_layout(a.0, b.0) {
         return Ok(Comparison::Signs(Vec::new()));
     }
-    let (Some(mut in_a), Some(mut in_b)) = (
-        Tokens::cut(&form_of_a, check_interrupts)?,
-        Tokens::cut(&form_of_b, check_interrupts)?,
-    ) else {
-        return Ok(Comparison::Signs(vec![whole(form_of_a, form_of_b)]));
+    let different = || Ok(Comparison::Signs(vec![whole(form_of_a, form_of_b)?]));
+    let (Some(cut_of_a), Some(cut_of_b)) = (&a.1.cut, &b.1.cut) else {
+        return different();
     };
-    // No value and no other wording brings texts together that have hardly a word in common.
-    let are_far = wanted == Wanted::Verdict && judge::are_far(&in_a, &in_b, check_interrupts)?;
-    if !are_far {
-        values::meet(
-            (&mut in_a, &form_of_a),
-            (&mut in_b, &form_of_b),
-            check_interrupts,
-        );
+    if (cut_of_a.len() == 0) != (cut_of_b.len() == 0) {
+        return different();
     }
-    if !are_far && wanted != Wanted::Strict {
-        in_a = prepared(in_a, check_interrupts);
-        in_b = prepared(in_b, check_interrupts);
+    if cut_of_a.len() == 0 {
+        return match signs(form_of_a).eq(signs(form_of_b)) {
+            true => Ok(Comparison::Signs(Vec::new())),
+            false => different(),
+        };
     }
-    if (in_a.len() == 0) != (in_b.len() == 0) {
-        return Ok(Comparison::Signs(vec![whole(form_of_a, form_of_b)]));
+    match form_of_b < form_of_a {
+        true => {
+            let (a, b) = ((a.0, a.1, cut_of_a), (b.0, b.1, cut_of_b));
+            Ok(of_words(b, a, wanted, check_interrupts)?.swapped())
+        }
+        false => {
+            let (a, b) = ((a.0, a.1, cut_of_a), (b.0, b.1, cut_of_b));
+            of_words(a, b, wanted, check_interrupts)
+        }
     }
-    if in_a.len() == 0 {
-        let equal = signs(&form_of_a).eq(signs(&form_of_b));
-        let differences = (!equal).then(|| whole(form_of_a, form_of_b));
-        return Ok(Comparison::Signs(differences.into_iter().collect()));
-    }
-    // One order, so that both orders of the arguments have one answer.
-    let swapped = form_of_b < form_of_a;
-    let (first, second) = if swapped {
-        (&in_b, &in_a)
-    } else {
-        (&in_a, &in_b)
-    };
-    if let Some(cut_off) = frame::cut_off([a, b], [&in_a, &in_b]) {
-        return Ok(Comparison::Findings(in_a, in_b, vec![cut_off]));
-    }
-    let mut findings = verdict(first, second, wanted, check_interrupts)?;
-    if swapped {
-        findings.iter_mut().for_each(Finding::swap);
-    }
-    Ok(Comparison::Findings(in_a, in_b, findings))
 }
 
-/// The words in the form in which they are compared, with what carries the text marked.
-fn prepared(words: Tokens, check_interrupts: &mut dyn FnMut()) -> Tokens {
-    check_interrupts();
-    let mut words = wording::in_one_form(words, check_interrupts);
-    frame::mark(&mut words);
-    check_interrupts();
-    words
+/// Compares two texts by their words.
+fn of_words<'t>(
+    (a, of_a, cut_of_a): (&str, &'t Prepared, &'t Tokens),
+    (b, of_b, cut_of_b): (&str, &'t Prepared, &'t Tokens),
+    wanted: Wanted,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Comparison<'t>, Error> {
+    let (mut in_a, mut in_b) = (Cow::Borrowed(cut_of_a), Cow::Borrowed(cut_of_b));
+    let middle = align::middle(cut_of_a, cut_of_b);
+    if wanted != Wanted::All
+        && let (Some(of_a), Some(of_b)) = (of_a.sketch(cut_of_a), of_b.sketch(cut_of_b))
+        && of_a.is_far_from(of_b)
+    {
+        let findings = vec![finding(Kind::Word, middle.a, middle.b, true)];
+        return Ok(Comparison::Findings {
+            in_a,
+            in_b,
+            findings,
+        });
+    }
+    let numbered = align::numbered(cut_of_a, cut_of_b, &middle, check_interrupts)?;
+    if wanted != Wanted::All && judge::are_far(cut_of_a, cut_of_b, &middle, &numbered) {
+        let findings = vec![finding(Kind::Word, middle.a, middle.b, true)];
+        return Ok(Comparison::Findings {
+            in_a,
+            in_b,
+            findings,
+        });
+    }
+    let hunks = align::hunks(&middle, &numbered, check_interrupts)?;
+    let (text_a, text_b) = ((cut_of_a, &*of_a.form), (cut_of_b, &*of_b.form));
+    let met = values::meet(text_a, text_b, &hunks, check_interrupts)?;
+    let mut has_changed = met.iter().any(Option::is_some);
+    let sides = [(&mut in_a, of_a), (&mut in_b, of_b)];
+    for ((words, prepared), met) in sides.into_iter().zip(met) {
+        let Cow::Borrowed(cut) = *words else { continue };
+        *words = match (met, wanted) {
+            (Some(met), Wanted::Strict) => Cow::Owned(met),
+            (None, Wanted::Strict) => Cow::Borrowed(cut),
+            (Some(met), _) => {
+                let worded = prepared::in_one_wording(&met, check_interrupts)?.0;
+                match worded {
+                    Cow::Owned(worded) => Cow::Owned(worded),
+                    Cow::Borrowed(_) => Cow::Owned(met),
+                }
+            }
+            (None, _) => {
+                let (worded, has_other_words) = prepared.worded(cut, check_interrupts)?;
+                has_changed |= has_other_words;
+                Cow::Borrowed(worded)
+            }
+        };
+    }
+    let alignment = Alignment {
+        middle,
+        common: numbered.common,
+        hunks,
+    };
+    let alignment = (!has_changed).then_some(alignment);
+    let texts = [(a, &*of_a.form, &*in_a), (b, &*of_b.form, &*in_b)];
+    let findings = judged(texts, alignment, wanted, check_interrupts)?;
+    Ok(Comparison::Findings {
+        in_a,
+        in_b,
+        findings,
+    })
 }
 
-/// The form in which the words of a text are compared.
-fn form(text: &str, check_interrupts: &mut dyn FnMut()) -> Result<String, Error> {
-    let plain = layout::plain(text.trim(), check_interrupts)?;
-    let plain = layout::signs_joined(&plain);
-    let plain = layout::signs_apart(&plain);
-    let mut folded = String::new();
-    folded
-        .try_reserve(3 * plain.len())
-        .map_err(|_| Error::OutOfMemory)?;
-    check_interrupts();
-    form::fold_into(&plain, &mut folded);
-    check_interrupts();
-    Ok(form::one_spelling(folded))
+/// Judges two texts by their words, behind the text and its form.
+fn judged(
+    [(a, form_of_a, in_a), (b, form_of_b, in_b)]: [(&str, &str, &Tokens); 2],
+    alignment: Option<Alignment>,
+    wanted: Wanted,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Vec<Finding>, Error> {
+    // Some wordings say nothing.
+    if in_a.len() == 0 || in_b.len() == 0 {
+        let decides = in_a.len() != in_b.len() || !signs(form_of_a).eq(signs(form_of_b));
+        let all = finding(Kind::Word, 0..in_a.len(), 0..in_b.len(), decides);
+        return Ok(vec![all]);
+    }
+    if let Some(cut_off) = frame::cut_off([a, b], [in_a, in_b]) {
+        return Ok(vec![cut_off]);
+    }
+    verdict(in_a, in_b, alignment, wanted, check_interrupts)
 }
 
 fn verdict(
     a: &Tokens,
     b: &Tokens,
+    alignment: Option<Alignment>,
     wanted: Wanted,
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<Vec<Finding>, Error> {
     let shape = Shape::of(a, b);
-    let judged = judge(a, b, &shape, wanted, check_interrupts)?;
+    let judged = judge(a, b, alignment, &shape, wanted, check_interrupts)?;
     if !judged.decides() {
         return Ok(judged.findings);
     }
@@ -286,11 +427,25 @@ fn signs(text: &str) -> impl Iterator<Item = char> {
 }
 
 /// Two texts as one difference.
-fn whole(in_a: String, in_b: String) -> Difference {
-    Difference {
+fn whole(a: &str, b: &str) -> Result<Difference, Error> {
+    Ok(Difference {
         kind: Kind::Word,
-        in_a,
-        in_b,
+        in_a: copied(a)?,
+        in_b: copied(b)?,
         decides: true,
-    }
+    })
+}
+
+fn copied(text: &str) -> Result<String, Error> {
+    let mut copied = with_room(text.len())?;
+    copied.push_str(text);
+    Ok(copied)
+}
+
+/// An empty text with room for that many bytes.
+fn with_room(bytes: usize) -> Result<String, Error> {
+    let mut text = String::new();
+    text.try_reserve_exact(bytes)
+        .map_err(|_| Error::OutOfMemory)?;
+    Ok(text)
 }

@@ -73,7 +73,7 @@ pub fn in_any_order(
         a.picked(words_of_a.iter().copied()),
         b.picked(words_of_b.iter().copied()),
     );
-    let judged = judge(&only_a, &only_b, shape, wanted, check_interrupts)?;
+    let judged = judge(&only_a, &only_b, None, shape, wanted, check_interrupts)?;
     if judged.decides() {
         return Ok(None);
     }

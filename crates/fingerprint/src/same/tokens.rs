@@ -2,8 +2,13 @@
 //! are equal, `15,000.0` is not. The cutter makes them and all others read them. What does not decide
 //! is in none of them: punctuation, white space, parameters that follow a visitor.
 
-use super::lists::{Classes, Languages, lists};
+use super::lists::{Classes, Entry, Languages, lists};
+use super::with_room;
+use crate::error::Error;
 use std::ops::Range;
+
+/// Bytes for which room is made for each word that is longer than before.
+const BYTES_OF_A_WORD: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
@@ -47,6 +52,8 @@ pub struct Token {
     pub is_alone: bool,
     /// A hyphen joins it to the word in front.
     pub is_joined: bool,
+    /// What the lists have of it.
+    pub entry: Option<&'static Entry>,
 }
 
 /// Marks that a text has.
@@ -59,7 +66,7 @@ pub struct Marks {
 }
 
 /// The words of a text, each in the form in which it is compared.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Tokens {
     /// The words, one behind the other.
     pub text: String,
@@ -89,7 +96,7 @@ impl Tokens {
 
     /// What the lists say of a word in a text of these languages.
     pub fn classes(&self, i: usize) -> Classes {
-        let entry = lists().entry(self.word(i));
+        let entry = self.at(i).entry;
         entry.map_or(Classes::default(), |entry| entry.classes_in(self.languages))
     }
 
@@ -131,6 +138,52 @@ impl Tokens {
             picked.push(self.word(i), token);
         }
         picked
+    }
+
+    /// No words of a text with its marks, and room for all of them and more.
+    pub fn to_fill(&self, more: usize) -> Result<Self, Error> {
+        let mut filled = Self {
+            marks: self.marks,
+            languages: self.languages,
+            ..Self::default()
+        };
+        let reserved = filled.tokens.try_reserve_exact(self.len() + more);
+        reserved.map_err(|_| Error::OutOfMemory)?;
+        filled.text = with_room(self.text.len() + BYTES_OF_A_WORD * more)?;
+        Ok(filled)
+    }
+
+    pub fn copied(&self) -> Result<Self, Error> {
+        let mut copied = self.to_fill(0)?;
+        copied.text.push_str(&self.text);
+        copied.tokens.extend(&self.tokens);
+        Ok(copied)
+    }
+
+    /// Bytes that they take.
+    pub fn bytes(&self) -> usize {
+        self.text.capacity() + self.tokens.capacity() * size_of::<Token>()
+    }
+
+    /// Adds a word that was not cut.
+    pub fn push_other(&mut self, word: &str, token: Token) {
+        let entry = lists().entry(word);
+        self.push(word, Token { entry, ..token });
+    }
+
+    /// Looks all words up.
+    pub fn look_up(&mut self) {
+        let Self { text, tokens, .. } = self;
+        for token in tokens {
+            token.entry = lists().entry(&text[token.begin as usize..token.end as usize]);
+        }
+    }
+
+    /// Adds words of another text.
+    pub fn push_all(&mut self, other: &Tokens, words: Range<usize>) {
+        for i in words {
+            self.push(other.word(i), *other.at(i));
+        }
     }
 
     pub fn push(&mut self, word: &str, token: Token) {

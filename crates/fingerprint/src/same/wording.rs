@@ -8,7 +8,9 @@ use super::cutting::{is_character, is_elided, is_letter};
 use super::form::fold;
 use super::lists::{Classes, Languages};
 use super::tokens::{TokenKind, Tokens};
+use crate::error::Error;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Words between two pauses.
@@ -138,62 +140,88 @@ fn parts(phrase: &str) -> Vec<Part> {
         .collect()
 }
 
-/// The text with one form for each of the phrases.
-pub fn in_one_form(text: Tokens, check_interrupts: &mut dyn FnMut()) -> Tokens {
-    let begins = |i: usize| text.classes(i).has(Classes::BEGINS_PHRASE);
-    let Some(first) = (0..text.len()).find(|i| begins(*i)) else {
-        return text;
-    };
-    let wordings = wordings();
-    let has_kana = text.text.contains(is_kana);
-    let mut changed = Tokens {
-        marks: text.marks,
-        languages: text.languages,
-        ..Tokens::default()
-    };
-    let mut i = 0;
-    let mut next_pause = CHECKED_EVERY;
-    while i < text.len() {
-        if i >= next_pause {
-            next_pause = i + CHECKED_EVERY;
-            check_interrupts();
-        }
-        let found = if i >= first && begins(i) {
-            wordings.at(&text, i, has_kana)
-        } else {
-            None
-        };
-        let Some((length, form)) = found else {
-            changed.push(text.word(i), *text.at(i));
-            i += 1;
-            continue;
-        };
-        let (begin, end) = (*text.at(i), *text.at(i + length - 1));
+/// The text with one form for each of its phrases; None if it has none.
+pub fn in_one_form(
+    old: &Tokens,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Option<Tokens>, Error> {
+    let found = phrases(old, check_interrupts)?;
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let longer = |words: &Range<usize>, form: &[Part]| form.len().saturating_sub(words.len());
+    let more = found.iter().map(|(words, form)| longer(words, form)).sum();
+    let mut text = old.to_fill(more)?;
+    let mut kept = 0;
+    for (words, form) in found {
+        text.push_all(old, kept..words.start);
+        let (begin, end) = (*old.at(words.start), *old.at(words.end - 1));
         for (n, (word, kind)) in form.iter().enumerate() {
             let mut token = begin;
             token.kind = *kind;
             (token.dot, token.is_joined) = (false, n == 0 && begin.is_joined);
             (token.ends_sentence, token.ends_clause, token.ends_line) = (false, false, false);
-            changed.push(word, token);
+            text.push_other(word, token);
         }
-        if let Some(last) = changed.tokens.last_mut() {
+        if let Some(last) = text.tokens.last_mut() {
             last.ends_sentence |= end.ends_sentence;
             last.ends_clause |= end.ends_clause;
             last.ends_line |= end.ends_line;
         }
-        i += length;
+        kept = words.end;
     }
-    changed
+    text.push_all(old, kept..old.len());
+    Ok(Some(text))
+}
+
+/// The phrases of a text that have another form, in order.
+fn phrases(
+    text: &Tokens,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Vec<(Range<usize>, &'static [Part])>, Error> {
+    let mut found = Vec::new();
+    let mut has_kana = None;
+    let (mut i, mut next_pause) = (0, CHECKED_EVERY);
+    while i < text.len() {
+        if i >= next_pause {
+            next_pause = i + CHECKED_EVERY;
+            check_interrupts();
+        }
+        let phrase = match text.classes(i).has(Classes::BEGINS_PHRASE) {
+            true => {
+                let has_kana = *has_kana.get_or_insert_with(|| text.text.contains(is_kana));
+                wordings().at(text, i, has_kana)
+            }
+            false => None,
+        };
+        match phrase {
+            Some((length, form)) => {
+                found.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+                found.push((i..i + length, form));
+                i += length;
+            }
+            None => i += 1,
+        }
+    }
+    Ok(found)
 }
 
 /// Sorted phrases, in folded form.
 pub struct Phrases {
     phrases: Vec<String>,
-    /// A bit for each of their first characters, which says of most others that none begins with them.
-    firsts: [u64; FIRSTS / u64::BITS as usize],
+    /// The longest other phrase with which each one begins.
+    parents: Vec<Option<u16>>,
+    /// A bit for each of their begins, which says of most others that no phrase has them.
+    begins: [u64; BEGINS / u64::BITS as usize],
 }
 
-const FIRSTS: usize = 1024;
+const BEGINS: usize = 4096;
+
+/// A number below `BEGINS` of the first three bytes of a text.
+fn begin(text: &[u8]) -> usize {
+    let byte = |at: usize| usize::from(text.get(at).copied().unwrap_or_default());
+    (byte(0) * 961 + byte(1) * 31 + byte(2)) % BEGINS
+}
 
 impl Phrases {
     pub fn new(list: &str) -> Self {
@@ -202,27 +230,56 @@ impl Phrases {
             .map(|phrase| fold(phrase).replace('\'', ""))
             .collect();
         phrases.sort_unstable();
-        let mut firsts = [0; _];
-        for first in phrases.iter().filter_map(|phrase| phrase.chars().next()) {
-            firsts[first as usize % FIRSTS / 64] |= 1 << (first as usize % 64);
+        phrases.dedup();
+        let mut begins = [0; _];
+        let mut add = |begin: usize| begins[begin / 64] |= 1 << (begin % 64);
+        for phrase in &phrases {
+            match phrase.as_bytes() {
+                [] => (),
+                [first] => (0..=u16::MAX).for_each(|rest| {
+                    let [second, third] = rest.to_le_bytes();
+                    add(begin(&[*first, second, third]));
+                }),
+                [first, second] => {
+                    (0..=u8::MAX).for_each(|third| add(begin(&[*first, *second, third])));
+                }
+                bytes => add(begin(bytes)),
+            }
         }
-        Self { phrases, firsts }
+        let mut parents: Vec<Option<u16>> = Vec::new();
+        for (n, phrase) in phrases.iter().enumerate() {
+            let mut parent = n.checked_sub(1).map(|last| last as u16);
+            while let Some(n) = parent
+                && !phrase.starts_with(&phrases[usize::from(n)])
+            {
+                parent = parents[usize::from(n)];
+            }
+            parents.push(parent);
+        }
+        Self {
+            phrases,
+            parents,
+            begins,
+        }
     }
 
-    /// The bytes of the longest phrase with which a text begins.
+    /// The bytes of the longest phrase with which a text begins. It stands in front of the text among the
+    /// sorted phrases, and all between both begin with it.
     pub fn at_begin(&self, text: &str) -> Option<usize> {
-        let first = text.chars().next()?;
-        if self.firsts[first as usize % FIRSTS / 64] >> (first as usize % 64) & 1 == 0 {
+        let begin = begin(text.as_bytes());
+        if self.begins[begin / 64] >> (begin % 64) & 1 == 0 {
             return None;
         }
-        let from = self
+        let behind = self
             .phrases
-            .partition_point(|phrase| phrase.chars().next() < Some(first));
-        let alike = self.phrases[from..]
-            .iter()
-            .take_while(|phrase| phrase.starts_with(first));
-        let found = alike.filter(|phrase| text.starts_with(phrase.as_str()));
-        found.map(String::len).max()
+            .partition_point(|phrase| phrase.as_str() <= text);
+        let mut found = behind.checked_sub(1);
+        while let Some(n) = found
+            && !text.starts_with(&self.phrases[n])
+        {
+            found = self.parents[n].map(usize::from);
+        }
+        found.map(|n| self.phrases[n].len())
     }
 
     /// Whether a text has one of them.

@@ -2,6 +2,7 @@
 //! what stands in front has to be a name in Han characters or kana.
 
 use super::figures::short_number;
+use super::form::Form;
 use super::{Text, Values};
 use crate::same::cutting::is_character;
 
@@ -28,6 +29,6 @@ pub fn address(text: Text, i: usize, values: &mut Values) {
     }
     if numbers.len() > 1 {
         let end = text.behind(i, source.len() - rest.len());
-        values.push(i..end, format!("a{}", numbers.join("-")));
+        values.push(i..end, Form::Address(numbers.join("-")));
     }
 }

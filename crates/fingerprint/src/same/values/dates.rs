@@ -1,6 +1,7 @@
 //! Dates in digits and with names of months, and days of the week. [`super`] asks what begins at each
 //! word. Digits that may be day and month in either order, as 03/04/2024, are not a date.
 
+use super::form::{Begin, Form};
 use super::numerals::{Numeral, Written, numerals};
 use super::table::Meaning;
 use super::{Found, Text, Values};
@@ -27,12 +28,9 @@ impl Date {
         is_date.then_some(Self { year, month, day })
     }
 
-    fn form(self) -> String {
+    fn form(self) -> Form {
         let Self { year, month, day } = self;
-        match year {
-            Some(year) => format!("d{year}-{month:02}-{day:02}"),
-            None => format!("d--{month:02}-{day:02}"),
-        }
+        Form::Date { year, month, day }
     }
 }
 
@@ -62,21 +60,18 @@ pub fn dates(text: Text, i: usize, (numerals, found): (&[Numeral], &Found), valu
 pub fn names(text: Text, i: usize, found: &Found, values: &mut Values) {
     for &(end, meaning) in found {
         match meaning {
-            Meaning::Day(day) => values.push(i..end, format!("w{day} {}", begin(text, i))),
-            Meaning::Month(month) => {
-                values.push(i..end, format!("m{month} {}", begin(text, i)));
-            }
+            Meaning::Day(day) => values.push(i..end, Form::Day(day, begin(text, i))),
+            Meaning::Month(month) => values.push(i..end, Form::Month(month, begin(text, i))),
             _ => (),
         }
     }
 }
 
-/// The first two letters of a name, which its short forms have too; in another language the same letters
-/// may be another word. Characters have several words for a day.
-fn begin(text: Text, i: usize) -> String {
+/// The begin of a name; characters have several words for a day.
+fn begin(text: Text, i: usize) -> Begin {
     match text.is(i, TokenKind::Character) {
-        true => String::new(),
-        false => text.word(i).chars().take(2).collect(),
+        true => Begin::of(""),
+        false => Begin::of(text.word(i)),
     }
 }
 
@@ -247,19 +242,19 @@ mod tests {
     #[test]
     fn dates_in_digits() {
         for (text, form) in [
-            ("2024-03-12", "d2024-03-12"),
-            ("12.03.2024", "d2024-03-12"),
-            ("12. 3. 2024", "d2024-03-12"),
-            ("2024/3/12", "d2024-03-12"),
-            ("31/12/2024", "d2024-12-31"),
-            ("12/31/2024", "d2024-12-31"),
-            ("2024年3月12日", "d2024-03-12"),
-            ("2024년 3월 12일", "d2024-03-12"),
-            ("3月12日", "d--03-12"),
-            ("05.06", "d--06-05"),
+            ("2024-03-12", "2024-03-12"),
+            ("12.03.2024", "2024-03-12"),
+            ("12. 3. 2024", "2024-03-12"),
+            ("2024/3/12", "2024-03-12"),
+            ("31/12/2024", "2024-12-31"),
+            ("12/31/2024", "2024-12-31"),
+            ("2024年3月12日", "2024-03-12"),
+            ("2024년 3월 12일", "2024-03-12"),
+            ("3月12日", "--03-12"),
+            ("05.06", "--06-05"),
         ] {
             let found = in_digits(text);
-            let found = found.map(|(length, date)| (length, date.form()));
+            let found = found.map(|(length, date)| (length, date.form().to_string()));
             assert_eq!(found, Some((text.len(), form.to_owned())), "{text}");
         }
         for text in [

@@ -7,12 +7,13 @@
 //! the same value; another value decides as any other word does.
 //!
 //! `table` has the words. `numerals` with `figures`, `dates`, `times`, `quantities` and `addresses`
-//! read what begins at a word; `number` is how an amount is kept. The answer depends on the two texts
+//! read what begins at a word; `form` is how a value is kept, `number` an amount. The answer depends on the two texts
 //! alone and not on their order.
 
 mod addresses;
 mod dates;
 mod figures;
+mod form;
 mod number;
 mod numerals;
 mod quantities;
@@ -21,12 +22,22 @@ mod table;
 mod tests;
 mod times;
 
-use super::align::middle;
+use super::align::Hunk;
 use super::tokens::{Token, TokenKind, Tokens};
+use crate::error::Error;
+use form::Form;
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
-use table::{Meaning, is_known, longest_phrase, meanings};
+use table::{Line, Meaning, line, meanings};
+
+/// Whether a word may be part of a value.
+pub fn is_value_word(word: &str) -> bool {
+    line(word) != Line::default()
+        || quantities::is_sign(word)
+        || figures::is_of_roman_letters(word)
+        || figures::short_number(word).is_some()
+}
 
 /// Words around those that differ that may belong to a value with them.
 const AROUND: usize = 4;
@@ -82,12 +93,23 @@ impl<'t> Text<'t> {
             .map_or(i, |last| last + 1)
     }
 
+    /// What the table has of a word: of none that begins with a digit.
+    fn line(self, i: usize) -> Line {
+        match self.is(i, TokenKind::Number) {
+            true => Line::default(),
+            false => line(self.word(i)),
+        }
+    }
+
     /// What the words from a place on may mean, with where they end.
     fn meanings(self, i: usize) -> Vec<(usize, Meaning)> {
+        self.meanings_of(i, self.line(i))
+    }
+
+    fn meanings_of(self, i: usize, first: Line) -> Vec<(usize, Meaning)> {
         let mut found = Vec::new();
-        let first = self.word(i);
-        found.extend(meanings(first).map(|meaning| (i + 1, meaning)));
-        for end in i + 2..=(i + longest_phrase(first)).min(self.tokens.len()) {
+        found.extend(first.meanings().map(|meaning| (i + 1, meaning)));
+        for end in i + 2..=(i + first.longest_phrase()).min(self.tokens.len()) {
             let phrase = self.tokens.joined(&(i..end));
             if phrase.len() > MOST_BYTES {
                 break;
@@ -112,8 +134,8 @@ type Found = [(usize, Meaning)];
 /// Words that stand for a value.
 struct Value {
     words: Range<usize>,
-    /// What it is: a letter for its kind, and the form that all forms of it have in common.
-    form: String,
+    /// What it is, in whatever words.
+    form: Form,
     /// The words of its unit, if a script without spaces has it.
     unit: Range<usize>,
     /// It is a numeral in words, which may be another word of another language.
@@ -125,7 +147,7 @@ struct Value {
 struct Values(Vec<Value>);
 
 impl Values {
-    fn push(&mut self, words: Range<usize>, form: String) {
+    fn push(&mut self, words: Range<usize>, form: Form) {
         self.0.push(Value {
             words,
             form,
@@ -135,16 +157,17 @@ impl Values {
     }
 }
 
-/// Gives the values that both texts have one form, where they write them in different ones. The source is
-/// the text that was cut.
+/// Gives the values that both texts have one form, where they write them in different ones: those that begin
+/// near words that differ. The source is the text that was cut. Returns the words of each text that has others now.
 pub fn meet(
-    (a, source_of_a): (&mut Tokens, &str),
-    (b, source_of_b): (&mut Tokens, &str),
+    (a, source_of_a): (&Tokens, &str),
+    (b, source_of_b): (&Tokens, &str),
+    hunks: &[Hunk],
     check_interrupts: &mut dyn FnMut(),
-) {
-    let differs = middle(a, b);
-    if differs.a.len() + differs.b.len() > MOST_WORDS {
-        return;
+) -> Result<[Option<Tokens>; 2], Error> {
+    let differ: usize = hunks.iter().map(|hunk| hunk.a.len() + hunk.b.len()).sum();
+    if differ > MOST_WORDS {
+        return Ok([None, None]);
     }
     let text_a = Text {
         tokens: a,
@@ -154,57 +177,72 @@ pub fn meet(
         tokens: b,
         source: source_of_b,
     };
-    let (around_a, around_b) = (around(text_a, differs.a), around(text_b, differs.b));
+    let around_a = around(text_a, hunks.iter().map(|hunk| &hunk.a));
+    let around_b = around(text_b, hunks.iter().map(|hunk| &hunk.b));
     // Without any figure only the names of days and months may differ in their form.
     let has_figures = has_figures(text_a, &around_a) || has_figures(text_b, &around_b);
-    let in_a = values(text_a, around_a, has_figures, check_interrupts);
+    let in_a = values(text_a, &around_a, has_figures, check_interrupts);
     if in_a.is_empty() {
-        return;
+        return Ok([None, None]);
     }
-    let in_b = values(text_b, around_b, has_figures, check_interrupts);
-    let (mut of_a, mut of_b) = written_differently((text_a, &in_a), (text_b, &in_b));
+    let in_b = values(text_b, &around_b, has_figures, check_interrupts);
+    let mut chosen = written_differently((text_a, &in_a), (text_b, &in_b));
     for _ in 0..2 {
-        let lengths = lengths([(&in_a, &of_a), (&in_b, &of_b)]);
-        of_a = without_overlaps(&in_a, of_a, &lengths);
-        of_b = without_overlaps(&in_b, of_b, &lengths);
-        let (forms_a, forms_b) = (forms(&in_a, &of_a), forms(&in_b, &of_b));
-        of_a.retain(|n| forms_b.contains(in_a[*n].form.as_str()));
-        of_b.retain(|n| forms_a.contains(in_b[*n].form.as_str()));
+        let lengths = chosen.lengths(&in_a, &in_b);
+        without_overlaps(&in_a, &mut chosen.a, &lengths);
+        without_overlaps(&in_b, &mut chosen.b, &lengths);
+        chosen.retain_common();
     }
-    let (changes_a, changes_b) = (changes(text_a, &in_a, &of_a), changes(text_b, &in_b, &of_b));
-    apply(a, changes_a);
-    apply(b, changes_b);
+    let changes_a = changes(text_a, &in_a, &chosen.a);
+    let changes_b = changes(text_b, &in_b, &chosen.b);
+    Ok([changed(a, changes_a)?, changed(b, changes_b)?])
 }
 
 /// Words and some around them.
-fn around(text: Text, words: Range<usize>) -> Range<usize> {
-    words.start.saturating_sub(AROUND)..(words.end + AROUND).min(text.tokens.len())
+fn around<'h>(text: Text, differ: impl Iterator<Item = &'h Range<usize>>) -> Vec<Range<usize>> {
+    let mut around: Vec<Range<usize>> = Vec::new();
+    for words in differ {
+        let words = words.start.saturating_sub(AROUND)..(words.end + AROUND).min(text.tokens.len());
+        match around.last_mut() {
+            Some(last) if last.end >= words.start => last.end = words.end,
+            _ => around.push(words),
+        }
+    }
+    around
 }
 
 /// Whether words have numbers in digits, Han or Roman numerals.
-fn has_figures(text: Text, words: &Range<usize>) -> bool {
-    words.clone().any(|i| match text.tokens.at(i).kind {
-        TokenKind::Number => true,
-        TokenKind::Character => figures::short_number(text.word(i)).is_some(),
-        TokenKind::Word => figures::roman_number(text.word(i)).is_some_and(|number| number > 1),
-        TokenKind::Symbol => false,
-    })
+fn has_figures(text: Text, words: &[Range<usize>]) -> bool {
+    words
+        .iter()
+        .cloned()
+        .flatten()
+        .any(|i| match text.tokens.at(i).kind {
+            TokenKind::Number => true,
+            TokenKind::Character => figures::short_number(text.word(i)).is_some(),
+            TokenKind::Word => {
+                figures::is_of_roman_letters(text.word(i))
+                    && figures::roman_number(text.word(i)).is_some_and(|number| number > 1)
+            }
+            TokenKind::Symbol => false,
+        })
 }
 
 /// The values in some words.
 fn values(
     text: Text,
-    words: Range<usize>,
+    words: &[Range<usize>],
     has_figures: bool,
     check_interrupts: &mut dyn FnMut(),
 ) -> Vec<Value> {
     let mut values = Values::default();
-    for i in words {
+    for i in words.iter().cloned().flatten() {
         check_interrupts();
-        if !may_begin(text, i) {
+        let line = text.line(i);
+        if line == Line::default() && !(has_figures && may_begin(text, i)) {
             continue;
         }
-        let found = text.meanings(i);
+        let found = text.meanings_of(i, line);
         dates::names(text, i, &found, &mut values);
         if !has_figures {
             continue;
@@ -222,20 +260,19 @@ fn values(
     without_parts(values.0)
 }
 
-/// Whether a value may begin at a word: most words are not in the table.
+/// Whether a value may begin at a word that is not in the table.
 fn may_begin(text: Text, i: usize) -> bool {
     let word = text.word(i);
     match text.tokens.at(i).kind {
         TokenKind::Number => true,
-        TokenKind::Symbol => is_known(word),
-        TokenKind::Character => is_known(word) || figures::short_number(word).is_some(),
-        TokenKind::Word => {
-            is_known(word) || quantities::is_sign(word) || figures::is_of_roman_letters(word)
-        }
+        TokenKind::Symbol => false,
+        TokenKind::Character => figures::short_number(word).is_some(),
+        TokenKind::Word => quantities::is_sign(word) || figures::is_of_roman_letters(word),
     }
 }
 
-/// Without values that are in others of the same form: the Japanese short name of a day begins the long one.
+/// Values by their form, without those that are in others of the same form: the Japanese short name of a
+/// day begins the long one.
 fn without_parts(mut values: Vec<Value>) -> Vec<Value> {
     let key = |value: &Value| (value.words.start, usize::MAX - value.words.end);
     values.sort_unstable_by(|a, b| a.form.cmp(&b.form).then(key(a).cmp(&key(b))));
@@ -243,87 +280,132 @@ fn without_parts(mut values: Vec<Value>) -> Vec<Value> {
     values
 }
 
-fn forms<'v>(values: &'v [Value], chosen: &[usize]) -> HashSet<&'v str> {
-    chosen.iter().map(|n| values[*n].form.as_str()).collect()
+/// Which values of each text are chosen, each with the number of its form.
+#[derive(Default)]
+struct Chosen {
+    a: Vec<(usize, usize)>,
+    b: Vec<(usize, usize)>,
+    forms: usize,
+}
+
+impl Chosen {
+    /// How many words of both texts the longest ones of each form are.
+    fn lengths(&self, in_a: &[Value], in_b: &[Value]) -> Vec<usize> {
+        let mut lengths = vec![[0; 2]; self.forms];
+        for (of_text, values, chosen) in [(0, in_a, &self.a), (1, in_b, &self.b)] {
+            for (n, form) in chosen {
+                let longest: &mut usize = &mut lengths[*form][of_text];
+                *longest = values[*n].words.len().max(*longest);
+            }
+        }
+        lengths.into_iter().map(|[a, b]| a + b).collect()
+    }
+
+    /// Keeps those of which both texts have one.
+    fn retain_common(&mut self) {
+        let mut known = vec![[false; 2]; self.forms];
+        self.a.iter().for_each(|(_, form)| known[*form][0] = true);
+        self.b.iter().for_each(|(_, form)| known[*form][1] = true);
+        let is_common = |chosen: &(usize, usize)| known[chosen.1] == [true; 2];
+        self.a.retain(is_common);
+        self.b.retain(is_common);
+    }
 }
 
 /// The values that both texts have, except for those that both write in the same words as often, and those
-/// that are in both texts words alone, as the Danish numeral `to` and the English word.
-fn written_differently(
-    (a, in_a): (Text, &[Value]),
-    (b, in_b): (Text, &[Value]),
-) -> (Vec<usize>, Vec<usize>) {
-    // Which text has a form, and whether in digits; how many times more the first one has words for it.
-    let mut forms: HashMap<&str, [bool; 3]> = HashMap::new();
-    // The first writing of each form, and whether there are others.
-    let mut writings: HashMap<&str, (&str, bool)> = HashMap::new();
-    let mut more: HashMap<(&str, &str, usize), i64> = HashMap::new();
-    for (n, text, values) in [(0, a, in_a), (1, b, in_b)] {
-        for value in values {
-            let known = forms.entry(&value.form).or_default();
-            known[n] = true;
-            known[2] |= !value.is_word;
-            let written = text.tokens.joined(&value.words);
-            let (first, has_others) = writings.entry(&value.form).or_insert((written, false));
-            *has_others |= *first != written;
-            let written = (value.form.as_str(), written, value.words.len());
-            *more.entry(written).or_default() += 1 - 2 * n as i64;
-        }
-    }
-    let differently = |text: Text, values: &[Value]| -> Vec<usize> {
-        let is_one = |n: &usize| {
-            let form = values[*n].form.as_str();
-            let written = text.tokens.joined(&values[*n].words);
-            let written = (form, written, values[*n].words.len());
-            let has_others = writings.get(form).is_some_and(|(_, others)| *others);
-            has_others && forms.get(form) == Some(&[true; 3]) && more.get(&written) != Some(&0)
+/// that are in both texts words alone, as the Danish numeral `to` and the English word. Both are in the
+/// order of their forms.
+fn written_differently((a, in_a): (Text, &[Value]), (b, in_b): (Text, &[Value])) -> Chosen {
+    let mut chosen = Chosen::default();
+    let (mut i, mut j) = (0, 0);
+    while i < in_a.len() && j < in_b.len() {
+        let (x, y) = (&in_a[i].form, &in_b[j].form);
+        let of_form = |values: &[Value], from: usize, form: &Form| {
+            let others = values[from..]
+                .iter()
+                .take_while(|value| value.form == *form);
+            from..from + others.count()
         };
-        (0..values.len()).filter(is_one).collect()
-    };
-    (differently(a, in_a), differently(b, in_b))
-}
-
-/// How many words of both texts the longest ones of a form are.
-fn lengths<'v>(chosen: [(&'v [Value], &[usize]); 2]) -> HashMap<&'v str, usize> {
-    let mut lengths: HashMap<&str, [usize; 2]> = HashMap::new();
-    for (of_text, (values, chosen)) in chosen.into_iter().enumerate() {
-        for value in chosen.iter().map(|n| &values[*n]) {
-            let longest = &mut lengths.entry(&value.form).or_default()[of_text];
-            *longest = value.words.len().max(*longest);
+        let (of_a, of_b) = (of_form(in_a, i, x), of_form(in_b, j, y));
+        match x.cmp(y) {
+            std::cmp::Ordering::Less => i = of_a.end,
+            std::cmp::Ordering::Greater => j = of_b.end,
+            std::cmp::Ordering::Equal => {
+                (i, j) = (of_a.end, of_b.end);
+                push_written_differently((a, in_a, of_a), (b, in_b, of_b), &mut chosen);
+            }
         }
     }
-    lengths
-        .into_iter()
-        .map(|(form, [a, b])| (form, a + b))
-        .collect()
+    chosen
 }
 
-/// Those of some values that have no word in common; of two that have, the one of more words stays.
-fn without_overlaps(
-    values: &[Value],
-    mut chosen: Vec<usize>,
-    lengths: &HashMap<&str, usize>,
-) -> Vec<usize> {
-    let length = |form: &str| lengths.get(form).copied().unwrap_or_default();
-    chosen.sort_by_key(|n| {
-        let Value { words, form, .. } = &values[*n];
-        (
-            Reverse(length(form)),
-            form,
-            Reverse(words.len()),
-            words.start,
-        )
+/// The words of a value, and how many they are.
+fn as_written<'t>(text: Text<'t>, value: &Value) -> (&'t str, usize) {
+    (text.tokens.joined(&value.words), value.words.len())
+}
+
+/// Adds those of one form.
+fn push_written_differently(
+    (a, in_a, of_a): (Text, &[Value], Range<usize>),
+    (b, in_b, of_b): (Text, &[Value], Range<usize>),
+    chosen: &mut Chosen,
+) {
+    let (values_a, values_b) = (&in_a[of_a.clone()], &in_b[of_b.clone()]);
+    let mut both = values_a.iter().chain(values_b);
+    if both.all(|value| value.is_word) {
+        return;
+    }
+    // How many times more the first text has the words.
+    let mut written: Vec<((&str, usize), i64)> = Vec::new();
+    written.extend(values_a.iter().map(|value| (as_written(a, value), 1)));
+    written.extend(values_b.iter().map(|value| (as_written(b, value), -1)));
+    written.sort_unstable();
+    written.dedup_by(|next, kept| {
+        let is_equal = next.0 == kept.0;
+        kept.1 += if is_equal { next.1 } else { 0 };
+        is_equal
     });
-    let mut taken = HashSet::new();
-    chosen.retain(|n| {
+    if written.first().map(|words| words.0.0) == written.last().map(|words| words.0.0) {
+        return;
+    }
+    let is_one = |text: Text, value: &Value| {
+        let words = as_written(text, value);
+        let found = written.binary_search_by_key(&words, |(words, _)| *words);
+        found.is_ok_and(|at| written[at].1 != 0)
+    };
+    let form = chosen.forms;
+    let in_a = of_a.filter(|n| is_one(a, &in_a[*n]));
+    chosen.a.extend(in_a.map(|n| (n, form)));
+    let in_b = of_b.filter(|n| is_one(b, &in_b[*n]));
+    chosen.b.extend(in_b.map(|n| (n, form)));
+    chosen.forms += 1;
+}
+
+/// Keeps those that have no word in common; of two that have, the one of more words stays.
+fn without_overlaps(values: &[Value], chosen: &mut Vec<(usize, usize)>, lengths: &[usize]) {
+    chosen.sort_unstable_by_key(|(n, form)| {
         let words = &values[*n].words;
-        let is_free = !words.clone().any(|i| taken.contains(&i));
+        let (length, of_words) = (Reverse(lengths[*form]), Reverse(words.len()));
+        (length, *form, of_words, words.start)
+    });
+    let mut taken = Taken::default();
+    chosen.retain(|(n, _)| taken.take(&values[*n].words));
+}
+
+/// Stretches of words that have none in common, by their begins.
+#[derive(Default)]
+struct Taken(BTreeMap<usize, usize>);
+
+impl Taken {
+    /// Takes words, unless one of them is taken.
+    fn take(&mut self, words: &Range<usize>) -> bool {
+        let last = self.0.range(..words.end).next_back();
+        let is_free = last.is_none_or(|(_, end)| *end <= words.start);
         if is_free {
-            taken.extend(words.clone());
+            self.0.insert(words.start, words.end);
         }
         is_free
-    });
-    chosen
+    }
 }
 
 /// Words that become one word of that text, in order.
@@ -331,19 +413,18 @@ type Changes = Vec<(Range<usize>, String)>;
 
 /// What the chosen values change, and the units of the others, which become words: another one of one
 /// character is not a slip.
-fn changes(text: Text, values: &[Value], chosen: &[usize]) -> Changes {
-    let one_word = |n: &usize| (values[*n].words.clone(), values[*n].form[1..].to_owned());
-    let mut changes: Changes = chosen.iter().map(one_word).collect();
-    let mut taken: HashSet<usize> = changes
-        .iter()
-        .flat_map(|(words, _)| words.clone())
-        .collect();
+fn changes(text: Text, values: &[Value], chosen: &[(usize, usize)]) -> Changes {
+    let mut taken = Taken::default();
+    let mut changes = Changes::new();
+    for (n, _) in chosen {
+        taken.take(&values[*n].words);
+        changes.push((values[*n].words.clone(), values[*n].form.to_string()));
+    }
     let mut units: Vec<&Range<usize>> = values.iter().map(|value| &value.unit).collect();
     units.retain(|unit| !unit.is_empty());
     units.sort_by_key(|unit| (usize::MAX - unit.len(), unit.start));
     for unit in units {
-        if !unit.clone().any(|i| taken.contains(&i)) {
-            taken.extend(unit.clone());
+        if taken.take(unit) {
             changes.push((unit.clone(), text.tokens.joined(unit).to_owned()));
         }
     }
@@ -351,14 +432,15 @@ fn changes(text: Text, values: &[Value], chosen: &[usize]) -> Changes {
     changes
 }
 
-fn apply(tokens: &mut Tokens, changes: Changes) {
+/// The words with changes; None without any.
+fn changed(old: &Tokens, changes: Changes) -> Result<Option<Tokens>, Error> {
     if changes.is_empty() {
-        return;
+        return Ok(None);
     }
-    let old = std::mem::take(tokens);
+    let mut tokens = old.to_fill(changes.len())?;
     let mut kept = 0;
     for (words, form) in changes {
-        keep(&old, kept..words.start, tokens);
+        tokens.push_all(old, kept..words.start);
         let (first, last) = (old.at(words.start), old.at(words.end - 1));
         let token = Token {
             kind: TokenKind::Number,
@@ -366,15 +448,9 @@ fn apply(tokens: &mut Tokens, changes: Changes) {
             from: first.from,
             ..*last
         };
-        tokens.push(&form, token);
+        tokens.push_other(&form, token);
         kept = words.end;
     }
-    keep(&old, kept..old.len(), tokens);
-    (tokens.marks, tokens.languages) = (old.marks, old.languages);
-}
-
-fn keep(old: &Tokens, words: Range<usize>, tokens: &mut Tokens) {
-    for i in words {
-        tokens.push(old.word(i), *old.at(i));
-    }
+    tokens.push_all(old, kept..old.len());
+    Ok(Some(tokens))
 }

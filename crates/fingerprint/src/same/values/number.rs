@@ -4,7 +4,7 @@
 use std::fmt;
 
 /// A number: digits, of which the last ones are decimals.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Number {
     digits: u128,
     decimals: u32,
@@ -22,19 +22,29 @@ impl Number {
             None => (false, word),
         };
         let (whole, decimals) = word.split_once('.').unwrap_or((word, ""));
-        let digits = [whole, decimals].concat();
-        let is_number = !whole.is_empty()
-            && digits.len() <= MOST_DIGITS
-            && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number = !whole.is_empty() && whole.len() + decimals.len() <= MOST_DIGITS;
         if !is_number || whole.len() > 1 && whole.starts_with('0') {
             return None;
         }
+        let mut digits = 0;
+        for byte in whole.bytes().chain(decimals.bytes()) {
+            let digit = byte.is_ascii_digit().then(|| byte - b'0')?;
+            digits = 10 * digits + u128::from(digit);
+        }
         let number = Self {
-            digits: digits.parse().ok()?,
+            digits,
             decimals: decimals.len() as u32,
             is_negative,
         };
         Some(number.without_zeros())
+    }
+
+    /// Whether a word that is read as this number has as many decimals.
+    pub fn has_all_decimals(self, word: &str) -> bool {
+        let decimals = word
+            .split_once('.')
+            .map_or(0, |(_, decimals)| decimals.len());
+        self.decimals as usize == decimals
     }
 
     pub fn whole(number: u64) -> Self {

@@ -2,6 +2,7 @@
 //! asks what number begins at each word; a composed one gives also the numbers of its first words.
 
 use super::figures::{han, han_unit, roman};
+use super::form::Form;
 use super::number::Number;
 use super::table::Meaning;
 use super::{Found, Text, Value, Values};
@@ -67,27 +68,27 @@ pub fn push(text: Text, i: usize, numeral: &Numeral, values: &mut Values) {
     let words = i..end;
     // 1.20 is not 1.2 where nothing says that it is an amount.
     let is_amount =
-        written != Written::Digits || end > i + 1 || text.word(i).len() == number.to_string().len();
+        written != Written::Digits || end > i + 1 || number.has_all_decimals(text.word(i));
     if is_article || !is_amount {
         return;
     }
     if matches!(written, Written::OrdinalDigits | Written::OrdinalWords) {
         // In Cyrillic letters the digits often have no ending: 3 этаж.
         if text.word(i).starts_with(is_cyrillic) {
-            add(words.clone(), format!("n{number}"), written, values);
+            add(words.clone(), Form::Number(number), written, values);
         }
-        return add(words, format!("o{number}."), written, values);
+        return add(words, Form::Ordinal(number), written, values);
     }
     if written == Written::Roman || written == Written::Digits && is_ordinal_by_neighbour(text, i) {
-        add(words.clone(), format!("o{number}."), written, values);
+        add(words.clone(), Form::Ordinal(number), written, values);
     }
     if written == Written::Digits && is_cyrillic_ending(text, end) {
-        add(i..end + 1, format!("o{number}."), written, values);
+        add(i..end + 1, Form::Ordinal(number), written, values);
     }
-    add(words, format!("n{number}"), written, values);
+    add(words, Form::Number(number), written, values);
 }
 
-fn add(words: Range<usize>, form: String, written: Written, values: &mut Values) {
+fn add(words: Range<usize>, form: Form, written: Written, values: &mut Values) {
     values.0.push(Value {
         words,
         form,

@@ -1,6 +1,7 @@
 //! Amounts with a unit or a currency, numbers behind a sign, versions. [`super`] asks what begins at
 //! each word. An amount is written in the base unit, so that 0.75 l is 750 ml.
 
+use super::form::Form;
 use super::number::Number;
 use super::numerals::{Numeral, multiplier, numerals};
 use super::table::{Meaning, meanings};
@@ -45,7 +46,7 @@ pub fn amounts(text: Text, i: usize, numeral: &Numeral, values: &mut Values) {
                     let is_one_word = is_characters && !OF_CALENDAR.contains(&base);
                     values.0.push(Value {
                         words,
-                        form: format!("q{amount} {base}"),
+                        form: Form::Amount(amount, base),
                         unit: if is_one_word { end..behind } else { 0..0 },
                         is_word: false,
                     });
@@ -56,9 +57,9 @@ pub fn amounts(text: Text, i: usize, numeral: &Numeral, values: &mut Values) {
                 if let Some((end, unit)) = multiplier(text, behind)
                     && let Some(number) = number.times(unit)
                 {
-                    values.push(i..end, format!("c{number} {code}"));
+                    values.push(i..end, Form::Money(number, code));
                 }
-                values.push(words, format!("c{number} {code}"));
+                values.push(words, Form::Money(number, code));
             }
             _ => (),
         }
@@ -82,7 +83,7 @@ fn with_rest(text: Text, words: Range<usize>, (amount, unit): (Number, u64), val
                 && let Some(rest) = numeral.number.times(factor)
                 && let Some(sum) = amount.plus(rest)
             {
-                values.push(words.start..end, format!("q{sum} {OF_A_CLOCK}"));
+                values.push(words.start..end, Form::Amount(sum, OF_A_CLOCK));
             }
         }
     }
@@ -100,7 +101,7 @@ pub fn signs(text: Text, i: usize, found: &Found, values: &mut Values) {
     let word = text.word(i);
     if text.is(i, TokenKind::Number) {
         if text.in_front(i) == Some('#') {
-            values.push(i..i + 1, format!("#{word}"));
+            values.push(i..i + 1, Form::Reference(word.to_owned()));
         }
         return;
     }
@@ -109,7 +110,7 @@ pub fn signs(text: Text, i: usize, found: &Found, values: &mut Values) {
             && text.is(end, TokenKind::Number)
         {
             for numeral in numerals(text, end, &[]) {
-                values.push(i..numeral.end, format!("c{} {code}", numeral.number));
+                values.push(i..numeral.end, Form::Money(numeral.number, code));
             }
         }
     }
@@ -117,11 +118,11 @@ pub fn signs(text: Text, i: usize, found: &Found, values: &mut Values) {
     if word == "百" && text.tokens.len() > i + 3 && text.tokens.joined(&(i..i + 3)) == "百分之"
     {
         for numeral in numerals(text, i + 3, &text.meanings(i + 3)) {
-            values.push(i..numeral.end, format!("q{} pct", numeral.number));
+            values.push(i..numeral.end, Form::Amount(numeral.number, "pct"));
         }
     }
     if NUMBER_SIGNS.contains(&word) && text.is(i + 1, TokenKind::Number) {
-        values.push(i..i + 2, format!("#{}", text.word(i + 1)));
+        values.push(i..i + 2, Form::Reference(text.word(i + 1).to_owned()));
     }
     if VERSION.contains(&word) || word.starts_with('v') {
         version(text, i, values);
@@ -139,7 +140,7 @@ fn sign_of_letters(text: Text, i: usize, values: &mut Values) {
     };
     for meaning in meanings(&[text.word(i), text.word(symbol)].concat()) {
         if let Meaning::Currency(code) = meaning {
-            values.push(i..symbol + 1, format!("c{number} {code}"));
+            values.push(i..symbol + 1, Form::Money(number, code));
         }
     }
 }
@@ -158,6 +159,6 @@ fn version(text: Text, i: usize, values: &mut Values) {
         && !rest[digits.len()..].starts_with(char::is_alphanumeric);
     if is_version {
         let end = text.behind(at, digits.len() + usize::from(at == i));
-        values.push(i..end, format!("v{digits}"));
+        values.push(i..end, Form::Version(digits.to_owned()));
     }
 }

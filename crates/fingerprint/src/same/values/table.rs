@@ -61,43 +61,52 @@ pub enum Meaning {
     Meridiem(u32),
     /// It stands beside the time of a clock.
     Clock,
-    /// A time of day: noon, midnight.
-    Time(&'static str),
+    /// The hour of a time of day: noon, midnight.
+    Time(u32),
     /// That many of a base unit.
     Unit(u64, &'static str),
     Currency(&'static str),
 }
 
-/// Whether a word has a meaning or begins a phrase that has one.
-pub fn is_known(word: &str) -> bool {
-    line(word).is_some()
+/// What the table has of a word; nothing of most.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub struct Line(&'static str);
+
+impl Line {
+    /// The words of the longest phrase that the word begins; 0 if it begins none.
+    pub fn longest_phrase(self) -> usize {
+        let longest = self.0.rsplit_once('+');
+        longest
+            .and_then(|(_, words)| words.parse().ok())
+            .unwrap_or_default()
+    }
+
+    /// The meanings of the word.
+    pub fn meanings(self) -> impl Iterator<Item = Meaning> {
+        self.0.split(' ').filter_map(meaning)
+    }
 }
 
-/// The words of the longest phrase that a word begins; 0 if it begins none.
-pub fn longest_phrase(word: &str) -> usize {
-    let longest = line(word).and_then(|line| line.rsplit_once('+'));
-    longest
-        .and_then(|(_, words)| words.parse().ok())
-        .unwrap_or_default()
-}
-
-/// The meanings of a word, or of words without what stands between them.
+/// The meanings of words without what stands between them.
 pub fn meanings(word: &str) -> impl Iterator<Item = Meaning> {
-    let line = line(word).unwrap_or_default();
-    line.split(' ').filter_map(meaning)
+    line(word).meanings()
 }
 
-fn line(word: &str) -> Option<&'static str> {
+/// Looks a word up.
+pub fn line(word: &str) -> Line {
+    if word.is_empty() {
+        return Line::default();
+    }
     let hash = word.bytes().fold(SEED, step);
     let mut place = hash as usize % PLACES;
-    loop {
-        let begin = INDEX[place].checked_sub(1)? as usize;
-        let behind = LIST[begin..].strip_prefix(word);
+    while let Some(begin) = INDEX[place].checked_sub(1) {
+        let behind = LIST[begin as usize..].strip_prefix(word);
         if let Some(line) = behind.and_then(|behind| behind.strip_prefix(' ')) {
-            return line.split('\n').next();
+            return Line(line.split('\n').next().unwrap_or_default());
         }
         place = (place + 1) % PLACES;
     }
+    Line::default()
 }
 
 fn meaning(code: &'static str) -> Option<Meaning> {
@@ -110,7 +119,7 @@ fn meaning(code: &'static str) -> Option<Meaning> {
         "d" => Meaning::Day(number()?),
         "p" => Meaning::Meridiem(number()?),
         "h" => Meaning::Clock,
-        "t" => Meaning::Time(about),
+        "t" => Meaning::Time(about.strip_suffix(":00")?.parse().ok()?),
         "u" => {
             let digits = about.bytes().take_while(u8::is_ascii_digit).count();
             Meaning::Unit(about[..digits].parse().ok()?, &about[digits..])
@@ -131,7 +140,7 @@ mod tests {
         for line in LIST.lines().filter(|line| !line.starts_with('#')) {
             let (word, codes) = line.split_once(' ').unwrap();
             assert_eq!(fold(word), word);
-            assert_eq!(super::line(word), Some(codes));
+            assert_eq!(super::line(word).0, codes);
             let count = codes
                 .split(' ')
                 .filter(|code| !code.starts_with('+'))

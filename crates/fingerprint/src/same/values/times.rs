@@ -1,6 +1,7 @@
 //! Times of day: 19:30, 19.30 Uhr, 5 pm, 下午3点. [`super`] asks what begins at each word. A time zone
 //! does not belong to it, so that another one stays another word.
 
+use super::form::Form;
 use super::table::Meaning;
 use super::{Found, Text, Values};
 use crate::same::tokens::TokenKind;
@@ -21,8 +22,13 @@ struct Time {
 pub fn times(text: Text, i: usize, found: &Found, values: &mut Values) {
     let is_inside = |c: char| c.is_ascii_alphanumeric() || ":./".contains(c);
     for &(end, meaning) in found {
-        if let Meaning::Time(time) = meaning {
-            values.push(i..end, format!("t{time}"));
+        if let Meaning::Time(hour) = meaning {
+            let form = Form::Time {
+                hour,
+                minute: 0,
+                second: 0,
+            };
+            values.push(i..end, form);
         }
     }
     if !text.is(i, TokenKind::Number) || text.in_front(i).is_some_and(is_inside) {
@@ -40,11 +46,12 @@ pub fn times(text: Text, i: usize, found: &Found, values: &mut Values) {
     };
     if time.is_whole || meridiem.is_some() || has_mark {
         let Time { minute, second, .. } = time;
-        let seconds = match second {
-            0 => String::new(),
-            _ => format!(":{second:02}"),
+        let form = Form::Time {
+            hour,
+            minute,
+            second,
         };
-        values.push(words, format!("t{hour:02}:{minute:02}{seconds}"));
+        values.push(words, form);
     }
 }
 

@@ -1,0 +1,145 @@
+//! A text as it is compared, which is made once and compared with many: its form, the words it is cut into,
+//! and these in one wording. [`super`] makes two of them for each pair, unless a caller keeps them. What
+//! depends on the other text is in none.
+
+use super::sketch::Sketch;
+use super::tokens::Tokens;
+use super::{code, form, frame, layout, wording};
+use crate::error::Error;
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+/// A text, cut.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    pub(super) is_code: bool,
+    pub(super) is_element: bool,
+    /// Empty for code.
+    pub(super) form: String,
+    /// None for more words than are compared.
+    pub(super) cut: Option<Tokens>,
+    worded: OnceCell<Worded>,
+    sketch: OnceCell<Option<Sketch>>,
+}
+
+/// What other wordings and the frame make of the words.
+#[derive(Clone, Debug, Default)]
+struct Worded {
+    /// None where they are as they were cut.
+    tokens: Option<Tokens>,
+    has_other_words: bool,
+}
+
+impl Prepared {
+    /// Cuts a text.
+    pub fn new(text: &str, check_interrupts: &mut dyn FnMut()) -> Result<Self, Error> {
+        if code::is_code(text) {
+            return Ok(Self {
+                is_code: true,
+                is_element: false,
+                form: String::new(),
+                cut: None,
+                worded: OnceCell::new(),
+                sketch: OnceCell::new(),
+            });
+        }
+        Ok(Self {
+            is_element: code::is_element(text),
+            ..Self::of_form(form(text, check_interrupts)?, check_interrupts)?
+        })
+    }
+
+    /// Cuts a text in the form in which it is compared.
+    fn of_form(form: String, check_interrupts: &mut dyn FnMut()) -> Result<Self, Error> {
+        Ok(Self {
+            is_code: false,
+            is_element: false,
+            cut: Tokens::cut(&form, check_interrupts)?,
+            form,
+            worded: OnceCell::new(),
+            sketch: OnceCell::new(),
+        })
+    }
+
+    /// Bytes that it takes, and may take when it is compared.
+    pub fn bytes(&self) -> usize {
+        let tokens = self.cut.as_ref().map_or(0, Tokens::bytes);
+        size_of::<Self>() + self.form.capacity() + 2 * tokens
+    }
+
+    /// The same text in Latin letters, if it is in Cyrillic ones and the other one in Latin ones.
+    pub(super) fn in_script_of(
+        &self,
+        other: &Self,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<Option<Self>, Error> {
+        match form::in_script_of(&self.form, &other.form)? {
+            Some(latin) => Ok(Some(Self::of_form(latin, check_interrupts)?)),
+            None => Ok(None),
+        }
+    }
+
+    pub(super) fn sketch(&self, cut: &Tokens) -> Option<&Sketch> {
+        self.sketch.get_or_init(|| Sketch::new(cut)).as_ref()
+    }
+
+    /// The words in one wording, with what carries the text marked; and whether other words are among them.
+    pub(super) fn worded<'t>(
+        &'t self,
+        cut: &'t Tokens,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<(&'t Tokens, bool), Error> {
+        let worded = match self.worded.get() {
+            Some(worded) => worded,
+            None => {
+                let (tokens, has_other_words) = in_one_wording(cut, check_interrupts)?;
+                let tokens = match tokens {
+                    Cow::Owned(tokens) => Some(tokens),
+                    Cow::Borrowed(_) => None,
+                };
+                self.worded.get_or_init(|| Worded {
+                    tokens,
+                    has_other_words,
+                })
+            }
+        };
+        let tokens = worded.tokens.as_ref().unwrap_or(cut);
+        Ok((tokens, worded.has_other_words))
+    }
+}
+
+/// Words in one wording, with what carries the text marked; and whether other words are among them.
+pub(super) fn in_one_wording<'t>(
+    words: &'t Tokens,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<(Cow<'t, Tokens>, bool), Error> {
+    check_interrupts();
+    let other = wording::in_one_form(words, check_interrupts)?;
+    let has_other_words = other.is_some();
+    let mut words = other.map_or(Cow::Borrowed(words), Cow::Owned);
+    if let Some(inner) = frame::inner(&words) {
+        let mut marked = match words {
+            Cow::Owned(words) => words,
+            Cow::Borrowed(words) => words.copied()?,
+        };
+        frame::mark(&mut marked, inner);
+        words = Cow::Owned(marked);
+    }
+    check_interrupts();
+    Ok((words, has_other_words))
+}
+
+/// The form in which the words of a text are compared.
+fn form(text: &str, check_interrupts: &mut dyn FnMut()) -> Result<String, Error> {
+    let plain = layout::plain(text.trim(), check_interrupts)?;
+    let plain = layout::signs_joined(&plain)?;
+    let plain = layout::signs_apart(&plain)?;
+    let mut folded = String::new();
+    folded
+        .try_reserve(plain.len() + if plain.is_ascii() { 0 } else { 2 * plain.len() })
+        .map_err(|_| Error::OutOfMemory)?;
+    check_interrupts();
+    form::fold_into(&plain, &mut folded)?;
+    check_interrupts();
+    form::one_spelling(folded)
+}
