@@ -124,6 +124,11 @@ COMMENT ON FUNCTION simhash_same(text, text) IS
 	'whether a person would call two texts the same, by what differs; numbers, negations and other words decide, '
 	'case, accents, punctuation and typing errors do not';
 
+CREATE FUNCTION simhash_same_strict(a text, b text) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 3000 AS 'MODULE_PATHNAME', 'simhash_same_strict';
+COMMENT ON FUNCTION simhash_same_strict(text, text) IS
+	'whether two texts differ in spelling and layout alone: for what deletes, merges or refuses rows';
+
 CREATE FUNCTION simhash_why(
 	a text, b text, OUT kind text, OUT in_a text, OUT in_b text, OUT decides boolean
 ) RETURNS SETOF record

@@ -6,12 +6,13 @@ use super::decisions::EveryPair;
 use super::judge::{FunctionJudge, JaccardJudge, Judge};
 use crate::pairs::arguments::{in_range, required};
 use crate::pairs::source::SourceTable;
-use crate::row::same::simhash_same;
+use crate::row::same::{simhash_same, simhash_same_strict};
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INVALID_OBJECT_DEFINITION, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_FUNCTION,
 };
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
+use simhash_fingerprint::same::Strictness;
 use simhash_pg::catalog::{lookup, table};
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::MemoryContext;
@@ -108,10 +109,11 @@ impl Check {
             }
         };
         let call = PairFunction::new(checked_by, types, MemoryContext::current());
+        let own = strictness_of(checked_by).filter(|_| of_texts);
         Some(Check {
             values,
             texts,
-            judge: AnyJudge::Function(FunctionJudge::new(call, of_texts)),
+            judge: AnyJudge::Function(FunctionJudge::new(call, of_texts, own)),
         })
     }
 
@@ -122,6 +124,14 @@ impl Check {
             _ => None,
         }
     }
+}
+
+/// Returns how strictly one of the extension's functions over two texts judges.
+fn strictness_of(function: Oid) -> Option<Strictness> {
+    if lookup::is_symbol(function, simhash_same) {
+        return Some(Strictness::Person);
+    }
+    lookup::is_symbol(function, simhash_same_strict).then_some(Strictness::Strict)
 }
 
 /// Returns simhash_same beside another function of the extension.

@@ -1,14 +1,18 @@
-//! The two ways to judge a candidate pair: by the Jaccard similarity of its texts, as
-//! simhash_jaccard does, and by a function that the user names. [`super::chunks`] calls them with
+//! The ways to judge a candidate pair: by the Jaccard similarity of its texts, as simhash_jaccard does, as
+//! simhash_same does, and by a function that the user names. [`super::chunks`] calls them with
 //! what it has read of two rows. Each judges by the values alone, so rows of equal values are
 //! judged alike.
 
+use crate::errors::or_raise;
 use crate::row::jaccard::{Comparer, letters};
 use pgrx::pg_sys::Oid;
+use simhash_fingerprint::same::{Prepared, Strictness, same_prepared};
 use simhash_fingerprint::similarity::letters::Letters;
 use simhash_fingerprint::similarity::ngram_set::Similarity;
 use simhash_fingerprint::text::ngrams::GramLengths;
-use simhash_pg::process::memory::or_out_of_memory;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::memory::{or_out_of_memory, work_mem_bytes};
 use simhash_pg::sql::kept_value::KeptValue;
 use simhash_pg::sql::pair_function::PairFunction;
 use simhash_pg::sql::value::Value;
@@ -136,22 +140,106 @@ fn hash(letters: &Letters) -> u128 {
     }
 }
 
+/// A pair passes if simhash_same says so, or simhash_same_strict. Each text is cut once, as long as there is
+/// memory for what it is cut into.
+pub struct SameJudge {
+    strictness: Strictness,
+    /// The texts cut, by the numbers of their rows.
+    prepared: HashMap<u32, Prepared>,
+    bytes: usize,
+}
+
+impl SameJudge {
+    pub fn new(strictness: Strictness) -> Self {
+        Self {
+            strictness,
+            prepared: HashMap::new(),
+            bytes: 0,
+        }
+    }
+
+    fn prepare(&mut self, row: u32, text: &str) {
+        if self.prepared.contains_key(&row) {
+            return;
+        }
+        let prepared = or_raise(Prepared::new(text, &mut check_for_interrupts));
+        or_out_of_memory(self.prepared.try_reserve(1));
+        self.bytes += prepared.bytes();
+        self.prepared.insert(row, prepared);
+    }
+}
+
+impl Judge for SameJudge {
+    type Kept = String;
+    type Verdict = ();
+
+    fn keep(&self, value: Value<'_>) -> String {
+        value.show_bytes(|bytes| {
+            let text = to_utf8(bytes);
+            let mut kept = String::new();
+            or_out_of_memory(kept.try_reserve_exact(text.len()));
+            kept.push_str(&text);
+            kept
+        })
+    }
+
+    fn bytes(kept: &String) -> usize {
+        kept.len()
+    }
+
+    fn judge(&mut self, a: (u32, &String), b: (u32, &String)) -> Option<()> {
+        if self.bytes > work_mem_bytes() / 2 {
+            self.prepared.clear();
+            self.bytes = 0;
+        }
+        self.prepare(a.0, a.1);
+        self.prepare(b.0, b.1);
+        let of = |row: (u32, &String)| self.prepared.get(&row.0);
+        let (of_a, of_b) = (of(a)?, of(b)?);
+        let (a, b) = ((a.1.as_str(), of_a), (b.1.as_str(), of_b));
+        or_raise(same_prepared(
+            a,
+            b,
+            self.strictness,
+            &mut check_for_interrupts,
+        ))
+        .then_some(())
+    }
+
+    fn may_be_equal(&self) -> bool {
+        true
+    }
+
+    /// A text is the same as itself.
+    fn content(&mut self, _row: u32, text: Value<'_>) -> Content {
+        Content::Equal(text.show_bytes(cityhash_rs::cityhash_110_128))
+    }
+}
+
 /// A pair passes if the function says so. It gets the row with the smaller number first.
 pub struct FunctionJudge {
     function: PairFunction,
     /// Whether the values are texts; else they are rows, which differ at least in their keys.
     of_texts: bool,
+    /// How strictly it judges, if it is simhash_same or simhash_same_strict.
+    own: Option<Strictness>,
     /// Texts that the function was asked about, each beside itself.
     beside_itself: HashMap<u128, bool>,
 }
 
 impl FunctionJudge {
-    pub fn new(function: PairFunction, of_texts: bool) -> Self {
+    pub fn new(function: PairFunction, of_texts: bool, own: Option<Strictness>) -> Self {
         FunctionJudge {
             function,
             of_texts,
+            own,
             beside_itself: HashMap::new(),
         }
+    }
+
+    /// Returns the judge that says the same without calling the function.
+    pub fn own(&self) -> Option<SameJudge> {
+        self.own.map(SameJudge::new)
     }
 
     /// Returns the type of the values of one relation.

@@ -80,7 +80,10 @@ impl PassingPairs {
     ) -> Self {
         match judge {
             AnyJudge::Jaccard(judge) => decided(values, judge, different, edges, asked, activity),
-            AnyJudge::Function(judge) => decided(values, judge, different, edges, asked, activity),
+            AnyJudge::Function(judge) => match judge.own() {
+                Some(judge) => decided(values, judge, different, edges, asked, activity),
+                None => decided(values, judge, different, edges, asked, activity),
+            },
             AnyJudge::Every(judge) => decided(values, judge, different, edges, asked, activity),
         }
     }

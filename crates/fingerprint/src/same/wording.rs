@@ -174,11 +174,11 @@ pub fn in_one_form(
     Ok(Some(text))
 }
 
+/// Words of a text that are a phrase, and its form.
+type Phrase = (Range<usize>, &'static [Part]);
+
 /// The phrases of a text that have another form, in order.
-fn phrases(
-    text: &Tokens,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<Vec<(Range<usize>, &'static [Part])>, Error> {
+fn phrases(text: &Tokens, check_interrupts: &mut dyn FnMut()) -> Result<Vec<Phrase>, Error> {
     let mut found = Vec::new();
     let mut has_kana = None;
     let (mut i, mut next_pause) = (0, CHECKED_EVERY);
