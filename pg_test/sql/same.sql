@@ -22,6 +22,21 @@ SELECT simhash_same(a, b), a, b FROM (VALUES
 SELECT simhash_same('', ''), simhash_same('', 'a'), simhash_same(' ', '.'), simhash_same('🎉 🎉', '🎉🎉'), simhash_same(NULL, 'a') IS NULL,
 	simhash_same('a', NULL) IS NULL;
 
+-- In spelling and layout alone.
+SELECT simhash_same_strict(a, b), simhash_same(a, b), a, b FROM (VALUES
+	('The street lamp is DARK.', 'the street  lamp is dark'), ('the colour of the hall', 'The color of the hall'),
+	('three lamps', '3 lamps'), ('A typing error in membership', 'A typing error in membershp'),
+	('Hello, the lamp is dark', 'the lamp is dark'), ('One lamp. Two halls.', 'Two halls. One lamp.'),
+	('Final score: 11-1.', 'Final score: 1-11.'), ('', '')) AS p (a, b);
+CREATE TABLE strict (id int PRIMARY KEY, t text, fp bigint);
+INSERT INTO strict SELECT id, t, simhash64(t) FROM (VALUES (1, 'The street lamp in front of the library is dark since Monday'),
+	(2, 'the street lamp in front of the library is dark since monday!'),
+	(3, 'The street lamp in front of the libary is dark since Monday')) AS r (id, t);
+SELECT check_name, a, b FROM unnest(ARRAY['simhash_same', 'simhash_same_strict']) AS check_name,
+	simhash_pairs('strict', 'id', 'fp', 20, text => 't', checked_by => check_name::regproc) ORDER BY 1, 2, 3;
+SELECT check_name, count(*) FROM unnest(ARRAY['simhash_same', 'simhash_same_strict']) AS check_name,
+	simhash_clusters('strict', 'id', 'fp', 20, text => 't', checked_by => check_name::regproc) GROUP BY 1 ORDER BY 1;
+
 -- Why.
 SELECT * FROM simhash_why('Hello, the fee for membership is 40 euros, payable on Monday.',
 	'The fee for membershp is 45 euros, payable on Tuesday.');

@@ -2,7 +2,7 @@
 //! what `simhash_same` returns, the distance of the fingerprints, and `simhash_jaccard`. The pairs
 //! come on standard input, each as a line with a JSON array of two texts. With arguments,
 //! `verdicts [--wrong] FILE.csv ...`, it scores files of the form of tests/data/verdicts.csv instead:
-//! by kind, the pairs that are right of those on which people agree; with `--wrong` also each pair that
+//! by kind, the pairs that are right of those on which people agree; `--strict` scores `simhash_same_strict`; with `--wrong` also each pair that
 //! is not, with what decides; with `--all` the verdict on every pair, to compare two builds.
 
 use simhash_fingerprint::Error;
@@ -10,7 +10,7 @@ use simhash_fingerprint::builder::{Content, FingerprintBuilder};
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::parse_text;
 use simhash_fingerprint::options::{plan, presets};
-use simhash_fingerprint::same::{differences, same};
+use simhash_fingerprint::same::{Strictness, differences, same, same_as};
 use simhash_fingerprint::similarity::letters::Letters;
 use simhash_fingerprint::similarity::ngram_set::{NgramSet, Scratch, Similarity};
 use simhash_fingerprint::text::ngrams::GramLengths;
@@ -82,7 +82,11 @@ fn score(file: &str, wanted: Option<&str>) -> Result<(), Box<dyn std::error::Err
     let mut kinds: BTreeMap<String, [usize; 4]> = BTreeMap::new();
     for row in rows(&std::fs::read_to_string(file)?) {
         let (a, b, label, strict) = (&row[3], &row[4], row[5] == "true", row[6] == "true");
-        let said = same(a, b, &mut || {}).map_err(|error| error.to_string())?;
+        let strictness = match wanted {
+            Some("--strict") => Strictness::Strict,
+            _ => Strictness::Person,
+        };
+        let said = same_as(a, b, strictness, &mut || {}).map_err(|error| error.to_string())?;
         if wanted == Some("--all") {
             println!("{} {}", row[0], u8::from(said));
         }

@@ -80,13 +80,22 @@ fn is_query(text: &str) -> bool {
         ("INSERT ", " INTO "),
     ];
     let text = text.trim();
-    let is = |text: &str| {
-        VERBS.iter().any(|(verb, second)| {
-            text.starts_with(verb)
-                && (text.contains(second) || text[verb.len() - 1..].starts_with(second))
+    let in_capitals = || {
+        let verb = VERBS.iter().find(|(verb, _)| text.starts_with(verb));
+        verb.is_some_and(|(verb, second)| text[verb.len() - 1..].contains(second))
+    };
+    let in_any_case = || {
+        let begins = |verb: &str| {
+            text.get(..verb.len())
+                .is_some_and(|begin| begin.eq_ignore_ascii_case(verb))
+        };
+        let verb = VERBS.iter().find(|(verb, _)| begins(verb));
+        verb.is_some_and(|(verb, second)| {
+            let mut behind = text.as_bytes()[verb.len() - 1..].windows(second.len());
+            behind.any(|words| words.eq_ignore_ascii_case(second.as_bytes()))
         })
     };
-    is(text) || text.ends_with(';') && is(&text.to_ascii_uppercase())
+    in_capitals() || text.ends_with(';') && in_any_case()
 }
 
 /// Whether a text is an element of mark-up of which its attributes say more than its words.

@@ -19,6 +19,9 @@ const BYTES_OF_A_WORD: usize = 4;
 /// Words by which the languages of a text are told.
 const MOST_VOTES: usize = 256;
 
+/// Bytes that are added to a word: the ending of a number, the symbols of a name.
+const MOST_ADDED: usize = 8;
+
 /// Words between two pauses.
 const CHECKED_EVERY: usize = 4096;
 
@@ -39,16 +42,14 @@ impl Tokens {
             if reader.tokens.len() >= next_pause {
                 next_pause += CHECKED_EVERY;
                 check_interrupts();
-                reader
-                    .tokens
-                    .tokens
-                    .try_reserve(2 * CHECKED_EVERY)
-                    .map_err(|_| Error::OutOfMemory)?;
             }
             if reader.tokens.len() > MOST_WORDS {
                 return Ok(None);
             }
             reader.step(c);
+            if reader.is_full {
+                return Err(Error::OutOfMemory);
+            }
         }
         let mut tokens = reader.tokens;
         tokens.look_up();
@@ -74,6 +75,8 @@ pub(super) struct Reader<'t> {
     pub(super) depth: usize,
     pub(super) in_frame: bool,
     pub(super) is_alone: bool,
+    /// There is no memory for more words.
+    is_full: bool,
     pub(super) tokens: Tokens,
 }
 
@@ -96,6 +99,7 @@ impl<'t> Reader<'t> {
             depth: 0,
             in_frame: false,
             is_alone: false,
+            is_full: false,
             tokens,
         }
     }
@@ -160,7 +164,23 @@ impl<'t> Reader<'t> {
         self.push_text(&text[word], kind);
     }
 
+    /// Characters of at most that many bytes as a text.
+    fn written(&mut self, bytes: usize, characters: impl Iterator<Item = char>) -> String {
+        let mut written = String::new();
+        match written.try_reserve_exact(bytes) {
+            Ok(()) => written.extend(characters),
+            Err(_) => self.is_full = true,
+        }
+        written
+    }
+
     fn push_text(&mut self, word: &str, kind: TokenKind) {
+        let Tokens { text, tokens, .. } = &mut self.tokens;
+        let longer = text.try_reserve(word.len() + MOST_ADDED);
+        if longer.and_then(|()| tokens.try_reserve(1)).is_err() {
+            self.is_full = true;
+            return;
+        }
         self.may_begin_item = false;
         let in_query = self.begin < self.query_end;
         let token = Token {
@@ -280,7 +300,8 @@ impl<'t> Reader<'t> {
             word = &rest[..length];
         }
         if word.bytes().any(|byte| !byte.is_ascii_alphanumeric()) {
-            joined = word.replace(['\'', '"', '`', '\u{5f3}', '\u{5f4}'], "");
+            let is_letter = |c: &char| !matches!(c, '\'' | '"' | '`' | '\u{5f3}' | '\u{5f4}');
+            joined = self.written(word.len(), word.chars().filter(is_letter));
             word = &joined;
         }
         let tail = &rest[length..];

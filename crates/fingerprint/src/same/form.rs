@@ -5,7 +5,7 @@
 use super::lists::lists;
 use super::with_room;
 use crate::error::Error;
-use crate::text::normal::{Normalize, normalize_into};
+use crate::text::normal::{Normalize, for_each_chunk_as};
 use crate::text::other_scripts::serbian_latin;
 use crate::text::other_scripts::simplified;
 
@@ -18,8 +18,8 @@ pub fn fold_into(text: &str, folded: &mut String) -> Result<(), Error> {
         return Ok(());
     }
     match text.contains(is_part_of_number) {
-        true => normalize_into(&with_signs(text)?, Normalize::Fold, folded),
-        false => normalize_into(text, Normalize::Fold, folded),
+        true => normalize(&with_signs(text)?, folded)?,
+        false => normalize(text, folded)?,
     }
     if folded[begin..].contains(|c: char| !c.is_ascii() && letter(c) != Some(c)) {
         // A dash becomes shorter; no letter becomes longer.
@@ -29,6 +29,23 @@ pub fn fold_into(text: &str, folded: &mut String) -> Result<(), Error> {
         folded.push_str(&plain);
     }
     Ok(())
+}
+
+/// Writes the normal form of a text, which may be many times as long.
+fn normalize(text: &str, folded: &mut String) -> Result<(), Error> {
+    let mut is_full = false;
+    let mut add = |chunk: &str| {
+        is_full |= folded.try_reserve(chunk.len()).is_err();
+        if !is_full {
+            folded.push_str(chunk);
+        }
+    };
+    let mut buffer = String::new();
+    for_each_chunk_as(Normalize::Fold, text, &mut buffer, &mut || {}, &mut add);
+    match is_full {
+        true => Err(Error::OutOfMemory),
+        false => Ok(()),
+    }
 }
 
 /// The folded form of a text.

@@ -222,10 +222,21 @@ pub fn number_end(text: &str) -> usize {
     }
 }
 
+/// Groups of digits of the longest number that is one.
+const MOST_GROUPS: usize = 64;
+
 /// Calls `number` for what a number means in one form. Commas may separate several.
 pub fn canonical(body: &str, number: &mut dyn FnMut(&str)) {
     if body.bytes().all(|byte| byte.is_ascii_digit()) {
         return number(body);
+    }
+    if body
+        .bytes()
+        .filter(|byte| !byte.is_ascii_digit())
+        .nth(MOST_GROUPS)
+        .is_some()
+    {
+        return body.split([',', ' ', '\'']).for_each(number);
     }
     let parts: Vec<&str> = body.split(is_separator).collect();
     let separators: Vec<u8> = body.bytes().filter(|byte| !byte.is_ascii_digit()).collect();
