@@ -223,9 +223,15 @@ race('partitions',
 	2000, 'read committed');
 nothing_missed('partitions', 3);
 
-# A transaction that is prepared is waited for until it is committed, over a restart as well.
+# A transaction that is prepared is waited for until it is committed, over a restart as well; so is one that has stored a row
+# in a table which inherits from the one that is searched.
 fresh_table("'radius=3'");
-$node->safe_psql('postgres', "BEGIN; INSERT INTO race (fp) VALUES (0); PREPARE TRANSACTION 'first'");
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE child (PRIMARY KEY (id)) INHERITS (race);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON child
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=is_dup', 'duplicate_of=dup', 'key=id', 'radius=3');
+BEGIN; INSERT INTO child (fp) VALUES (0); PREPARE TRANSACTION 'first';
+SQL
 $node->restart;
 my $waits = $node->background_psql('postgres');
 $waits->query_until(qr/waiting/, "\\echo waiting\nINSERT INTO race (fp) VALUES (1);\n");
@@ -233,6 +239,7 @@ $node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE loc
 $node->safe_psql('postgres', "COMMIT PREPARED 'first'");
 $waits->quit;
 is($node->safe_psql('postgres', 'SELECT id, dup FROM race ORDER BY id'), "1|\n2|1", 'a prepared transaction is waited for');
+$node->safe_psql('postgres', 'DROP TABLE child');
 
 # Sessions that lock the table first do not deadlock.
 fresh_table("'radius=3'");

@@ -41,7 +41,7 @@ use super::source::Source;
 use crate::trigger::in_progress::{Added, RowInProgress, enter, place_number, table_number};
 use crate::trigger::scope::Scope;
 use simhash_hamming::parts::Hash;
-use simhash_pg::catalog::table::OpenTable;
+use simhash_pg::catalog::table::{OpenTable, is_temporary};
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::flag_options::parse;
 use simhash_trigger::in_progress::{Compared, Key, Wait};
@@ -95,7 +95,11 @@ impl ComparedTables {
                 (common.within).retain(|name| other.within.contains(name));
             }
         }
-        let compared = tables.into_values().filter_map(|common| {
+        // Others cannot store rows in a temporary table.
+        let shared = tables
+            .into_values()
+            .filter(|common| !is_temporary(common.table));
+        let compared = shared.filter_map(|common| {
             Some(ComparedTable {
                 table: common.table,
                 column: common.number?,

@@ -5,6 +5,7 @@
 //! what a prepared transaction has entered stays until that one has ended.
 
 use std::cell::{Cell, RefCell};
+use std::time::Duration;
 
 use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
 use pgrx::pg_sys;
@@ -14,11 +15,13 @@ use simhash_pg::process::error::{Error, log_limit};
 use simhash_pg::process::shared_words::SharedWords;
 use simhash_pg::process::subtransaction::{self, Ends};
 use simhash_pg::process::transaction::{self, is_running, own_number};
-use simhash_pg::process::user::AsUser;
+use simhash_pg::process::user::{AsUser, role_name, session_role};
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::value::Value;
 use simhash_trigger::in_progress::memory::{HEADER, Memory, Run};
-use simhash_trigger::in_progress::{Compared, Entered, InProgress, Key, Wait, Writer, place};
+use simhash_trigger::in_progress::{
+    AT_ONCE, Compared, Entered, InProgress, Key, Search, Wait, Writer, place,
+};
 
 /// A row that is compared with others.
 pub struct RowInProgress<'a> {
@@ -31,15 +34,9 @@ pub struct RowInProgress<'a> {
 
 /// What [`enter`] has added.
 pub struct Added {
-    compared: Vec<Compared>,
     entered: Entered,
-}
-
-impl Added {
-    /// Returns whether there was anyone to wait for.
-    pub fn has_waited(&self) -> bool {
-        !self.entered.waits.is_empty()
-    }
+    /// Whether there was anyone to wait for.
+    pub has_waited: bool,
 }
 
 /// What the running transaction has entered.
@@ -77,17 +74,12 @@ fn table_parts(table: pg_sys::Oid, column: u16) -> [u64; 3] {
 pub fn enter(row: RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Added {
     begin();
     let by = writer();
-    let (entered, earlier) = {
-        let mut shared = shared(SharedWords::lock());
-        note(&mut shared);
-        let entered = shared.enter(by, &row.compared, row.key, is_running);
-        (entered, shared.earlier(is_running))
-    };
-    report(by, &entered);
-    wait(row.tables, &entered.waits, &earlier, context);
+    let entered = add(by, &row.compared, row.key);
+    let waits = waits(&by, &row.compared, &entered);
+    let has_waited = wait(row.tables, &waits, context);
     Added {
-        compared: row.compared,
         entered,
+        has_waited,
     }
 }
 
@@ -95,21 +87,49 @@ pub fn enter(row: RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Added
 pub fn enter_all(rows: &[Compared], tables: &[pg_sys::Oid], context: impl Fn(&Wait) -> String) {
     begin();
     let by = writer();
-    let (mut waits, mut earlier) = (Vec::new(), Vec::new());
-    for rows in rows.chunks(AT_ONCE) {
-        check_for_interrupts();
-        let entered = {
-            let mut shared = shared(SharedWords::lock());
-            note(&mut shared);
-            let rows = shared.new_rows(by.slot, rows);
-            let entered = shared.enter(by, &rows, Key::default(), is_running);
-            earlier = shared.earlier(is_running);
-            entered
-        };
-        report(by, &entered);
-        waits.extend(entered.waits);
+    let mut all_waits = Vec::new();
+    let parts = rows.first().map_or(1, |row| row.hash.len());
+    for rows in rows.chunks((AT_ONCE / parts).max(1)) {
+        let rows = new_rows(by, rows);
+        let entered = add(by, &rows, Key::default());
+        all_waits.extend(waits(&by, &rows, &entered));
     }
-    wait(tables, &waits, &earlier, context);
+    wait(tables, &all_waits, context);
+}
+
+/// Enters rows as they are.
+fn add(by: Writer, rows: &[Compared], key: Key) -> Entered {
+    let mut shared = shared(SharedWords::lock());
+    note(&mut shared);
+    let entered = shared.enter(by, rows, key);
+    drop(shared);
+    report(by, &entered);
+    entered
+}
+
+/// Those for whom these rows wait, which are entered.
+fn waits(by: &Writer, rows: &[Compared], entered: &Entered) -> Vec<Wait> {
+    let mut search = Search::for_entered(by, rows, entered);
+    while !shared(SharedWords::lock()).search(&mut search, is_running) {
+        let_others_go();
+    }
+    search.waits
+}
+
+/// Between two calls of a search. Whoever waits for the memory is awake by the time this returns: the
+/// lock is not fair, and would be taken again before.
+fn let_others_go() {
+    check_for_interrupts();
+    std::thread::sleep(Duration::from_micros(50));
+}
+
+/// Those of these rows that this transaction has not entered.
+fn new_rows(by: Writer, rows: &[Compared]) -> Vec<Compared> {
+    let is_new = |row: &&Compared| {
+        check_for_interrupts();
+        !shared(SharedWords::lock()).has_entered(by.slot, row)
+    };
+    rows.iter().filter(is_new).cloned().collect()
 }
 
 /// How a [`claim`] ended.
@@ -131,19 +151,22 @@ pub fn claim(
 ) -> Claim {
     begin();
     let by = writer();
-    let (entered, earlier) = {
-        let mut shared = shared(SharedWords::lock());
-        let rows = shared.new_rows(by.slot, rows);
-        if rows.is_empty() {
-            return Claim::Known;
+    let rows = new_rows(by, rows);
+    if rows.is_empty() {
+        return Claim::Known;
+    }
+    let mut search = Search::for_claim(&by, &rows);
+    let entered = loop {
+        let mut words = shared(SharedWords::lock());
+        note(&mut words);
+        if let Some(entered) = words.claim(by, &mut search, is_running) {
+            break entered;
         }
-        note(&mut shared);
-        let entered = shared.claim(by, &rows, is_running);
-        (entered, shared.earlier(is_running))
+        drop(words);
+        let_others_go();
     };
     report(by, &entered);
-    let has_waited = wait(tables, &entered.waits, &earlier, context);
-    match has_waited {
+    match wait(tables, &search.waits, context) {
         true => Claim::Waited,
         false => Claim::Entered(entered.ended),
     }
@@ -154,14 +177,12 @@ pub fn ended() -> u64 {
     shared(SharedWords::lock()).ended()
 }
 
-/// How many rows [`enter_all`] enters while it has the memory alone.
-const AT_ONCE: usize = 1024;
-
 fn writer() -> Writer {
     Writer {
         slot: own_number(),
         transaction: transaction::top(),
         subtransaction: transaction::current(),
+        role: session_role(),
     }
 }
 
@@ -174,34 +195,36 @@ fn note(shared: &mut InProgress<Shared>) {
 
 /// Says when this transaction stores more rows than it enters.
 fn report(by: Writer, entered: &Entered) {
-    if entered.became_whole {
+    if let Some(holder) = &entered.became_whole {
         log_limit(
             format!(
                 "transaction {} stores too many rows to compare each with those of others",
                 by.transaction
             ),
-            "Until it ends, all others that store rows in the same tables wait for it.",
+            format!(
+                "Until it ends, all others that store rows in the same tables wait for it. Most of the memory for such rows, {} MB, \
+                 is held by transaction {} of role \"{}\".",
+                holder.bytes >> 20,
+                holder.transaction,
+                role_name(holder.role),
+            ),
         );
     }
 }
 
 /// Waits for others. Returns whether there was anyone to wait for.
-fn wait(
-    tables: &[pg_sys::Oid],
-    waits: &[Wait],
-    earlier: &[u32],
-    context: impl Fn(&Wait) -> String,
-) -> bool {
+fn wait(tables: &[pg_sys::Oid], waits: &[Wait], context: impl Fn(&Wait) -> String) -> bool {
+    let earlier = shared(SharedWords::lock()).earlier(is_running);
     for wait in waits {
         transaction::wait_until_ended(wait.transaction, &context(wait));
     }
-    let has_waited = !earlier.is_empty() && wait_for_earlier(tables, earlier, context);
+    let has_waited = !earlier.is_empty() && wait_for_earlier(tables, &earlier, context);
     has_waited || !waits.is_empty()
 }
 
 /// Withdraws a row that is not stored after all, if nothing was entered after it that matters.
 pub fn leave_out(added: &Added) {
-    shared(SharedWords::lock()).leave_out(own_number(), &added.compared, &added.entered);
+    shared(SharedWords::lock()).leave_out(own_number(), &added.entered);
 }
 
 impl Session {
@@ -236,7 +259,7 @@ fn on_end(ends: Ends) {
         Ends::Commits => {}
         Ends::RolledBack(ended) => {
             if let Some(left) = session.rolled_back(ended) {
-                shared(SharedWords::lock()).withdraw(own_number(), left);
+                while !shared(SharedWords::lock()).withdraw(own_number(), left) {}
             }
         }
         // An ERROR after this aborts the transaction. Then the slot is given back as those of
@@ -251,7 +274,7 @@ fn on_end(ends: Ends) {
         }
         Ends::Prepared => *session = Session::default(),
         Ends::Committed | Ends::Aborted => {
-            shared(SharedWords::lock()).end(own_number());
+            while !shared(SharedWords::lock()).end(own_number()) {}
             *session = Session::default();
         }
     });
@@ -315,8 +338,11 @@ fn wait_for_earlier(
     has_waited
 }
 
-/// The prepared transactions that hold the lock of a writer on a table or on a partition of it.
+/// The prepared transactions that hold the lock of a writer on a table or on one that is part of it.
 const WRITERS: &str = "\
+    WITH RECURSIVE parts(relid) AS (SELECT $1::pg_catalog.oid \
+    UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i JOIN parts \
+    ON i.inhparent OPERATOR(pg_catalog.=) parts.relid) \
     SELECT own.transactionid::pg_catalog.text::pg_catalog.int8 \
     FROM pg_catalog.pg_lock_status() AS own JOIN pg_catalog.pg_lock_status() AS held \
     ON held.virtualtransaction OPERATOR(pg_catalog.=) own.virtualtransaction \
@@ -324,8 +350,7 @@ const WRITERS: &str = "\
     AND held.pid IS NULL AND held.locktype OPERATOR(pg_catalog.=) 'relation' \
     AND held.mode OPERATOR(pg_catalog.=) 'RowExclusiveLock' \
     AND held.database OPERATOR(pg_catalog.=) $2 \
-    AND (held.relation OPERATOR(pg_catalog.=) $1 OR held.relation OPERATOR(pg_catalog.=) ANY \
-    (SELECT relid FROM pg_catalog.pg_partition_tree($1::pg_catalog.regclass)))";
+    AND held.relation OPERATOR(pg_catalog.=) ANY (SELECT relid FROM parts)";
 
 /// Calls `found` with the numbers that a query of ours returns, which not every role may run.
 fn as_superuser(sql: &str, parameters: &[Option<Value<'_>>], mut found: impl FnMut(u32)) {

@@ -12,7 +12,7 @@ use super::kept_table::KeptTable;
 use crate::trigger::in_progress::{Claim, claim, ended, enter_all, place_number, table_number};
 use crate::trigger::scope::Scope;
 use simhash_hamming::parts::Hash;
-use simhash_pg::catalog::table::{self, Column, OpenTable};
+use simhash_pg::catalog::table::{self, Column, OpenTable, is_temporary};
 use simhash_pg::catalog::table_name::{self, TableName};
 use simhash_pg::process::advisory_lock::{lock_until_commit, share_until_commit};
 use simhash_pg::process::error::Error;
@@ -78,6 +78,9 @@ impl Claims {
     /// Enters rows, and waits for the transactions that have entered near ones.
     pub fn enter(&self, rows: &[Compared]) {
         self.share();
+        if self.is_alone() {
+            return;
+        }
         let rows_name = table::name(self.tables[0]).unwrap_or_default();
         enter_all(rows, &self.tables, |_| {
             format!("while comparing rows of \"{rows_name}\" with uncommitted rows")
@@ -92,6 +95,9 @@ impl Claims {
         loop {
             let before = ended();
             let (ids, found) = read()?;
+            if self.is_alone() {
+                return Some(found);
+            }
             let rows = self.clusters(ids);
             if rows.iter().all(|row| held.contains(&row.hash)) {
                 return Some(found);
@@ -107,6 +113,11 @@ impl Claims {
                 Claim::Waited => held.clear(),
             }
         }
+    }
+
+    /// Returns whether others cannot write the table of clusters.
+    fn is_alone(&self) -> bool {
+        is_temporary(self.tables[1])
     }
 
     /// Keeps out those that write the whole table of clusters. A TRUNCATE of the decisions locks

@@ -176,6 +176,13 @@ pub fn name(table: Oid) -> Option<String> {
     unsafe { string(pg_sys::get_rel_name(table)) }
 }
 
+/// Returns whether a table is temporary, so that no other session can write to it.
+pub fn is_temporary(table: Oid) -> bool {
+    // SAFETY: a syscache look-up.
+    let persistence = unsafe { pg_sys::get_rel_persistence(table) };
+    persistence as u8 == pg_sys::RELPERSISTENCE_TEMP
+}
+
 /// The schema of a table.
 pub fn schema(table: Oid) -> Oid {
     // SAFETY: a syscache look-up.

@@ -10,7 +10,7 @@ use crate::process::encoding::name_to_utf8;
 
 /// # Safety
 /// `text` must be null or a zero-terminated string.
-pub(super) unsafe fn string(text: *const c_char) -> Option<String> {
+pub(crate) unsafe fn string(text: *const c_char) -> Option<String> {
     // SAFETY: guaranteed by the caller.
     (!text.is_null()).then(|| unsafe { name_to_utf8(CStr::from_ptr(text).to_bytes()).into_owned() })
 }

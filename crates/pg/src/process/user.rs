@@ -3,6 +3,8 @@
 
 use pgrx::pg_sys;
 
+use crate::catalog::type_name::string;
+
 /// Restores the user that [`AsUser::switch`] has switched from when it is dropped; after an ERROR
 /// the server does.
 pub struct AsUser {
@@ -37,6 +39,19 @@ impl Drop for AsUser {
             unsafe { pg_sys::SetUserIdAndSecContext(self.user, self.context) };
         }
     }
+}
+
+/// The OID of the role that has begun the session, whatever it has switched to since.
+pub fn session_role() -> u32 {
+    // SAFETY: reads a variable of the backend.
+    unsafe { pg_sys::GetSessionUserId() }.to_u32()
+}
+
+/// The name of a role; its number when it is gone.
+pub fn role_name(role: u32) -> String {
+    // SAFETY: a catalog look-up; null for a role that is gone.
+    let name = unsafe { string(pg_sys::GetUserNameFromId(role.into(), true)) };
+    name.unwrap_or_else(|| role.to_string())
 }
 
 /// Returns whether the running statement is one of the server's own, by which a foreign key changes

@@ -45,22 +45,27 @@ pub(super) mod header {
 
 /// Places in a slot, which has the rows of one transaction.
 pub(super) mod slot {
-    use super::super::MOST_RUNS;
     use super::super::key::KEY;
+    use super::super::rows::MOST_RUNS;
     use super::super::rows::ROW;
 
     /// How many rows.
     pub const COUNT: usize = 0;
     /// The number of the transaction; 0 when the slot is not in use.
     pub const TRANSACTION: usize = 1;
-    /// The ticket at which the transaction began to store rows that are not entered; 0 if it has
-    /// not.
-    pub const WHOLE_SINCE: usize = 2;
-    /// The tables in which it does, 0 for none.
-    pub const WHOLE: usize = 3;
+    /// The ticket of what it has entered last.
+    pub const LAST: usize = 2;
+    /// The greatest ticket of a row that waits for it.
+    pub const WAITED_FOR: usize = 3;
+    /// The role that has begun the session.
+    pub const ROLE: usize = 4;
+    /// The tables in which it stores rows that are not entered, 0 for none.
+    pub const WHOLE: usize = 5;
     pub const MOST_WHOLE: usize = 4;
+    /// For each of them the ticket since when it does.
+    pub const WHOLE_SINCE: usize = WHOLE + MOST_WHOLE;
     /// The tables of its rows: for each a bit, by the last six bits of its number.
-    pub const TABLES: usize = WHOLE + MOST_WHOLE;
+    pub const TABLES: usize = WHOLE_SINCE + MOST_WHOLE;
     /// The runs with the rows after the first ones.
     pub const RUNS: usize = TABLES + 1;
     /// The first rows.

@@ -42,19 +42,22 @@ pub mod memory;
 mod near;
 mod prepared;
 mod rows;
+mod search;
 #[cfg(test)]
 mod tests;
 
 use key::KEY;
 pub use key::Key;
 use memory::{Memory, header, slot};
-use rows::Row;
+use rows::{Row, RunPlace};
+pub use search::Search;
 use simhash_hamming::parts::Hash;
 
-/// Rows of the run that follows the first rows; later ones are filed.
-const SECOND: usize = if cfg!(test) { 8 } else { 1024 };
-/// Runs of a transaction beside the first rows: half of what the extension gives all of them.
-const MOST_RUNS: usize = 19;
+/// Words that the runs of one role's transactions take at most: three quarters of what the extension
+/// gives all of them.
+const MOST_OF_ROLE: usize = 72 << 17;
+/// Rows that are entered or withdrawn in one call that others wait for.
+pub const AT_ONCE: usize = 1024;
 
 /// A row, as others are compared with it.
 #[derive(Clone, Debug)]
@@ -78,6 +81,8 @@ pub struct Writer {
     pub transaction: u32,
     /// The running subtransaction, or the transaction itself.
     pub subtransaction: u32,
+    /// The role that has begun the session.
+    pub role: u32,
 }
 
 /// A transaction to wait for.
@@ -92,18 +97,29 @@ pub struct Wait {
 /// What [`InProgress::enter`] did.
 #[derive(Debug, Default)]
 pub struct Entered {
-    /// Those to wait for, each once.
-    pub waits: Vec<Wait>,
     /// How many rows the transaction had before.
     pub before: usize,
     /// How many it has now.
     pub now: usize,
-    /// Whether from now on every other row of one of these tables waits.
-    pub became_whole: bool,
-    /// What others enter from now on has greater tickets.
-    ticket: u64,
+    /// If from now on every other row of one of these tables waits: who holds most of the memory.
+    pub became_whole: Option<Holder>,
+    /// What others had entered before has lower tickets, what they enter from now on greater ones
+    /// than the last.
+    first_ticket: u64,
+    last_ticket: u64,
     /// How many transactions with rows in progress have ended ([`InProgress::ended`]).
     pub ended: u64,
+}
+
+/// A transaction that has rows in progress.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Its number.
+    pub transaction: u32,
+    /// The role that has begun the session.
+    pub role: u32,
+    /// Bytes that its rows take beside its slot.
+    pub bytes: usize,
 }
 
 /// A number for what these numbers stand for together; not 0.
@@ -132,44 +148,44 @@ impl<M: Memory> InProgress<M> {
         Some(Self(memory))
     }
 
-    /// Enters rows of a writer, with the key of what they are made of, and returns what it has to
-    /// wait for before it searches. `is_running` tells whether a transaction is.
-    pub fn enter(
-        &mut self,
-        by: Writer,
-        rows: &[Compared],
-        key: Key,
-        is_running: impl Fn(u32) -> bool,
-    ) -> Entered {
-        let waits = self.waits(by.slot, rows, is_running);
-        self.add_all(by, rows, key, waits)
+    /// Enters rows of a writer, with the key of what they are made of. Before the writer searches for
+    /// them it waits for those that a [`Search`] finds.
+    pub fn enter(&mut self, by: Writer, rows: &[Compared], key: Key) -> Entered {
+        if !rows.is_empty() {
+            self.use_slot(by);
+        }
+        let first_ticket = self.0.header()[header::TICKET] + 1;
+        let before = self.count(by.slot);
+        let mut is_whole = false;
+        for row in rows {
+            if self.whole_since(by.slot, row.table).is_none() && !self.add_row(by, row, key) {
+                self.make_whole(by.slot, row.table);
+                is_whole = true;
+            }
+        }
+        Entered {
+            before,
+            now: self.count(by.slot),
+            became_whole: if is_whole { self.largest() } else { None },
+            first_ticket,
+            last_ticket: self.0.header()[header::TICKET],
+            ended: self.ended(),
+        }
     }
 
-    /// As [`Self::enter`], for rows that the writer need not hold before it waits: none is entered
-    /// as long as there is anyone to wait for. Then it has to call this again. So two writers that
-    /// claim rows never wait for each other because of these.
-    pub fn claim(
-        &mut self,
-        by: Writer,
-        rows: &[Compared],
-        is_running: impl Fn(u32) -> bool,
-    ) -> Entered {
-        let waits = self.waits(by.slot, rows, is_running);
-        let rows = if waits.is_empty() { rows } else { &[] };
-        self.add_all(by, rows, Key::default(), waits)
-    }
-
-    /// Those of these rows that a session has not entered yet. It has waited for what is near the
-    /// others, and others wait for it.
-    pub fn new_rows(&mut self, of: usize, rows: &[Compared]) -> Vec<Compared> {
-        let is_new = |row: &&Compared| {
-            let equal = Compared {
-                radius: 0,
-                ..(*row).clone()
-            };
-            self.near_rows(of, &equal).is_empty()
+    /// Returns whether a session has entered a row. Then it has waited for what is near, and others
+    /// wait for it.
+    pub fn has_entered(&mut self, of: usize, row: &Compared) -> bool {
+        let equal = Compared {
+            radius: 0,
+            ..row.clone()
         };
-        rows.iter().filter(is_new).cloned().collect()
+        let mut is_there = false;
+        let mut found = |_| is_there = true;
+        (0..)
+            .map_while(|run| self.near_in_run(of, run, &equal, &mut found))
+            .count();
+        is_there
     }
 
     /// How many transactions with rows in progress have ended. If a session reads this number before
@@ -185,53 +201,46 @@ impl<M: Memory> InProgress<M> {
     }
 
     /// Withdraws rows that are not stored after all, unless the session has entered others since, or
-    /// another one a row that may wait for them.
-    pub fn leave_out(&mut self, of: usize, rows: &[Compared], entered: &Entered) {
-        if self.count(of) != entered.now {
-            return;
-        }
-        let mut sought = false;
-        for i in 0..self.header(header::USED_COUNT) {
-            let other = self.used()[i] as usize;
-            for row in rows.iter().filter(|_| other != of) {
-                sought |= self.whole_since(other, row.table).is_some();
-                let near = self.near_rows(other, row);
-                sought |= near.iter().any(|near| near.ticket > entered.ticket);
-            }
-        }
-        if !sought {
+    /// somebody waits for it, maybe because of them.
+    pub fn leave_out(&mut self, of: usize, entered: &Entered) {
+        let is_waited_for = self.get(of, slot::WAITED_FOR) > entered.last_ticket;
+        if self.count(of) == entered.now && !is_waited_for {
             self.withdraw(of, entered.before);
         }
     }
 
-    /// Withdraws the rows of a session but the first ones.
-    pub fn withdraw(&mut self, of: usize, left: usize) {
-        let count = self.get(of, slot::COUNT) as usize;
-        for (run, start, size) in runs() {
-            if start + size <= left || start >= count {
-                continue;
-            }
-            let block = self.get(of, slot::RUNS + run);
-            if start >= left {
-                self.0.free(block);
-                self.set(of, slot::RUNS + run, 0);
-            } else if run > 0 {
-                let end = count.min(start + size);
-                let words = self.0.words(block);
-                (left..end)
-                    .rev()
-                    .for_each(|i| rows::unfile(words, i - start));
-            }
+    /// Withdraws the last ones of a session's rows until no more than `left` are left, or as many as
+    /// take a fraction of a millisecond: then it returns false, and has to be called again.
+    pub fn withdraw(&mut self, of: usize, left: usize) -> bool {
+        let count = self.count(of);
+        let Some(run) = count.checked_sub(1).and_then(RunPlace::of_row) else {
+            return true;
+        };
+        let mut end = left.max(run.start);
+        if end == run.start && run.number > 0 {
+            let block = self.get(of, slot::RUNS + run.number - 1);
+            self.0.free(block);
+            self.set(of, slot::RUNS + run.number - 1, 0);
+        } else if run.is_filed() {
+            end = end.max(count.saturating_sub(AT_ONCE));
+            let words = self.run_words(of, run.number);
+            (end..count)
+                .rev()
+                .for_each(|i| rows::unfile(words, i - run.start));
         }
-        self.set(of, slot::COUNT, left.min(count) as u64);
+        self.set(of, slot::COUNT, end.min(count) as u64);
+        end <= left
     }
 
-    /// Forgets all of a session, whose transaction has ended.
-    pub fn end(&mut self, of: usize) {
+    /// Forgets all of a session, whose transaction has ended. False when it has to be called again, as
+    /// [`Self::withdraw`].
+    pub fn end(&mut self, of: usize) -> bool {
         if self.get(of, slot::TRANSACTION) == 0 {
-            return;
+            return true;
         }
-        self.withdraw(of, 0);
+        if !self.withdraw(of, 0) {
+            return false;
+        }
         self.0.header()[header::ENDED] += 1;
         self.slot(of)[..slot::ROWS].fill(0);
         let count = self.header(header::USED_COUNT);
@@ -240,44 +249,32 @@ impl<M: Memory> InProgress<M> {
             used[i] = used[count - 1];
             self.0.header()[header::USED_COUNT] = count as u64 - 1;
         }
+        true
     }
 
     // ---- what a session enters
 
-    fn add_all(&mut self, by: Writer, rows: &[Compared], key: Key, waits: Vec<Wait>) -> Entered {
-        self.use_slot(by.slot, by.transaction);
-        let before = self.get(by.slot, slot::COUNT) as usize;
-        let mut became_whole = false;
-        for row in rows {
-            if self.whole_since(by.slot, row.table).is_none() && !self.add_row(by, row, key) {
-                self.make_whole(by.slot, row.table);
-                became_whole = true;
-            }
-        }
-        Entered {
-            waits,
-            before,
-            now: self.get(by.slot, slot::COUNT) as usize,
-            became_whole,
-            ticket: self.0.header()[header::TICKET],
-            ended: self.ended(),
+    fn use_slot(&mut self, by: Writer) {
+        if self.get(by.slot, slot::TRANSACTION) == 0 {
+            let count = self.header(header::USED_COUNT);
+            self.used()[count] = by.slot as u64;
+            self.0.header()[header::USED_COUNT] = count as u64 + 1;
+            self.set(by.slot, slot::TRANSACTION, by.transaction.into());
+            self.set(by.slot, slot::ROLE, by.role.into());
         }
     }
 
-    fn use_slot(&mut self, of: usize, transaction: u32) {
-        if self.get(of, slot::TRANSACTION) == 0 {
-            let count = self.header(header::USED_COUNT);
-            self.used()[count] = of as u64;
-            self.0.header()[header::USED_COUNT] = count as u64 + 1;
-            self.set(of, slot::TRANSACTION, transaction.into());
-        }
+    fn next_ticket(&mut self, of: usize) -> u64 {
+        self.0.header()[header::TICKET] += 1;
+        let ticket = self.0.header()[header::TICKET];
+        self.set(of, slot::LAST, ticket);
+        ticket
     }
 
     /// Adds all parts of a row; false, with none, when there is no room for them.
     fn add_row(&mut self, by: Writer, row: &Compared, key: Key) -> bool {
         let before = self.count(by.slot);
-        self.0.header()[header::TICKET] += 1;
-        let ticket = self.0.header()[header::TICKET];
+        let ticket = self.next_ticket(by.slot);
         self.slot(by.slot)[slot::TABLES] |= table_bit(row.table);
         let fits = (0..row.hash.len()).all(|part| {
             let row = Row {
@@ -289,7 +286,7 @@ impl<M: Memory> InProgress<M> {
             self.add(by, row, key)
         });
         if !fits {
-            self.withdraw(by.slot, before);
+            while !self.withdraw(by.slot, before) {}
         }
         fits
     }
@@ -302,24 +299,21 @@ impl<M: Memory> InProgress<M> {
             rows::put(&mut words[slot::ROWS..slot::KEYS], count, &row);
             words[slot::KEYS + count * KEY..][..KEY].copy_from_slice(&key.0);
         } else {
-            let Some((run, start, _)) = runs().find(|(_, start, size)| count < start + size) else {
+            let Some(run) = RunPlace::of_row(count) else {
                 return false;
             };
-            if count == start {
-                let words = match run {
-                    0 => SECOND * rows::ROW,
-                    _ => rows::FILED_WORDS,
-                };
-                let Some(block) = self.0.allocate(words) else {
+            if count == run.start {
+                let has_room = self.words_of(by.role) + run.words() <= MOST_OF_ROLE;
+                let block = has_room.then(|| self.0.allocate(run.words()));
+                let Some(block) = block.flatten() else {
                     return false;
                 };
-                self.set(by.slot, slot::RUNS + run, block);
+                self.set(by.slot, slot::RUNS + run.number - 1, block);
             }
-            let block = self.get(by.slot, slot::RUNS + run);
-            let words = self.0.words(block);
-            match run {
-                0 => rows::put(words, count - start, &row),
-                _ => rows::file(words, count - start, &row),
+            let words = self.run_words(by.slot, run.number);
+            match run.is_filed() {
+                true => rows::file(words, count - run.start, &row),
+                false => rows::put(words, count - run.start, &row),
             }
         }
         self.set(by.slot, slot::COUNT, count as u64 + 1);
@@ -327,25 +321,61 @@ impl<M: Memory> InProgress<M> {
     }
 
     /// Returns the ticket since when a transaction stores rows of this table that are not entered.
+    /// That of its latest table, where it has all of them.
     fn whole_since(&mut self, of: usize, table: u32) -> Option<u64> {
         let words = self.slot(of);
-        let tables = &words[slot::WHOLE..][..slot::MOST_WHOLE];
         let is_of = |&whole: &u64| whole == u64::from(table) || whole == ALL_TABLES;
-        (words[slot::WHOLE_SINCE] > 0 && tables.iter().any(is_of))
-            .then_some(words[slot::WHOLE_SINCE])
+        let at = words[slot::WHOLE..][..slot::MOST_WHOLE]
+            .iter()
+            .position(is_of)?;
+        Some(words[slot::WHOLE_SINCE + at])
+    }
+
+    fn has_all_tables(&mut self, of: usize) -> bool {
+        self.get(of, slot::WHOLE) == ALL_TABLES
     }
 
     fn make_whole(&mut self, of: usize, table: u32) {
-        self.0.header()[header::TICKET] += 1;
-        let ticket = self.0.header()[header::TICKET];
+        let ticket = self.next_ticket(of);
         let words = self.slot(of);
-        // The last one counts, since others had not to wait for the new table before.
-        words[slot::WHOLE_SINCE] = ticket;
         let tables = &mut words[slot::WHOLE..][..slot::MOST_WHOLE];
-        match tables.iter().position(|&whole| whole == 0) {
-            Some(free) => tables[free] = table.into(),
-            None => tables[0] = ALL_TABLES,
+        let free = tables.iter().position(|&whole| whole == 0);
+        tables[free.unwrap_or(0)] = free.map_or(ALL_TABLES, |_| table.into());
+        words[slot::WHOLE_SINCE + free.unwrap_or(0)] = ticket;
+        if free.is_none() {
+            words[slot::TABLES] = !0;
         }
+    }
+
+    /// How many words the runs of a role's transactions take.
+    fn words_of(&mut self, role: u32) -> usize {
+        let used = self.used_slots().into_iter();
+        used.map(|of| match self.get(of, slot::ROLE) == u64::from(role) {
+            true => self.run_room(of),
+            false => 0,
+        })
+        .sum()
+    }
+
+    /// How many words the runs of a transaction take.
+    fn run_room(&mut self, of: usize) -> usize {
+        let count = self.count(of);
+        (1..)
+            .map_while(RunPlace::new)
+            .take_while(|run| run.start < count)
+            .map(|run| run.words())
+            .sum()
+    }
+
+    /// Who has the most memory.
+    fn largest(&mut self) -> Option<Holder> {
+        let used = self.used_slots().into_iter();
+        let largest = used.max_by_key(|&of| self.run_room(of))?;
+        Some(Holder {
+            transaction: self.get(largest, slot::TRANSACTION) as u32,
+            role: self.get(largest, slot::ROLE) as u32,
+            bytes: self.run_room(largest) * size_of::<u64>(),
+        })
     }
 
     // ---- words
@@ -357,6 +387,12 @@ impl<M: Memory> InProgress<M> {
     fn used(&mut self) -> &mut [u64] {
         let run = self.0.header()[header::USED];
         self.0.words(run)
+    }
+
+    /// The slots in use, by their numbers.
+    fn used_slots(&mut self) -> Vec<usize> {
+        let count = self.header(header::USED_COUNT);
+        self.used()[..count].iter().map(|&i| i as usize).collect()
     }
 
     fn slots(&mut self) -> &mut [u64] {
@@ -384,14 +420,3 @@ fn table_bit(table: u32) -> u64 {
 
 /// Stands for all tables, where a transaction writes more than a slot has room for.
 const ALL_TABLES: u64 = u64::MAX;
-
-/// The runs after the first rows: each one's number, its first row, and how many it has room for.
-fn runs() -> impl Iterator<Item = (usize, usize, usize)> {
-    (0..MOST_RUNS).map(|run| match run {
-        0 => (run, slot::FIRST, SECOND),
-        _ => {
-            let start = slot::FIRST + SECOND + (run - 1) * rows::FILED;
-            (run, start, rows::FILED)
-        }
-    })
-}

@@ -72,7 +72,7 @@ impl<M: Memory> InProgress<M> {
         while i < self.header(header::USED_COUNT) {
             let of = self.used()[i];
             if of >= sessions && !is_running(self.get(of as usize, slot::TRANSACTION) as u32) {
-                self.end(of as usize);
+                while !self.end(of as usize) {}
             } else {
                 i += 1;
             }

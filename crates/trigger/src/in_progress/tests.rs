@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::memory::{HEADER, Memory, Run};
+use super::rows::SECOND;
 use super::*;
 
 /// Words that tests can look at.
@@ -80,21 +81,65 @@ fn writer(slot: usize) -> Writer {
         slot,
         transaction: 100 + slot as u32,
         subtransaction: 100 + slot as u32,
+        role: 10,
     }
 }
 
-fn waits(entered: &Entered) -> Vec<u32> {
-    entered.waits.iter().map(|wait| wait.transaction).collect()
+fn waits((_, waits): &(Entered, Vec<Wait>)) -> Vec<u32> {
+    waits.iter().map(|wait| wait.transaction).collect()
+}
+
+/// Enters rows and searches for those to wait for.
+fn enter(
+    all: &mut InProgress<TestMemory>,
+    by: Writer,
+    rows: &[Compared],
+    key: Key,
+    is_running: impl Fn(u32) -> bool,
+) -> (Entered, Vec<Wait>) {
+    let entered = all.enter(by, rows, key);
+    let mut search = Search::for_entered(&by, rows, &entered);
+    while !all.search(&mut search, &is_running) {}
+    (entered, search.waits)
+}
+
+fn claim(all: &mut InProgress<TestMemory>, by: Writer, rows: &[Compared]) -> (Entered, Vec<Wait>) {
+    let mut search = Search::for_claim(&by, rows);
+    loop {
+        if let Some(entered) = all.claim(by, &mut search, |_| true) {
+            return (entered, search.waits);
+        }
+    }
+}
+
+fn withdraw(all: &mut InProgress<TestMemory>, of: usize, left: usize) {
+    while !all.withdraw(of, left) {}
+}
+
+fn end(all: &mut InProgress<TestMemory>, of: usize) {
+    while !all.end(of) {}
 }
 
 #[test]
 fn the_later_of_two_near_rows_waits_and_says_for_which() {
     let mut all = in_progress(AMPLE);
-    let first = all.enter(writer(0), &[row(0, 2, 3)], Key::new("one"), |_| true);
-    assert!(first.waits.is_empty() && (first.before, first.now) == (0, 1));
-    let second = all.enter(writer(1), &[row(7, 2, 3)], Key::new("two"), |_| true);
+    let first = enter(
+        &mut all,
+        writer(0),
+        &[row(0, 2, 3)],
+        Key::new("one"),
+        |_| true,
+    );
+    assert!(first.1.is_empty() && (first.0.before, first.0.now) == (0, 1));
+    let second = enter(
+        &mut all,
+        writer(1),
+        &[row(7, 2, 3)],
+        Key::new("two"),
+        |_| true,
+    );
     assert_eq!(
-        second.waits,
+        second.1,
         [Wait {
             transaction: 100,
             key: Key::new("one")
@@ -102,17 +147,35 @@ fn the_later_of_two_near_rows_waits_and_says_for_which() {
     );
     // Another scope, another bit too many, a transaction that has ended.
     assert_eq!(
-        waits(&all.enter(writer(2), &[row(0, 4, 3)], Key::default(), |_| true)),
+        waits(&enter(
+            &mut all,
+            writer(2),
+            &[row(0, 4, 3)],
+            Key::default(),
+            |_| true
+        )),
         [0; 0]
     );
     assert_eq!(
-        waits(&all.enter(writer(3), &[row(!0 << 4, 2, 3)], Key::default(), |_| true)),
+        waits(&enter(
+            &mut all,
+            writer(3),
+            &[row(!0 << 4, 2, 3)],
+            Key::default(),
+            |_| true
+        )),
         [0; 0]
     );
-    all.end(0);
-    all.end(1);
+    end(&mut all, 0);
+    end(&mut all, 1);
     assert_eq!(
-        waits(&all.enter(writer(4), &[row(1, 2, 3)], Key::default(), |_| true)),
+        waits(&enter(
+            &mut all,
+            writer(4),
+            &[row(1, 2, 3)],
+            Key::default(),
+            |_| true
+        )),
         [0; 0]
     );
 }
@@ -120,19 +183,39 @@ fn the_later_of_two_near_rows_waits_and_says_for_which() {
 #[test]
 fn rows_that_wait_already_are_passed_over() {
     let mut all = in_progress(AMPLE);
-    all.enter(writer(0), &[row(0, 2, 3)], Key::default(), |_| true);
+    enter(&mut all, writer(0), &[row(0, 2, 3)], Key::default(), |_| {
+        true
+    });
     assert_eq!(
-        waits(&all.enter(writer(1), &[row(1, 2, 3)], Key::default(), |_| true)),
+        waits(&enter(
+            &mut all,
+            writer(1),
+            &[row(1, 2, 3)],
+            Key::default(),
+            |_| true
+        )),
         [100]
     );
     assert_eq!(
-        waits(&all.enter(writer(0), &[row(3, 2, 3)], Key::default(), |_| true)),
+        waits(&enter(
+            &mut all,
+            writer(0),
+            &[row(3, 2, 3)],
+            Key::default(),
+            |_| true
+        )),
         [0; 0]
     );
     // Not when the row that it waits for is withdrawn.
-    all.withdraw(0, 0);
+    withdraw(&mut all, 0, 0);
     assert_eq!(
-        waits(&all.enter(writer(0), &[row(3, 2, 3)], Key::default(), |_| true)),
+        waits(&enter(
+            &mut all,
+            writer(0),
+            &[row(3, 2, 3)],
+            Key::default(),
+            |_| true
+        )),
         [101]
     );
 }
@@ -141,51 +224,79 @@ fn rows_that_wait_already_are_passed_over() {
 fn a_row_that_is_left_out_stays_while_others_wait_for_it() {
     let mut all = in_progress(AMPLE);
     let rows = [row(0, 2, 3)];
-    all.enter(writer(0), &[row(!0, 2, 3)], Key::default(), |_| true);
-    let entered = all.enter(writer(0), &rows, Key::default(), |_| true);
-    all.enter(writer(1), &[row(!0 << 9, 2, 3)], Key::default(), |_| true);
-    all.leave_out(0, &rows, &entered);
+    enter(
+        &mut all,
+        writer(0),
+        &[row(!0, 2, 3)],
+        Key::default(),
+        |_| true,
+    );
+    let entered = enter(&mut all, writer(0), &rows, Key::default(), |_| true);
+    enter(
+        &mut all,
+        writer(1),
+        &[row(!0 << 9, 2, 3)],
+        Key::default(),
+        |_| true,
+    );
+    all.leave_out(0, &entered.0);
     assert_eq!(all.count(0), 1);
-    let entered = all.enter(writer(0), &rows, Key::default(), |_| true);
+    let entered = enter(&mut all, writer(0), &rows, Key::default(), |_| true);
     assert_eq!(
-        waits(&all.enter(writer(1), &[row(1, 2, 3)], Key::default(), |_| true)),
+        waits(&enter(
+            &mut all,
+            writer(1),
+            &[row(1, 2, 3)],
+            Key::default(),
+            |_| true
+        )),
         [100]
     );
-    all.leave_out(0, &rows, &entered);
+    all.leave_out(0, &entered.0);
     assert_eq!(
-        waits(&all.enter(writer(0), &[row(3, 2, 3)], Key::default(), |_| true)),
+        waits(&enter(
+            &mut all,
+            writer(0),
+            &[row(3, 2, 3)],
+            Key::default(),
+            |_| true
+        )),
         [0; 0]
     );
     // Nor when the session has entered others since.
-    all.leave_out(0, &rows, &entered);
+    all.leave_out(0, &entered.0);
     assert_eq!(all.count(0), 3);
 }
 
 #[test]
 fn a_writer_that_has_to_wait_claims_nothing() {
     let mut all = in_progress(AMPLE);
-    let claim = |all: &mut InProgress<TestMemory>, slot, rows: &[Compared]| {
-        waits(&all.claim(writer(slot), rows, |_| true))
+    let claimed = |all: &mut InProgress<TestMemory>, slot, rows: &[Compared]| {
+        waits(&claim(all, writer(slot), rows))
     };
     let [x, y] = [1, 2].map(|id| row(id, 2, 0));
     let both = [y.clone(), x.clone()];
-    assert!(claim(&mut all, 0, std::slice::from_ref(&x)).is_empty());
-    assert_eq!(claim(&mut all, 1, &both), [100]);
+    assert!(claimed(&mut all, 0, std::slice::from_ref(&x)).is_empty());
+    assert_eq!(claimed(&mut all, 1, &both), [100]);
     assert_eq!(all.count(1), 0);
     // So the first may have the other one, too.
-    assert!(claim(&mut all, 0, std::slice::from_ref(&y)).is_empty());
-    assert_eq!(all.new_rows(0, &[x, row(3, 2, 0), y]).len(), 1);
+    assert!(claimed(&mut all, 0, std::slice::from_ref(&y)).is_empty());
+    assert_eq!(
+        [x, row(3, 2, 0), y].map(|row| all.has_entered(0, &row)),
+        [true, false, true]
+    );
     let before = all.ended();
-    all.end(0);
-    let now = all.claim(writer(1), &both, |_| true);
-    assert!(now.waits.is_empty() && now.ended == before + 1 && all.count(1) == 2);
+    end(&mut all, 0);
+    let (now, waits) = claim(&mut all, writer(1), &both);
+    assert!(waits.is_empty() && now.ended == before + 1 && all.count(1) == 2);
 }
 
 #[test]
 fn a_prepared_transaction_is_waited_for_until_it_ends() {
     let mut all = in_progress(AMPLE);
     for session in 0..PREPARED {
-        all.enter(
+        enter(
+            &mut all,
             writer(session),
             &[row(0, 2 + session as u32 * 2, 3)],
             Key::default(),
@@ -195,13 +306,25 @@ fn a_prepared_transaction_is_waited_for_until_it_ends() {
     }
     assert_eq!(all.prepare(3, |_| true), None);
     assert_eq!(
-        waits(&all.enter(writer(0), &[row(1, 2, 3)], Key::default(), |_| true)),
+        waits(&enter(
+            &mut all,
+            writer(0),
+            &[row(1, 2, 3)],
+            Key::default(),
+            |_| true
+        )),
         [100]
     );
-    all.end(0);
+    end(&mut all, 0);
     let ended = |transaction| transaction != 100;
     assert_eq!(
-        waits(&all.enter(writer(1), &[row(1, 2, 3)], Key::default(), ended)),
+        waits(&enter(
+            &mut all,
+            writer(1),
+            &[row(1, 2, 3)],
+            Key::default(),
+            ended
+        )),
         [0; 0]
     );
     assert_eq!(all.prepare(1, ended), Some(SESSIONS));
@@ -225,34 +348,76 @@ fn beyond_its_room_a_transaction_has_its_tables_whole() {
     let mut all = in_progress(0);
     for i in 0..slot::FIRST as u64 {
         assert!(
-            !all.enter(writer(0), &[row(i << 32, 2, 3)], Key::default(), |_| true)
-                .became_whole
+            enter(
+                &mut all,
+                writer(0),
+                &[row(i << 32, 2, 3)],
+                Key::default(),
+                |_| true
+            )
+            .0
+            .became_whole
+            .is_none()
         );
     }
     assert_eq!(
-        waits(&all.enter(writer(1), &[row(!0, 2, 3)], Key::default(), |_| true)),
+        waits(&enter(
+            &mut all,
+            writer(1),
+            &[row(!0, 2, 3)],
+            Key::default(),
+            |_| true
+        )),
         [0; 0]
     );
     assert!(
-        all.enter(writer(0), &[row(5, 2, 3)], Key::default(), |_| true)
-            .became_whole
+        enter(&mut all, writer(0), &[row(5, 2, 3)], Key::default(), |_| {
+            true
+        })
+        .0
+        .became_whole
+        .is_some()
     );
     // A row like no other of the table waits, one of another table does not.
     assert_eq!(
-        waits(&all.enter(writer(2), &[row(!0 << 9, 4, 3)], Key::default(), |_| true)),
+        waits(&enter(
+            &mut all,
+            writer(2),
+            &[row(!0 << 9, 4, 3)],
+            Key::default(),
+            |_| true
+        )),
         [100]
     );
     assert_eq!(
-        waits(&all.enter(writer(3), &[row(5, 3, 3)], Key::default(), |_| true)),
+        waits(&enter(
+            &mut all,
+            writer(3),
+            &[row(5, 3, 3)],
+            Key::default(),
+            |_| true
+        )),
         [0; 0]
     );
     // It waits for a row that was there before, and not for one that waits for it.
     assert_eq!(
-        waits(&all.enter(writer(0), &[row(!0, 2, 3)], Key::default(), |_| true)),
+        waits(&enter(
+            &mut all,
+            writer(0),
+            &[row(!0, 2, 3)],
+            Key::default(),
+            |_| true
+        )),
         [101]
     );
     assert_eq!(
-        waits(&all.enter(writer(0), &[row(!0 << 9, 4, 3)], Key::default(), |_| true)),
+        waits(&enter(
+            &mut all,
+            writer(0),
+            &[row(!0 << 9, 4, 3)],
+            Key::default(),
+            |_| true
+        )),
         [0; 0]
     );
     for table in 2..8 {
@@ -262,7 +427,7 @@ fn beyond_its_room_a_transaction_has_its_tables_whole() {
             table,
             radius: 0,
         };
-        all.enter(writer(0), &[compared], Key::default(), |_| true);
+        enter(&mut all, writer(0), &[compared], Key::default(), |_| true);
     }
     // More tables than a slot has room for: all.
     let other = [Compared {
@@ -272,12 +437,16 @@ fn beyond_its_room_a_transaction_has_its_tables_whole() {
         radius: 0,
     }];
     assert_eq!(
-        waits(&all.enter(writer(4), &other, Key::default(), |_| true)),
+        waits(&enter(&mut all, writer(4), &other, Key::default(), |_| {
+            true
+        })),
         [100]
     );
-    all.end(0);
+    end(&mut all, 0);
     assert_eq!(
-        waits(&all.enter(writer(5), &other, Key::default(), |_| true)),
+        waits(&enter(&mut all, writer(5), &other, Key::default(), |_| {
+            true
+        })),
         [104]
     );
 }
@@ -289,17 +458,21 @@ fn all_room_is_given_back() {
     let (first, second) = (slot::FIRST as u64, (slot::FIRST + SECOND) as u64);
     for count in [1, first, first + 1, second, second + 1, 70_000] {
         for i in 0..count {
-            all.enter(writer(0), &[row(i, 2, 3)], Key::default(), |_| true);
+            enter(&mut all, writer(0), &[row(i, 2, 3)], Key::default(), |_| {
+                true
+            });
         }
-        all.end(0);
+        end(&mut all, 0);
         assert_eq!(all.0.left, before, "{count} rows");
     }
     for _ in 0..2 {
         for i in 0..2000 {
-            all.enter(writer(0), &[row(i, 2, 3)], Key::default(), |_| true);
+            enter(&mut all, writer(0), &[row(i, 2, 3)], Key::default(), |_| {
+                true
+            });
         }
         assert!(all.0.left < before);
-        all.withdraw(0, slot::FIRST);
+        withdraw(&mut all, 0, slot::FIRST);
         assert_eq!(all.0.left, before);
     }
 }
@@ -308,29 +481,32 @@ fn all_room_is_given_back() {
 fn long_hashes_wait_as_a_whole() {
     let mut all = in_progress(AMPLE);
     let long = |parts: &[u64]| [row_of(Hash::Parts(parts.into()), 2, 5)];
-    let enter = |all: &mut InProgress<TestMemory>, slot, parts: &[u64]| {
-        all.enter(writer(slot), &long(parts), Key::new("long"), |_| true)
+    let enter_long = |all: &mut InProgress<TestMemory>, slot, parts: &[u64]| {
+        enter(all, writer(slot), &long(parts), Key::new("long"), |_| true)
     };
-    assert_eq!(enter(&mut all, 0, &[1, 2, 3]).now, 3);
+    assert_eq!(enter_long(&mut all, 0, &[1, 2, 3]).0.now, 3);
     // Two equal parts, but six bits off in the third.
-    assert!(enter(&mut all, 1, &[1, 2, 3 ^ 0x3F]).waits.is_empty());
+    assert!(enter_long(&mut all, 1, &[1, 2, 3 ^ 0x3F]).1.is_empty());
     // Five bits, in one part or in all.
-    assert_eq!(waits(&enter(&mut all, 2, &[1 ^ 0x1F, 2, 3])), [100]);
-    assert_eq!(waits(&enter(&mut all, 3, &[1 ^ 3, 2 ^ 1, 3 ^ 0xC0])), [100]);
+    assert_eq!(waits(&enter_long(&mut all, 2, &[1 ^ 0x1F, 2, 3])), [100]);
+    assert_eq!(
+        waits(&enter_long(&mut all, 3, &[1 ^ 3, 2 ^ 1, 3 ^ 0xC0])),
+        [100]
+    );
     // The same parts in another order, or fewer of them.
-    assert!(enter(&mut all, 4, &[!2, 3, 1]).waits.is_empty());
-    assert!(enter(&mut all, 5, &[1, 2]).waits.is_empty());
-    assert_eq!(all.new_rows(0, &long(&[1, 2, 3])).len(), 0);
-    assert_eq!(all.new_rows(0, &long(&[1, 2, 2])).len(), 1);
+    assert!(enter_long(&mut all, 4, &[!2, 3, 1]).1.is_empty());
+    assert!(enter_long(&mut all, 5, &[1, 2]).1.is_empty());
+    assert!(all.has_entered(0, &long(&[1, 2, 3])[0]));
+    assert!(!all.has_entered(0, &long(&[1, 2, 2])[0]));
 }
 
 #[test]
 fn a_long_hash_has_room_for_all_parts_or_none() {
     let mut all = in_progress(0);
     let long = [row_of(Hash::Parts([7; 3].into()), 2, 3)];
-    all.enter(writer(0), &long, Key::default(), |_| true);
-    let entered = all.enter(writer(0), &long, Key::default(), |_| true);
-    assert!(entered.became_whole && (entered.before, entered.now) == (3, 3));
+    enter(&mut all, writer(0), &long, Key::default(), |_| true);
+    let (entered, _) = enter(&mut all, writer(0), &long, Key::default(), |_| true);
+    assert!(entered.became_whole.is_some() && (entered.before, entered.now) == (3, 3));
 }
 
 #[test]
@@ -368,16 +544,22 @@ proptest! {
         };
         let mut stored: Vec<Compared> = (0..3000).map(drawn).collect();
         for row in &stored {
-            all.enter(writer(0), std::slice::from_ref(row), Key::default(), |_| true);
+            enter(&mut all, writer(0), std::slice::from_ref(row), Key::default(), |_| true);
         }
-        all.withdraw(0, left * parts);
+        withdraw(&mut all, 0, left * parts);
         stored.truncate(left);
         for row in (5000..6000).map(drawn) {
-            all.enter(writer(0), std::slice::from_ref(&row), Key::default(), |_| true);
+            enter(&mut all, writer(0), std::slice::from_ref(&row), Key::default(), |_| true);
             stored.push(row);
         }
         for sought in (9000..9060).map(drawn) {
-            let found = all.near_rows(0, &sought).into_iter().map(|row| row.hash);
+            let mut found = Vec::new();
+            for run in 0.. {
+                if all.near_in_run(0, run, &sought, &mut |row| found.push(row)).is_none() {
+                    break;
+                }
+            }
+            let found = found.into_iter().map(|row| row.hash);
             let expected = stored.iter().filter(|row| near(row, &sought)).map(|row| row.hash.clone());
             prop_assert_eq!(found.collect::<BTreeSet<_>>(), expected.collect::<BTreeSet<_>>());
         }
@@ -404,6 +586,8 @@ struct Transaction {
     savepoints: Vec<(u32, usize, usize)>,
     /// Its rows, and the number of what stores each.
     stored: Vec<(Compared, u32)>,
+    /// A row for which those to wait for are still sought.
+    searching: Option<(&'static [Compared], Search<'static>)>,
     /// A row that waits until these have ended.
     waiting: Option<(Compared, Vec<u32>)>,
 }
@@ -461,6 +645,7 @@ impl Schedule {
                 number,
                 savepoints: Vec::new(),
                 stored: Vec::new(),
+                searching: None,
                 waiting: None,
             });
         }
@@ -480,6 +665,13 @@ impl Schedule {
             let (row, _) = t.waiting.take().unwrap();
             return self.search_and_store(session, row);
         }
+        if t.searching.is_some() {
+            if matches!(step, Step::RollBack) {
+                self.end(session, false);
+                return Ok(());
+            }
+            return self.go_on(session);
+        }
         match step {
             Step::Store => {
                 let by = Writer {
@@ -489,22 +681,14 @@ impl Schedule {
                         .savepoints
                         .last()
                         .map_or(t.number, |savepoint| savepoint.0),
+                    role: 10,
                 };
-                let (number, next) = (t.number, self.next);
-                let running: BTreeSet<u32> = self.transactions().map(|t| t.number).collect();
-                let is_running = |transaction| running.contains(&transaction);
-                let rows = std::slice::from_ref(&row);
-                let entered = self.all.enter(by, rows, Key::default(), is_running);
-                let waits = waits(&entered);
-                for wait in &waits {
-                    prop_assert!(!(number..number + 1000).contains(wait) && *wait < next);
-                }
-                if waits.iter().any(|&w| self.holds(w)) {
-                    self.waited += 1;
-                    self.sessions[session].as_mut().unwrap().waiting = Some((row, waits));
-                    return Ok(());
-                }
-                self.search_and_store(session, row)
+                // The search lasts as long as the row, and a test is short.
+                let rows: &'static [Compared] = Vec::leak(vec![row]);
+                let entered = self.all.enter(by, rows, Key::default());
+                let search = Search::for_entered(&by, rows, &entered);
+                self.sessions[session].as_mut().unwrap().searching = Some((rows, search));
+                self.go_on(session)
             }
             Step::Savepoint => {
                 if t.savepoints.len() < 4 {
@@ -523,7 +707,7 @@ impl Schedule {
             Step::RollBackTo => {
                 if let Some((_, entered, stored)) = t.savepoints.pop() {
                     t.stored.truncate(stored);
-                    self.all.withdraw(session, entered);
+                    withdraw(&mut self.all, session, entered);
                 }
                 Ok(())
             }
@@ -550,6 +734,31 @@ impl Schedule {
                 Ok(())
             }
         }
+    }
+
+    /// A call of the search: others take their steps before the next one.
+    fn go_on(&mut self, session: usize) -> Result<(), TestCaseError> {
+        let running: BTreeSet<u32> = self.transactions().map(|t| t.number).collect();
+        let is_running = |transaction| running.contains(&transaction);
+        let t = self.sessions[session].as_mut().unwrap();
+        let Some((rows, mut search)) = t.searching.take() else {
+            return Ok(());
+        };
+        if !self.all.search(&mut search, is_running) {
+            t.searching = Some((rows, search));
+            return Ok(());
+        }
+        let (number, row) = (t.number, rows[0].clone());
+        let waits: Vec<u32> = search.waits.iter().map(|wait| wait.transaction).collect();
+        for wait in &waits {
+            prop_assert!(!(number..number + 1000).contains(wait) && *wait < self.next);
+        }
+        if waits.iter().any(|&w| self.holds(w)) {
+            self.waited += 1;
+            self.sessions[session].as_mut().unwrap().waiting = Some((row, waits));
+            return Ok(());
+        }
+        self.search_and_store(session, row)
     }
 
     /// What a trigger does after it has waited. A row that is near one that it sees is not stored;
@@ -586,7 +795,7 @@ impl Schedule {
             self.committed
                 .extend(t.stored.iter().map(|(row, _)| row.clone()));
         }
-        self.all.end(session);
+        end(&mut self.all, session);
     }
 }
 
