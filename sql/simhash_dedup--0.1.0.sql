@@ -1357,7 +1357,7 @@ BEGIN
 	IF $3 > 0 THEN
 		EXECUTE format('INSERT INTO %1$s AS t SELECT feature, df, CASE WHEN df <= $2 THEN records END FROM (%2$s) AS c '
 			'ON CONFLICT (feature) DO UPDATE SET df = t.df + excluded.df, '
-			'records = CASE WHEN t.df + excluded.df <= $2 THEN t.records || excluded.records END', terms, changed) USING $2, few;
+			'records = CASE WHEN t.records IS NOT NULL AND t.df + excluded.df <= $2 THEN t.records || excluded.records END', terms, changed) USING $2, few;
 	ELSE
 		EXECUTE format('UPDATE %1$s AS t SET df = t.df - c.df, records = ARRAY(SELECT unnest(t.records) EXCEPT SELECT unnest(c.records)) '
 			'FROM (%2$s) AS c WHERE t.feature = c.feature AND t.records IS NOT NULL', terms, changed) USING $2;

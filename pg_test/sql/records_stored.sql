@@ -126,6 +126,27 @@ SELECT weights = (SELECT weights FROM first_weights) AS as_before FROM learnt_ab
 SELECT * FROM unlike_pairs();
 DELETE FROM person WHERE id > 3000;
 SELECT simhash_drop_records('learnt');
+-- A list that was dropped as too long does not begin anew with a part of its records: what is refreshed step by step is
+-- what is computed at once.
+CREATE TABLE namesake (id int PRIMARY KEY, name text);
+INSERT INTO namesake SELECT i, 'zornkopf brumal ' || substr(md5(i::text), 1, 6) FROM generate_series(1, 61) i;
+INSERT INTO namesake SELECT 1000 + i, md5((i + 9)::text) FROM generate_series(1, 500) i;
+SELECT simhash_keep_records('namesake', 'id', 0.3);
+DELETE FROM namesake WHERE id <= 5;
+SELECT simhash_refresh_records('namesake_records') IS NOT NULL AS done;
+INSERT INTO namesake VALUES (62, 'zornkopf brumal hal');
+SELECT simhash_refresh_records('namesake_records') IS NOT NULL AS done;
+DELETE FROM namesake WHERE id BETWEEN 6 AND 50;
+SELECT simhash_refresh_records('namesake_records') IS NOT NULL AS done;
+INSERT INTO namesake VALUES (63, 'zornkopf brumal ida');
+SELECT simhash_refresh_records('namesake_records') IS NOT NULL AS done;
+CREATE VIEW namesakes AS SELECT (SELECT count(DISTINCT cluster_id) FROM namesake_records WHERE key < 100) AS groups,
+	(SELECT count(*) FROM simhash_record_search('namesake_records', '{"name": "zornkopf brumal jon"}', 100, 0.2)) AS found;
+CREATE TABLE step_by_step AS SELECT * FROM namesakes;
+SELECT simhash_refresh_records('namesake_records', true) IS NOT NULL AS done;
+SELECT s.groups = n.groups AND s.found = n.found AS are_equal, n.found > 5 AS some FROM step_by_step AS s, namesakes AS n;
+DROP VIEW namesakes;
+SELECT simhash_drop_records('namesake_records');
 -- Errors.
 SELECT simhash_keep_records('person', 'id', 0.5, '{name, street}', records => 'by_year');
 SELECT simhash_keep_records('person', 'id', 0.5, '{nope}', records => 'x');
