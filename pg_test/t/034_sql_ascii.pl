@@ -118,7 +118,31 @@ SQL
 }
 
 # Bytes that are no character come back, and do not equal others.
-is(run_named(q{SELECT simhash_diff('~c ~d x', '~c2 ~d x')}), named('c[-') . "\xe9-]{+\xe8+} d\xe9 x", 'the bytes of texts that differ');
+is(run_named(q{SELECT simhash_diff('~c ~d x', '~c2 ~d x')}), named('c[!') . "\xe9!]{!\xe8!} d\xe9 x", 'the bytes of texts that differ');
+
+# Texts in an encoding that nobody has stated: their bytes are letters, so that two words differ.
+$node->safe_psql('ascii', <<"SQL");
+CREATE TABLE order_note (id int PRIMARY KEY, body text);
+CREATE INDEX ON order_note USING simhash (body);
+CREATE TRIGGER once BEFORE INSERT ON order_note FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('mode=skip');
+INSERT INTO order_note VALUES (1, E'\\xc7\\xe0\\xea\\xe0\\xe7 15: \\xef\\xf0\\xe8\\xed\\xff\\xf2'),
+	(2, E'\\xd1\\xf7\\xb8\\xf2 15: \\xee\\xf2\\xea\\xeb\\xee\\xed\\xb8\\xed'), (3, E'\\xc7\\xe0\\xea\\xe0\\xe7  15: \\xef\\xf0\\xe8\\xed\\xff\\xf2');
+SQL
+is($node->safe_psql('ascii', 'SELECT id FROM order_note ORDER BY 1'), "1\n2", 'a text of other bytes is stored, a copy is not');
+is($node->safe_psql('ascii', q{SELECT simhash_same(E'M\xfcller', E'M\xf6ller'), simhash_same(E'M\xfcller', E' M\xfcller')}), 'f|t',
+	'names of other bytes differ');
+
+# The normal form has characters that an encoding lacks: what is shown has those of the database, or a question mark.
+for my $case ([ 'euc_kr', "\xe3\x85\x8b\xe3\x85\x8b" ], [ 'euc_jp', "\xef\xbf\xa55000" ], [ 'euc_cn', "\xef\xbf\xa55000" ])
+{
+	my ($db, $text) = @$case;
+	$node->safe_psql('postgres', "CREATE DATABASE shown_$db ENCODING '$db' LOCALE 'C' TEMPLATE template0");
+	$node->safe_psql("shown_$db", 'CREATE EXTENSION simhash_dedup');
+	my $asked = "SET client_encoding = UTF8; SELECT string_agg(feature, ' ' ORDER BY feature) FROM simhash_features('$text'::text, preset => 'words')";
+	like($node->safe_psql("shown_$db", $asked), qr/\Q$text\E|5000/, "$db: features of a text with characters that have another normal form");
+	like($node->safe_psql("shown_$db", "SET client_encoding = UTF8; SELECT simhash_diff('$text a b', '$text a c', 9)"), qr/\Q$text\E a \[!b/,
+		"$db: the text as the database has it");
+}
 
 # A name in a message has each byte that is no UTF-8 as \x..
 like(asked(q{SELECT * FROM simhash_pairs('<s>.<t>', '~k', '~x2', 1)}), qr/ERROR:  column "x\\xe8" of relation "t\\xe9" does not exist/,

@@ -6,6 +6,7 @@ use super::lists::{Languages, lists};
 use super::tokens::{Token, TokenKind, Tokens};
 use super::tokens::{canonical, number_end};
 use crate::error::Error;
+use crate::text::ngrams;
 use crate::text::scripts::is_han;
 use std::ops::Range;
 use unicode_normalization::char::is_combining_mark;
@@ -408,7 +409,7 @@ pub fn is_before_sign(c: char) -> bool {
 }
 
 pub fn is_letter(c: char) -> bool {
-    c.is_alphanumeric() || !c.is_ascii() && is_combining_mark(c)
+    ngrams::is_letter(c) || !c.is_ascii() && is_combining_mark(c)
 }
 
 /// Letters of scripts that put no spaces between words.

@@ -66,12 +66,13 @@ impl GramLengths {
     }
 }
 
-/// Returns whether a character is a letter or digit, as the standard library defines it.
+/// Returns whether a character is a letter or digit, as the standard library defines it. What stands for
+/// a byte of an unknown encoding, at the end of the private use area, is one.
 #[inline]
 pub fn is_letter(c: char) -> bool {
     match c {
         '\0'..='\x7f' => c.is_ascii_alphanumeric(),
-        '\u{4e00}'..='\u{9fff}' => true,
+        '\u{4e00}'..='\u{9fff}' | '\u{10ff80}'..='\u{10ffff}' => true,
         _ => c.is_alphanumeric(),
     }
 }
@@ -206,7 +207,8 @@ mod tests {
     #[test]
     fn letters_are_what_the_tables_say() {
         for c in '\0'..=char::MAX {
-            assert_eq!(is_letter(c), c.is_alphanumeric(), "{c:?}");
+            let is_byte = u32::from(c) >= 0x10_FF80;
+            assert_eq!(is_letter(c), is_byte || c.is_alphanumeric(), "{c:?}");
         }
     }
 
