@@ -71,6 +71,14 @@ for my $call (
 	cmp_ok($memory, '<', 500, '... in bounded memory');
 }
 
+# A text of which all n-grams differ.
+for my $call ('simhash_features(t)', q{simhash_explain(t, 'x' || t)})
+{
+	my ($status, $out, $err) = $node->psql('postgres',
+		"SELECT count(*) FROM (SELECT string_agg(md5(i::text), ' ') AS t FROM generate_series(1, 40000) AS i) AS x, $call");
+	like($err, qr/a text with more than 1000000 features cannot be shown/, "$call is bounded");
+}
+
 # A cancel in the middle of each: what the call goes on to do is measured with what it did before.
 $node->safe_psql('postgres', q{CREATE TABLE long AS SELECT repeat('数据库中的重复记录 of a long text, ', 3000000) AS t});
 for my $call (

@@ -65,6 +65,8 @@ pub struct Bag<const W: usize> {
 /// ones.
 pub const KEPT_CAPACITY: usize = 1 << 14;
 const MIN_PLACES: usize = 1 << 6;
+/// Features of a column that can be shown: about 100 MB.
+const MOST_SHOWN: usize = 1_000_000;
 
 impl<const W: usize> Bag<W> {
     /// Creates an empty bag; `named` says whether features are to be shown.
@@ -124,6 +126,9 @@ impl<const W: usize> Bag<W> {
             place = (place + 1) & (self.places.len() - 1);
         }
         if let Some(names) = &mut self.names {
+            if names.len() == MOST_SHOWN {
+                return Err(Error::TooManyFeatures { most: MOST_SHOWN });
+            }
             let feature = &key[plan.prefix.len()..];
             let mark = [NGRAM, WHOLE, PAIR];
             let is_marked = feature.first().is_some_and(|byte| mark.contains(byte));

@@ -143,6 +143,10 @@ pub enum Error {
     ResultTooLong {
         most: usize,
     },
+    /// More features of a column than can be shown.
+    TooManyFeatures {
+        most: usize,
+    },
     Width(i32),
     /// Numbers of bits of the two arguments of a distance.
     BitLengths {
@@ -205,7 +209,7 @@ impl Error {
                 Class::DataLength
             }
             Error::OutOfMemory => Class::OutOfMemory,
-            Error::ResultTooLong { .. } => Class::ProgramLimit,
+            Error::ResultTooLong { .. } | Error::TooManyFeatures { .. } => Class::ProgramLimit,
             _ => Class::InvalidValue,
         }
     }
@@ -296,6 +300,9 @@ impl fmt::Display for Error {
             Error::OutOfMemory => write!(f, "out of memory"),
             Error::ResultTooLong { most } => {
                 write!(f, "the result would have more than {most} bytes")
+            }
+            Error::TooManyFeatures { most } => {
+                write!(f, "a text with more than {most} features cannot be shown")
             }
             Error::BitLengths { first, second } => {
                 write!(
