@@ -285,5 +285,13 @@ CREATE VIEW twice AS SELECT named AS id, fp, r FROM named UNION ALL SELECT 1, 0,
 CREATE FUNCTION same_r(a twice, b twice) RETURNS boolean IMMUTABLE RETURN a.r = b.r;
 SELECT count(*) FROM simhash_pairs('twice', 'id', 'fp', checked_by => 'same_r(twice,twice)'::regprocedure);
 SELECT count(*) FROM simhash_pairs_between('twice', 'id', 'fp', 'named', 'named', 'fp', text_a => 'r', text_b => 'r');
+-- A function of rows reads what the server generates after the trigger, too.
+CREATE TABLE priced (id int PRIMARY KEY, fp bigint, shop text, shop_key text GENERATED ALWAYS AS (lower(shop)) STORED);
+CREATE INDEX ON priced USING simhash (fp);
+CREATE FUNCTION one_shop(a priced, b priced) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT a.shop_key = b.shop_key';
+CREATE TRIGGER once BEFORE INSERT OR UPDATE ON priced FOR EACH ROW
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=reject', 'checked_by=one_shop');
+INSERT INTO priced VALUES (1, 0, 'A'), (2, 1, 'B');
+INSERT INTO priced VALUES (3, 1, 'a');
 SET client_min_messages = error;
 DROP SCHEMA checked_test CASCADE;

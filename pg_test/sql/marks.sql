@@ -293,6 +293,17 @@ SET ROLE regress_marks_writer;
 INSERT INTO paper VALUES (7, '2026-01-01', '', 0, 0);
 RESET ROLE;
 
+-- A row that moves by DELETE and INSERT is not marked as a duplicate of its own duplicate, without an index on the marks too.
+CREATE TABLE moved (id int PRIMARY KEY, fp bigint, dup int) PARTITION BY RANGE (id);
+CREATE TABLE moved_all PARTITION OF moved FOR VALUES FROM (0) TO (100);
+CREATE INDEX ON moved USING simhash (fp);
+CREATE TRIGGER mark BEFORE INSERT OR UPDATE ON moved
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup');
+INSERT INTO moved VALUES (1, 0), (2, 1);
+WITH gone AS (DELETE FROM moved WHERE id = 1 RETURNING *) INSERT INTO moved SELECT id, fp FROM gone;
+DELETE FROM moved WHERE id = 1;
+INSERT INTO moved VALUES (1, 0);
+SELECT id, dup FROM moved ORDER BY 1;
 SET client_min_messages = warning;
 DROP OWNED BY regress_marks_writer;
 DROP ROLE regress_marks_writer;

@@ -112,6 +112,11 @@ impl Columns {
         columns.into_iter().map(|(_, column)| column).collect()
     }
 
+    /// Whether a function compares whole rows.
+    pub fn checks_rows(&self) -> bool {
+        self.texts.is_empty() && !self.read_by_check.is_empty()
+    }
+
     /// A fingerprint that the trigger computes must not depend on generated columns, which are
     /// computed after the trigger, nor on columns that the trigger fills: the next UPDATE would
     /// compute another one.

@@ -84,7 +84,14 @@ impl FlagState {
             if checks_latest && is_marked && !search.is_still_original(&reported) {
                 raise_missed_near_duplicate(&table.name);
             }
-            if !added.is_some_and(|added| added.has_waited()) {
+            let has_waited = added.is_some_and(|added| added.has_waited);
+            // ON CONFLICT waits for a transaction that deletes the row, and then stores the new one
+            // under its key: the row must stay until this transaction ends.
+            let takes_key = table.options.mode == Mode::Conflict
+                && call.event() == Event::Insert
+                && reported.hash.is_some()
+                && !reported.key.is_empty();
+            if !has_waited && (!takes_key || search.keep(&reported)) {
                 return Some(reported);
             }
         }
@@ -155,7 +162,9 @@ impl FlagState {
                 && self.table.columns.scope.is_as_before(call)
         });
         let judged = judged.map(|_| call.old_row(self.table.searched));
-        NearDuplicateSearch::new(call, from, hash, scope, old, candidates, judged)
+        let row = (self.table.columns.checks_rows())
+            .then(|| call.new_row(self.table.searched, &self.generated));
+        NearDuplicateSearch::new(call, from, hash, (scope, row), old, candidates, judged)
     }
 
     /// Returns whether a row that would not be stored as it is has the key of one that is stored, or was

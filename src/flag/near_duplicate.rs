@@ -9,7 +9,9 @@ use crate::hashes::read_hash;
 use crate::trigger::hash_column;
 use simhash_hamming::parts::{Hash, distance};
 use simhash_pg::catalog::privilege::has_row_security;
+use simhash_pg::catalog::table::OpenTable;
 use simhash_pg::process::transaction;
+use simhash_pg::process::user::AsUser;
 use simhash_pg::spi::saved_query::Sees;
 use simhash_pg::sql::trigger::{TriggerCall, VersionAddress};
 use simhash_pg::sql::value::Value;
@@ -44,13 +46,14 @@ pub struct NearDuplicateSearch<'s, 'a> {
 }
 
 impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
-    /// `scope` has the row's values in the columns of `within=`; `old` is the place of the version
-    /// that an UPDATE replaces, `judged` that version, if it was compared with the same rows.
+    /// `scope` has the row's values in the columns of `within=`; `row` is the row, if a function reads it;
+    /// `old` is the place of the version that an UPDATE replaces, `judged` that version, if it was compared
+    /// with the same rows.
     pub fn new(
         call: &'s TriggerCall<'a>,
         (table, open): (&'s FlaggedTable, &'s OpenQueries),
         hash: Option<&'s Hash>,
-        scope: &[Option<Value<'a>>],
+        (scope, row): (&[Option<Value<'a>>], Option<Value<'a>>),
         old: Option<&'s VersionAddress>,
         candidates: Candidates,
         judged: Option<Value<'a>>,
@@ -63,9 +66,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
             None => call.new_value(key),
         }));
         parameters.extend(columns.texts.iter().map(|text| call.new_value(text)));
-        if columns.texts.is_empty() && !columns.read_by_check.is_empty() {
-            parameters.push(Some(call.new_row(table.searched)));
-        }
+        parameters.extend(row.map(Some));
         parameters.extend(scope);
         parameters.extend(old.into_iter().flat_map(|place| place.values().map(Some)));
         if old.is_some() && table.queries.take_old_row() {
@@ -82,7 +83,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
             parameters,
             variant: QueryVariant {
                 for_update: old.is_some(),
-                with_marks: table.queries.finds_originals() && open.reads_marks(&table.queries),
+                with_marks: open.reads_marks(&table.queries),
                 candidates,
             },
         }
@@ -161,6 +162,9 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
             if original.is_duplicate_of_new {
                 return None;
             }
+            if !self.table.queries.finds_originals() {
+                break;
+            }
             let Some(next) = self.by_key(&[mark]) else {
                 // The user may not see it, or it is gone.
                 return match has_row_security(self.table.searched) {
@@ -198,10 +202,26 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         Some(search.with_key(search.nearest(found)))
     }
 
-    /// Returns whether a row that was found is still there and has no mark, whatever the snapshot shows.
+    /// Waits for those that delete a row which was found, or change its key, and lets nobody do so
+    /// until this transaction ends. Returns whether the row is there as it was found.
+    pub fn keep(&self, found: &NearDuplicate<'a>) -> bool {
+        let owner = OpenTable::new(self.table.searched).rel().owner();
+        let key: Vec<_> = found.key.iter().copied().map(Some).collect();
+        {
+            let _owner = AsUser::switch(owner);
+            let query = self.table.queries.lock();
+            let _: Option<[Option<Value<'a>>; 0]> =
+                query.first_row(self.call.args(), &key, Sees::Usual);
+        }
+        self.by_key(&found.key)
+            .is_some_and(|row| row.hash == found.hash)
+    }
+
+    /// Returns whether a row that was found is still there, and has no mark if it had none, whatever the
+    /// snapshot shows.
     pub fn is_still_original(&self, found: &NearDuplicate<'a>) -> bool {
         let latest = self.first(SearchTarget::ByKey, &found.key, Sees::Latest);
-        latest.is_some_and(|row| row.mark.is_none())
+        latest.is_some_and(|row| row.mark.is_none() || found.mark.is_some())
     }
 
     fn first(

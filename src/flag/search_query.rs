@@ -79,6 +79,7 @@ pub struct SearchQueries {
     builder: QueryBuilder,
     prefers_indexes: bool,
     saved: PerVariant<OnceCell<SavedQuery>>,
+    lock: OnceCell<SavedQuery>,
 }
 
 /// The queries that one statement keeps open, and whether its user may read marks.
@@ -118,6 +119,7 @@ impl SearchQueries {
             builder,
             prefers_indexes,
             saved: Default::default(),
+            lock: OnceCell::new(),
         }
     }
 
@@ -143,6 +145,18 @@ impl SearchQueries {
     pub fn get(&self, target: SearchTarget, variant: QueryVariant) -> &SavedQuery {
         entry(&self.saved, target, variant).get_or_init(|| {
             let (text, types) = self.builder.query(target, variant);
+            SavedQuery::new(&text, &types, self.prefers_indexes)
+        })
+    }
+
+    /// Returns the query that locks the row with the key that its parameters give, as a foreign key
+    /// locks the row that it names: until the transaction ends the row has that key. It is run as the
+    /// owner of the table, since a user who inserts needs no right to lock.
+    pub fn lock(&self) -> &SavedQuery {
+        self.lock.get_or_init(|| {
+            let (table, key) = (&self.builder.table, self.builder.has_key(1));
+            let types: Vec<_> = self.builder.key.iter().map(|key| key.type_id).collect();
+            let text = format!("SELECT 1 FROM {table} WHERE {key} FOR KEY SHARE OF t");
             SavedQuery::new(&text, &types, self.prefers_indexes)
         })
     }

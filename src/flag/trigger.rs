@@ -83,6 +83,8 @@ pub struct FlagState {
     pub key: KeyText,
     /// Whether this statement has checked how the stored fingerprints were made.
     fingerprints_checked: Cell<bool>,
+    /// The generated columns, where a function reads whole rows.
+    pub(super) generated: Vec<(Column, RowExpression)>,
     memory: MemoryContext,
 }
 
@@ -109,7 +111,17 @@ impl FlagState {
                     RowExpression::of_index(call.relation(), index, "simhash", function, memory)
                 }),
             };
+        let generated = table::columns(call.relation())
+            .map(|(_, column)| column)
+            .filter(|column| column.generated && !column.computed_on_read)
+            .filter(|_| table.columns.checks_rows())
+            .map(|column| {
+                let expression =
+                    RowExpression::of_generated_column(call.relation(), &column, memory);
+                (column, expression)
+            });
         Self {
+            generated: generated.collect(),
             open: OpenQueries::default(),
             key: KeyText::new(&table.columns, memory),
             table,

@@ -7,6 +7,7 @@ use std::ffi::{CStr, CString, c_char};
 use pgrx::PgSqlErrorCode::{ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_INTERNAL_ERROR};
 use pgrx::pg_sys;
 
+use super::expression::RowExpression;
 use super::fmgr::Args;
 use super::value::{Storage, Value};
 use crate::catalog::relation::Rel;
@@ -235,13 +236,39 @@ impl<'a> TriggerCall<'a> {
         self.value(self.old_tuple(), column)
     }
 
-    /// The new row, as one of this table: that of the row, or one above it. In a BEFORE trigger
-    /// generated columns are NULL.
-    pub fn new_row(&self, table: pg_sys::Oid) -> Value<'a> {
-        self.row_of(table, self.new_tuple())
+    /// The new row, as one of this table: that of the row, or one above it. A BEFORE trigger comes before
+    /// the server computes the generated columns: these are computed here. Others are NULL.
+    pub fn new_row(&self, table: pg_sys::Oid, generated: &[(Column, RowExpression)]) -> Value<'a> {
+        let (mut numbers, mut values, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
+        for (column, expression) in generated {
+            let stored = column.storage;
+            let value = expression.value(self, |value| {
+                // SAFETY: the value is of the column's type, which `stored` describes.
+                unsafe { pg_sys::datumCopy(value.datum(), stored.by_value, stored.len.into()) }
+            });
+            numbers.push(i32::from(column.number()));
+            values.push(value.unwrap_or(pg_sys::Datum::null()));
+            nulls.push(value.is_none());
+        }
+        let mut tuple = self.new_tuple();
+        if !numbers.is_empty() {
+            // SAFETY: three arrays of one length; the columns are the relation's, and the values of
+            // their types.
+            unsafe {
+                tuple = pg_sys::heap_modify_tuple_by_cols(
+                    tuple,
+                    (*self.data().tg_relation).rd_att,
+                    numbers.len() as i32,
+                    numbers.as_mut_ptr(),
+                    values.as_mut_ptr(),
+                    nulls.as_mut_ptr(),
+                );
+            }
+        }
+        self.row_of(table, tuple)
     }
 
-    /// The same of the row that an UPDATE replaces.
+    /// The row that an UPDATE replaces, as one of this table.
     pub fn old_row(&self, table: pg_sys::Oid) -> Value<'a> {
         self.row_of(table, self.old_tuple())
     }
