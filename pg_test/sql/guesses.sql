@@ -150,3 +150,4 @@ ALTER TABLE advert ADD insists boolean NOT NULL DEFAULT false;
 INSERT INTO advert VALUES (5, 'A red bicycle with seven gears', 12);
 SET client_min_messages = warning;
 DROP SCHEMA guesses CASCADE;
+DROP EXTENSION citext;

@@ -76,8 +76,8 @@ pub fn fingerprint_column(call: &TriggerCall<'_>, name: &str, fills: bool) -> Co
     const WHAT: &str = "the fingerprint";
     let hint = || {
         if name.contains('(') {
-            let hint = "The argument names a column. Leave it out where an index has the expression; \
-                        'index=...' says which.";
+            let hint = "The argument names a column. Left out, simhash_flag_duplicate() takes the \
+                        expression that an index has.";
             return Some(hint.to_owned());
         }
         let added = format!(

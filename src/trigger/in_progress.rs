@@ -116,7 +116,7 @@ fn waits(by: &Writer, rows: &[Compared], entered: &Entered) -> Vec<Wait> {
     search.waits
 }
 
-/// Between two calls of a search. Whoever waits for the memory is awake by the time this returns: the
+/// Between two calls of a search. Those who wait for the memory are awake by the time this returns: the
 /// lock is not fair, and would be taken again before.
 fn let_others_go() {
     check_for_interrupts();

@@ -20,7 +20,7 @@ struct Line {
 }
 
 impl Endings {
-    /// Reads lines of endings behind a number; a hyphen is no ending.
+    /// Reads lines of endings behind a number; a hyphen stands for none.
     pub fn new(list: &str) -> Self {
         let line = |line: &str| {
             let (languages, line) = Languages::of_line(line);

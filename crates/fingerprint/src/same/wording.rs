@@ -87,7 +87,7 @@ impl Wordings {
             .find(|(rest, line)| is_here(rest) && may_be(*line))?;
         // A part of a name, as the last letter of KOI8-R, stands for no word.
         let is_part = text.at(i).is_joined || i + 1 < text.len() && text.at(i + 1).is_joined;
-        // Nor does one of initials, as the first letter of U.S.
+        // One of initials, as the first letter of U.S., does neither.
         let is_initial = |i: usize| text.at(i).dot && text.word(i).len() == 1;
         let is_of_initials = is_initial(i) && i + 1 < text.len() && text.word(i + 1).len() == 1
             || i > 0 && is_initial(i - 1) && text.word(i).len() == 1;
