@@ -127,7 +127,7 @@ COMMENT ON FUNCTION simhash_same(text, text) IS
 CREATE FUNCTION simhash_same_strict(a text, b text) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 3000 AS 'MODULE_PATHNAME', 'simhash_same_strict';
 COMMENT ON FUNCTION simhash_same_strict(text, text) IS
-	'whether two texts differ in spelling and layout alone: for what deletes, merges or refuses rows';
+	'whether two texts differ in spelling and layout alone; for what deletes, merges or refuses rows';
 
 CREATE FUNCTION simhash_why(
 	a text, b text, OUT kind text, OUT in_a text, OUT in_b text, OUT decides boolean
