@@ -1,9 +1,9 @@
 //! Reads what a check needs of the rows that have pairs, and judges the pairs: one row for each
 //! class of rows that are judged alike.
 //!
-//! Values are read in chunks of a few hundred rows, of which at most two are in memory.
-//! Where a chunk would take more than half of `work_mem`, smaller ones are read. Rows are put into
-//! chunks component by component, so that most pairs lie within one chunk.
+//! Values are read in chunks of a few hundred rows, of short ones more, of which at most two are in
+//! memory. Where a chunk would take more than half of `work_mem`, smaller ones are read. Rows are put
+//! into chunks component by component, so that most pairs lie within one chunk.
 
 use super::judge::Judge;
 use super::paired_rows::{
@@ -20,8 +20,10 @@ use simhash_pg::process::memory::{
 };
 use simhash_pg::process::temp_file::{TempFile, TempFiles};
 
-/// Maximum number of rows of a chunk. Smaller chunks have a power of two as well.
+/// Rows of the first chunk. All chunks have a power of two.
 const CHUNK: u32 = 256;
+/// Maximum number of rows of a chunk. A row is read again for each chunk that has a pair with its own.
+const LARGEST: u32 = 1 << 14;
 /// Factor by which chunks that are too large are divided. Each attempt reads the long values again,
 /// so there should be few.
 const SHRINK: u32 = 16;
@@ -39,8 +41,9 @@ pub struct Chunks<'t, J: Judge> {
     /// Rows in the order of chunks, and each class's place there.
     rows: Vec<u32>,
     places: Vec<u32>,
-    /// Rows of a chunk.
+    /// Rows of a chunk, and of one that most values fit in; None before the first was read.
     chunk: u32,
+    largest: Option<u32>,
     chunks: [Option<Chunk<J::Kept>>; 2],
     patience: u64,
 }
@@ -71,6 +74,7 @@ impl<'t, J: Judge> Chunks<'t, J> {
             rows: collected(order.into_iter().map(first)),
             places,
             chunk: CHUNK,
+            largest: None,
             chunks: [None, None],
             patience: PATIENCE,
         }
@@ -158,10 +162,16 @@ impl<'t, J: Judge> Chunks<'t, J> {
     /// size are to be tried. `judged` is the number of pairs judged with chunks of this size.
     fn is_ready(&mut self, pair: Edge, judged: u64) -> bool {
         let chunk = self.chunk;
-        if chunk < CHUNK && judged >= self.patience {
+        let Some(largest) = self.largest else {
+            let rows = self.rows_that_fit(pair.a / chunk);
+            self.largest = Some(rows);
+            self.rechunk(rows);
+            return false;
+        };
+        if chunk < largest && judged >= self.patience {
             // A few long values should not cause a query for each row of all that follow.
             self.patience *= 2;
-            self.rechunk(CHUNK);
+            self.rechunk(largest);
             return false;
         }
         let is_loaded = self.load(pair.a / chunk, pair.b / chunk);
@@ -169,6 +179,18 @@ impl<'t, J: Judge> Chunks<'t, J> {
             self.rechunk(chunk / SHRINK);
         }
         is_loaded
+    }
+
+    /// Returns how many rows a chunk may have, if their values are as long as those of this one: an
+    /// eighth of `work_mem`.
+    fn rows_that_fit(&self, chunk: u32) -> u32 {
+        let Some(values) = in_scratch(|| self.read(chunk)) else {
+            return CHUNK;
+        };
+        let bytes: usize = values.iter().flatten().map(J::bytes).sum();
+        let row = size_of::<Option<J::Kept>>() + bytes / values.len().max(1);
+        let rows = u32::try_from(work_mem_bytes() / 8 / row).unwrap_or(LARGEST);
+        1 << rows.clamp(CHUNK, LARGEST).ilog2()
     }
 
     /// Continues with chunks of `rows` rows.
