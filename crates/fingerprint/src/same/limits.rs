@@ -95,8 +95,14 @@ pub const FAR_WORDS: usize = 24;
 /// Words of a text that are compared by their letters first: longer texts are compared by equal words.
 pub const SKETCHED_WORDS: usize = 64;
 
-/// Letters that two words may have that the other has not: two slips replace two letters.
+/// Letters that two words may have that the other has not: two slips replace two letters, a short word
+/// has one.
 pub const SKETCHED_LETTERS: u32 = 4;
+pub const SKETCHED_LETTERS_OF_SHORT: u32 = 2;
+pub const SKETCHED_SHORT: u32 = 5;
+
+/// Words of a text that are in no form in the other one and in no list: with fewer, more has to be known.
+pub const SKETCHED_ALONE: usize = 3;
 
 /// Words around a difference that may be part of a negation with it.
 pub const AROUND: usize = 6;
