@@ -150,13 +150,15 @@ impl SearchQueries {
     }
 
     /// Returns the query that locks the row with the key that its parameters give, as a foreign key
-    /// locks the row that it names: until the transaction ends the row has that key. It is run as the
-    /// owner of the table, since a user who inserts needs no right to lock.
+    /// locks the row that it names: until the transaction ends the row has that key. It returns the
+    /// fingerprint, if that is a column. It is run as the owner of the table, since a user who inserts
+    /// needs no right to lock.
     pub fn lock(&self) -> &SavedQuery {
         self.lock.get_or_init(|| {
             let (table, key) = (&self.builder.table, self.builder.has_key(1));
             let types: Vec<_> = self.builder.key.iter().map(|key| key.type_id).collect();
-            let text = format!("SELECT 1 FROM {table} WHERE {key} FOR KEY SHARE OF t");
+            let column = self.builder.column.as_deref().unwrap_or("NULL");
+            let text = format!("SELECT {column} FROM {table} WHERE {key} FOR KEY SHARE OF t");
             SavedQuery::new(&text, &types, self.prefers_indexes)
         })
     }
@@ -168,6 +170,8 @@ pub struct QueryBuilder {
     /// FROM.
     table: String,
     fingerprint: String,
+    /// The same, if it is a column.
+    column: Option<String>,
     hashes: HashColumn,
     radius: u32,
     key: Vec<KeyColumn>,
@@ -238,13 +242,16 @@ impl QueryBuilder {
         let mut types = vec![hashes.type_id()];
         types.extend(key.iter().map(|key| key.type_id));
         let opened = OpenTable::new(searched);
+        let column =
+            (source.column.as_ref()).map(|name| format!("t.{}{}", quoted(name), hashes.cast()));
         let mut search = Self {
             searched,
             table: format!("{} AS t", table::qualified_name(searched)?),
-            fingerprint: match &source.column {
-                Some(name) => format!("t.{}{}", quoted(name), hashes.cast()),
+            fingerprint: match &column {
+                Some(column) => column.clone(),
                 None => source.made_sql()?,
             },
+            column,
             hashes,
             radius: source.radius,
             key,
