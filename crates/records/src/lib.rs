@@ -26,7 +26,7 @@
 //!
 //! let (mut rows, mut stores, mut found) = (Rows::new(1 << 20), InMemory, Vec::new());
 //! for name in ["Ingrid Halvorsen", "Ingrid Halversen", "Tomasz Wysocki"] {
-//!     features(name, 3, &mut found, &mut || {}).unwrap();
+//!     features(name, 3, &mut found, &mut || {})?;
 //!     rows.add(0, &found)?;
 //!     rows.end_row(0, &mut stores)?;
 //! }
@@ -36,7 +36,7 @@
 //!     pairs.push((pair.a, pair.b, similarity > 0.5));
 //! })?;
 //! assert_eq!(pairs, [(0, 1, true)]);
-//! # Ok::<(), std::collections::TryReserveError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 #![forbid(unsafe_code)]

@@ -250,22 +250,35 @@ impl<'a> TriggerCall<'a> {
             values.push(value.unwrap_or(pg_sys::Datum::null()));
             nulls.push(value.is_none());
         }
-        let mut tuple = self.new_tuple();
-        if !numbers.is_empty() {
-            // SAFETY: three arrays of one length; the columns are the relation's, and the values of
-            // their types.
-            unsafe {
-                tuple = pg_sys::heap_modify_tuple_by_cols(
-                    tuple,
-                    (*self.data().tg_relation).rd_att,
-                    numbers.len() as i32,
-                    numbers.as_mut_ptr(),
-                    values.as_mut_ptr(),
-                    nulls.as_mut_ptr(),
-                );
-            }
-        }
+        // SAFETY: the values are of the columns' types.
+        let tuple = unsafe { self.new_tuple_with(&mut numbers, &mut values, &mut nulls) };
         self.row_of(table, tuple)
+    }
+
+    /// The new row with other values in some columns, by their numbers.
+    ///
+    /// # Safety
+    /// Three slices of one length; the columns are the relation's, and the values of their types.
+    unsafe fn new_tuple_with(
+        &self,
+        numbers: &mut [i32],
+        values: &mut [pg_sys::Datum],
+        nulls: &mut [bool],
+    ) -> pg_sys::HeapTuple {
+        if numbers.is_empty() {
+            return self.new_tuple();
+        }
+        // SAFETY: as the caller promises.
+        unsafe {
+            pg_sys::heap_modify_tuple_by_cols(
+                self.new_tuple(),
+                (*self.data().tg_relation).rd_att,
+                numbers.len() as i32,
+                numbers.as_mut_ptr(),
+                values.as_mut_ptr(),
+                nulls.as_mut_ptr(),
+            )
+        }
     }
 
     /// The row that an UPDATE replaces, as one of this table.
@@ -358,7 +371,6 @@ impl<'a> TriggerCall<'a> {
     /// The function's result for the new row with other values in some columns; None is NULL. An
     /// ERROR when a value is not of the column's type or violates the constraints of its domain.
     pub fn with(&self, columns: &[(&Column, Option<Value<'_>>)]) -> pg_sys::Datum {
-        let tuple = self.new_tuple();
         let (mut numbers, mut values, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
         for (column, value) in columns {
             self.attribute(column);
@@ -367,22 +379,8 @@ impl<'a> TriggerCall<'a> {
             values.push(value.map_or(pg_sys::Datum::null(), |value| value.datum()));
             nulls.push(value.is_none());
         }
-        if columns.is_empty() {
-            return pg_sys::Datum::from(tuple);
-        }
-        // SAFETY: three arrays of one length; the columns are the relation's, and the values of
-        // their types.
-        unsafe {
-            let tuple = pg_sys::heap_modify_tuple_by_cols(
-                tuple,
-                (*self.data().tg_relation).rd_att,
-                numbers.len() as i32,
-                numbers.as_mut_ptr(),
-                values.as_mut_ptr(),
-                nulls.as_mut_ptr(),
-            );
-            pg_sys::Datum::from(tuple)
-        }
+        // SAFETY: each value was checked against its column.
+        pg_sys::Datum::from(unsafe { self.new_tuple_with(&mut numbers, &mut values, &mut nulls) })
     }
 }
 
