@@ -778,11 +778,11 @@ COMMENT ON FUNCTION simhash_radius_report(regclass, text, text, name, int, int, 
 -- (src/clusters/kept/pending.rs).
 CREATE TABLE simhash_catalog.statement_end ();
 COMMENT ON TABLE simhash_catalog.statement_end IS
-	'empty: its trigger answers the rows of a statement for simhash_maintain_clusters';
+	'empty: its trigger answers the rows of a statement for simhash_catalog.maintain_clusters';
 CREATE FUNCTION simhash_catalog.answer_rows() RETURNS trigger
 LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_answer_rows';
 COMMENT ON FUNCTION simhash_catalog.answer_rows() IS
-	'trigger: answers the rows that simhash_maintain_clusters has put off until the end of the statement';
+	'trigger: answers the rows that simhash_catalog.maintain_clusters has put off until the end of the statement';
 CREATE TRIGGER answer_rows AFTER DELETE ON simhash_catalog.statement_end
 	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.answer_rows();
 ALTER TABLE simhash_catalog.statement_end ENABLE ALWAYS TRIGGER answer_rows;
@@ -790,9 +790,9 @@ ALTER TABLE simhash_catalog.statement_end ENABLE ALWAYS TRIGGER answer_rows;
 -- ---------------------------------------------------------------- kept clusters
 -- What a kept table is, its triggers say by their arguments: nothing else is stored.
 
-CREATE FUNCTION simhash_maintain_clusters() RETURNS trigger
+CREATE FUNCTION simhash_catalog.maintain_clusters() RETURNS trigger
 LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_maintain_clusters';
-COMMENT ON FUNCTION simhash_maintain_clusters() IS
+COMMENT ON FUNCTION simhash_catalog.maintain_clusters() IS
 	'AFTER trigger, for each row (TRUNCATE: for each statement), that keeps a table (key, cluster_id) of clusters '
 	'current, or with notes= notes which rows have changed for simhash_refresh_clusters; simhash_keep_clusters makes '
 	'it; arguments clusters=, key=, fingerprint=, radius=, within=, text=, min_jaccard=, checked_by=, decisions=, '
@@ -1018,8 +1018,8 @@ BEGIN
 				WHERE c.tgname = t.tgname AND c.tgparentid <> 0 AND c.tgenabled = 'D'))
 		ORDER BY e.on_table <> $1, e.type LOOP
 		-- CREATE TRIGGER locks out writers until this transaction ends, so the search below sees all rows.
-		EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER ' || one.event || ' EXECUTE FUNCTION %s.simhash_maintain_clusters(%s)',
-			one.name, one.on_table, here, (SELECT string_agg(quote_literal(a), ', ') FROM unnest(one.arguments) AS a));
+		EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER ' || one.event || ' EXECUTE FUNCTION simhash_catalog.maintain_clusters(%s)',
+			one.name, one.on_table, (SELECT string_agg(quote_literal(a), ', ') FROM unnest(one.arguments) AS a));
 		RAISE NOTICE 'created trigger % on table %', one.name, one.on_table;
 	END LOOP;
 	IF NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid JOIN pg_am AS m ON m.oid = c.relam
@@ -1550,7 +1550,7 @@ CREATE FUNCTION simhash_catalog.index_verify(
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_index_verify';
 COMMENT ON FUNCTION simhash_catalog.index_verify(regclass, boolean) IS
-	'the function simhash_index_verify, for simhash_index_verify_shards on other nodes';
+	'the function simhash_index_verify, for simhash_catalog.index_verify_shards on other nodes';
 
 CREATE FUNCTION simhash_catalog.index_stats(
 	index regclass,
@@ -1560,7 +1560,7 @@ CREATE FUNCTION simhash_catalog.index_stats(
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT ROWS 1 AS 'MODULE_PATHNAME', 'simhash_index_stats';
 COMMENT ON FUNCTION simhash_catalog.index_stats(regclass) IS
-	'the function simhash_index_stats, for simhash_index_stats_shards on other nodes';
+	'the function simhash_index_stats, for simhash_catalog.index_stats_shards on other nodes';
 
 CREATE FUNCTION simhash_catalog.distributed_table(index regclass, verify boolean) RETURNS regclass
 LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_distributed_table';
@@ -1617,9 +1617,9 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION simhash_catalog.query_shards(regclass, boolean, text) IS
 	'what each placement of the shards answers to a query of its index; implementation of '
-	'simhash_index_verify_shards and simhash_index_stats_shards';
+	'simhash_catalog.index_verify_shards and simhash_catalog.index_stats_shards';
 
-CREATE FUNCTION simhash_index_verify_shards(
+CREATE FUNCTION simhash_catalog.index_verify_shards(
 	index regclass, heapallindexed boolean DEFAULT false,
 	OUT node text, OUT port int, OUT shard bigint, OUT block bigint, OUT "offset" int, OUT fault text
 ) RETURNS SETOF record
@@ -1644,11 +1644,11 @@ BEGIN
 			ELSE jsonb_build_array(jsonb_build_array(NULL, NULL, 'not verified: ' || a.answer)) END)
 			WITH ORDINALITY AS f (fault, place);
 END $$;
-COMMENT ON FUNCTION simhash_index_verify_shards(regclass, boolean) IS
+COMMENT ON FUNCTION simhash_catalog.index_verify_shards(regclass, boolean) IS
 	'simhash_index_verify of the index of each shard, where Citus distributes the table; a placement '
 	'that was not verified is a fault without a block';
 
-CREATE FUNCTION simhash_index_stats_shards(
+CREATE FUNCTION simhash_catalog.index_stats_shards(
 	index regclass,
 	OUT node text, OUT port int, OUT shard bigint,
 	OUT rows bigint, OUT null_rows bigint, OUT pages bigint, OUT leaves bigint,
@@ -1674,7 +1674,7 @@ BEGIN
 			format_version int, hottest_quarter int, hottest_key int, hottest_share float8, candidates float8[]);
 	END LOOP;
 END $$;
-COMMENT ON FUNCTION simhash_index_stats_shards(regclass) IS
+COMMENT ON FUNCTION simhash_catalog.index_stats_shards(regclass) IS
 	'simhash_index_stats of the index of each shard, where Citus distributes the table; an error when '
 	'a placement does not answer';
 

@@ -9,7 +9,7 @@ CREATE TABLE measured (part text, what text, way text, n bigint, ms float8);
 -- A row of t is (id, fp, dup, flag); t_cluster holds its clusters. Ways to keep or to flag, by name.
 CREATE PROCEDURE use_trigger(way text) LANGUAGE plpgsql AS $$
 DECLARE
-	keeps text := 'EXECUTE FUNCTION simhash_maintain_clusters(''clusters=t_cluster'', ''key=id'', ''fingerprint=fp'', ''radius=3'')';
+	keeps text := 'EXECUTE FUNCTION simhash_catalog.maintain_clusters(''clusters=t_cluster'', ''key=id'', ''fingerprint=fp'', ''radius=3'')';
 	flags text := 'CREATE TRIGGER flags BEFORE INSERT OR UPDATE ON t FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate(''fingerprint=fp'', ''key=id'', %s)';
 	arguments text := CASE way
 		WHEN 'flag=' THEN '''flag=flag'''

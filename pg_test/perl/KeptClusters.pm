@@ -1,4 +1,4 @@
-# What 052 and 053 share: tables whose clusters simhash_maintain_clusters() keeps, with triggers of many kinds;
+# What 052 and 053 share: tables whose clusters simhash_catalog.maintain_clusters() keeps, with triggers of many kinds;
 # what is true of them; sessions that run random transactions (KeptOperations); the smallest history that is wrong.
 package KeptClusters;
 
@@ -61,7 +61,7 @@ sub kept_variants
 sub triggers
 {
 	my ($v) = @_;
-	my $function = "EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=$v->{radius}'"
+	my $function = "EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=$v->{radius}'"
 	  . ($v->{within} ? ", 'within=tenant')" : ')');
 	my $kind = $v->{timing} ? 'CONSTRAINT TRIGGER' : 'TRIGGER';
 	return "CREATE TRIGGER keep_truncated AFTER TRUNCATE ON doc FOR EACH STATEMENT $function;\n"

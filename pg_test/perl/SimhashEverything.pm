@@ -68,7 +68,7 @@ CREATE INDEX note_number ON note USING simhash (number, (simhash_methods.simhash
 CREATE TABLE note_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE INDEX note_cluster_id ON note_cluster (cluster_id);
 CREATE TRIGGER keep_clusters AFTER INSERT OR UPDATE OF tenant, fp OR DELETE ON note FOR EACH ROW EXECUTE FUNCTION
-	simhash_maintain_clusters('clusters=public.note_cluster', 'key=id', 'fingerprint=fp', 'within=tenant', 'radius=6');
+	simhash_catalog.maintain_clusters('clusters=public.note_cluster', 'key=id', 'fingerprint=fp', 'within=tenant', 'radius=6');
 CREATE FUNCTION of_note(n note) RETURNS bigint LANGUAGE sql IMMUTABLE BEGIN ATOMIC SELECT simhash64(n.body, preset => 'record'); END;
 CREATE DOMAIN near_zero AS bigint CHECK (hamming(VALUE, 0) < 64);
 INSERT INTO note (id, tenant, body, given)

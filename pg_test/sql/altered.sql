@@ -76,7 +76,7 @@ SELECT id, dup FROM child ORDER BY id;
 CREATE TABLE grouped (id int PRIMARY KEY, other text UNIQUE, fp bigint);
 CREATE TABLE grouped_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TRIGGER assign AFTER INSERT ON grouped FOR EACH ROW EXECUTE FUNCTION
-	simhash_maintain_clusters('clusters=grouped_cluster', 'key=id', 'fingerprint=fp');
+	simhash_catalog.maintain_clusters('clusters=grouped_cluster', 'key=id', 'fingerprint=fp');
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 INSERT INTO grouped VALUES (1, 'a', 7), (2, 'b', 7);
 CREATE FUNCTION swap_grouped() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -109,7 +109,7 @@ CREATE TABLE ruled (id int PRIMARY KEY, fp bigint);
 CREATE TABLE ruled_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE RULE nothing AS ON UPDATE TO ruled_cluster DO INSTEAD NOTHING;
 CREATE TRIGGER assign AFTER INSERT ON ruled FOR EACH ROW EXECUTE FUNCTION
-	simhash_maintain_clusters('clusters=ruled_cluster', 'key=id', 'fingerprint=fp');
+	simhash_catalog.maintain_clusters('clusters=ruled_cluster', 'key=id', 'fingerprint=fp');
 SELECT failures('INSERT INTO ruled VALUES (1, 1), (2, 1)', 1);
 SELECT plans() AS before \gset
 SELECT failures('INSERT INTO ruled VALUES (1, 1), (2, 1)', 20);
@@ -122,7 +122,7 @@ TABLE ruled_cluster;
 CREATE TABLE filled (id int PRIMARY KEY, fp bigint);
 CREATE TABLE filled_cluster (key int PRIMARY KEY, cluster_id int GENERATED ALWAYS AS (0) STORED);
 CREATE TRIGGER assign AFTER INSERT ON filled FOR EACH ROW EXECUTE FUNCTION
-	simhash_maintain_clusters('clusters=filled_cluster', 'key=id', 'fingerprint=fp');
+	simhash_catalog.maintain_clusters('clusters=filled_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO filled VALUES (1, 1);
 DROP TABLE filled_cluster;
 CREATE TABLE filled_cluster (key int PRIMARY KEY GENERATED ALWAYS AS IDENTITY, cluster_id int NOT NULL);
@@ -138,7 +138,7 @@ CREATE DOMAIN word AS text COLLATE mine;
 CREATE TABLE worded (id word PRIMARY KEY, fp bigint);
 CREATE TABLE worded_cluster (key word PRIMARY KEY, cluster_id word NOT NULL);
 CREATE TRIGGER assign AFTER INSERT ON worded FOR EACH ROW EXECUTE FUNCTION
-	simhash_maintain_clusters('clusters=worded_cluster', 'key=id', 'fingerprint=fp');
+	simhash_catalog.maintain_clusters('clusters=worded_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO worded VALUES ('a', 1), ('b', 1);
 ALTER COLLATION mine RENAME TO yours;
 DISCARD PLANS;
@@ -161,7 +161,7 @@ CREATE OPERATOR CLASS code_ops DEFAULT FOR TYPE code USING btree AS OPERATOR 1 <
 CREATE TABLE coded (id code PRIMARY KEY, fp bigint, dup code);
 CREATE TABLE coded_cluster (key code PRIMARY KEY, cluster_id code NOT NULL);
 CREATE TRIGGER assign AFTER INSERT ON coded FOR EACH ROW EXECUTE FUNCTION
-	simhash_maintain_clusters('clusters=coded_cluster', 'key=id', 'fingerprint=fp');
+	simhash_catalog.maintain_clusters('clusters=coded_cluster', 'key=id', 'fingerprint=fp');
 CREATE TRIGGER flag BEFORE INSERT ON coded FOR EACH ROW EXECUTE FUNCTION
 	simhash_flag_duplicate('fingerprint=fp', 'key=id', 'duplicate_of=dup', 'radius=3');
 INSERT INTO coded VALUES ('1', 1), ('2', 1);

@@ -32,7 +32,7 @@ CREATE TABLE row (id number, fp fingerprint, body text);
 CREATE INDEX ON row USING simhash (fp);
 CREATE TABLE cluster (key number PRIMARY KEY, cluster_id number NOT NULL);
 CREATE TRIGGER assign AFTER INSERT ON row
-	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=beside.cluster', 'key=id', 'fingerprint=fp');
+	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=beside.cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO row VALUES ('1', 0, 'a lamp'), ('2', 0, 'a lamp'), ('3', -1, 'a road'), ('4', -1, 'a road'), ('5', x'FFFF'::bigint, 'a bridge');
 SELECT * FROM cluster ORDER BY key;
 INSERT INTO row VALUES ('0', -1, 'a road'), ('6', 0, NULL);

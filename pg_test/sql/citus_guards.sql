@@ -11,14 +11,14 @@ CREATE INDEX doc_fp ON doc USING simhash (fp);
 INSERT INTO doc VALUES (1, 1, 1);
 
 -- Without Citus.
-SELECT * FROM simhash_index_verify_shards('doc_fp');
-SELECT * FROM simhash_index_stats_shards('doc_fp');
-SELECT * FROM simhash_index_stats_shards('doc_pkey');
-SELECT * FROM simhash_index_stats_shards('doc');
-SELECT count(*) FROM simhash_index_verify_shards(NULL);
+SELECT * FROM simhash_catalog.index_verify_shards('doc_fp');
+SELECT * FROM simhash_catalog.index_stats_shards('doc_fp');
+SELECT * FROM simhash_catalog.index_stats_shards('doc_pkey');
+SELECT * FROM simhash_catalog.index_stats_shards('doc');
+SELECT count(*) FROM simhash_catalog.index_verify_shards(NULL);
 CREATE TABLE parted (fp bigint) PARTITION BY RANGE (fp);
 CREATE INDEX parted_fp ON parted USING simhash (fp);
-SELECT * FROM simhash_index_verify_shards('parted_fp');
+SELECT * FROM simhash_catalog.index_verify_shards('parted_fp');
 
 -- The stand-in. No other session ever sees it.
 BEGIN;
@@ -96,7 +96,7 @@ BEGIN
 		DROP TRIGGER flag ON doc_102009;
 		TRUNCATE doc_102009, cluster;
 		CREATE TRIGGER keep AFTER INSERT ON doc_102009
-		FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp');
+		FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp');
 		PERFORM store('doc_102009');
 		clusters := (SELECT count(*) || ' in clusters' FROM cluster);
 	EXCEPTION WHEN feature_not_supported THEN clusters := split_part(SQLERRM, ':', 1);
@@ -110,7 +110,7 @@ UPDATE pg_dist_partition SET partmethod = 'h';
 SELECT make_shard('doc_102012', 'within=tenant');
 INSERT INTO pg_dist_shard VALUES ('doc', 102012, 't');
 CREATE TRIGGER keep AFTER INSERT ON doc_102012 FOR EACH ROW
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp');
 SELECT store('doc_102012');
 -- The row that is there, within the distribution column; a function of two rows finds none of the shard's type.
 CREATE TABLE doc_102013 (LIKE doc INCLUDING GENERATED, PRIMARY KEY (tenant, id));
@@ -167,28 +167,28 @@ INSERT INTO pg_dist_node VALUES (1, 1, 'one', 1, 'primary'), (2, 2, 'two', 2, 'p
 INSERT INTO pg_dist_placement VALUES (1, 102008, 1, 0, 1), (2, 102009, 1, 0, 2), (3, 102010, 1, 0, 1),
 	(4, 102012, 4, 0, 1), (5, 102012, 1, 0, 9);
 ALTER INDEX doc_102008_fp_idx RENAME TO doc_fp_102008;
-SELECT * FROM simhash_index_verify_shards('doc_fp', true) ORDER BY shard;
-SELECT shard, rows FROM simhash_index_stats_shards('doc_fp');
+SELECT * FROM simhash_catalog.index_verify_shards('doc_fp', true) ORDER BY shard;
+SELECT shard, rows FROM simhash_catalog.index_stats_shards('doc_fp');
 DELETE FROM pg_dist_shard WHERE shardid <> 102008;
 SELECT (s).node, (s).port, (s).shard, to_jsonb(s) - '{node,port,shard}'::text[] = to_jsonb(t) AS same
-FROM simhash_index_stats_shards('doc_fp') s, simhash_index_stats('doc_fp_102008') t;
-SELECT * FROM simhash_index_verify_shards('doc_fp', true);
+FROM simhash_catalog.index_stats_shards('doc_fp') s, simhash_index_stats('doc_fp_102008') t;
+SELECT * FROM simhash_catalog.index_verify_shards('doc_fp', true);
 -- Rights are looked at here, before any node is asked.
 CREATE ROLE guards_reader;
 GRANT USAGE ON SCHEMA guards TO guards_reader;
 GRANT SELECT ON pg_dist_partition, pg_dist_shard, pg_dist_placement, pg_dist_node TO PUBLIC;
 SET ROLE guards_reader;
-SELECT rows FROM simhash_index_stats_shards('doc_fp');
-SELECT * FROM simhash_index_verify_shards('doc_fp');
+SELECT rows FROM simhash_catalog.index_stats_shards('doc_fp');
+SELECT * FROM simhash_catalog.index_verify_shards('doc_fp');
 RESET ROLE;
 GRANT SELECT ON doc, doc_102008 TO guards_reader;
 SET ROLE guards_reader;
-SELECT rows FROM simhash_index_stats_shards('doc_fp');
-SELECT * FROM simhash_index_verify_shards('doc_fp');
+SELECT rows FROM simhash_catalog.index_stats_shards('doc_fp');
+SELECT * FROM simhash_catalog.index_verify_shards('doc_fp');
 RESET ROLE;
 ALTER TABLE doc ENABLE ROW LEVEL SECURITY;
 SET ROLE guards_reader;
-SELECT rows FROM simhash_index_stats_shards('doc_fp');
+SELECT rows FROM simhash_catalog.index_stats_shards('doc_fp');
 RESET ROLE;
 ALTER TABLE doc DISABLE ROW LEVEL SECURITY;
 -- More faults than are returned.
@@ -197,7 +197,7 @@ UPDATE pg_index SET indisready = false WHERE indexrelid = 'doc_fp_102008'::regcl
 INSERT INTO doc_102008 (tenant, id, fp) SELECT 1, i, i FROM generate_series(11, 2000) i;
 UPDATE pg_index SET indisready = true WHERE indexrelid = 'doc_fp_102008'::regclass;
 SELECT count(*) FROM simhash_index_verify('doc_fp_102008', true);
-SELECT shard, count(*), max(fault) FILTER (WHERE fault LIKE 'more%') FROM simhash_index_verify_shards('doc_fp', true) GROUP BY shard;
+SELECT shard, count(*), max(fault) FILTER (WHERE fault LIKE 'more%') FROM simhash_catalog.index_verify_shards('doc_fp', true) GROUP BY shard;
 
 -- A Citus with other columns.
 ALTER TABLE pg_dist_partition ALTER repmodel TYPE text;

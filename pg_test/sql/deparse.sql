@@ -233,7 +233,7 @@ ALTER TABLE deparse.note ADD CONSTRAINT x_scopes EXCLUDE USING simhash (tenant d
 CREATE TRIGGER a_flag BEFORE INSERT OR UPDATE OF fp, tenant ON deparse.note FOR EACH ROW WHEN (public.hamming(new.id, 0) > 0)
     EXECUTE FUNCTION public.simhash_flag_duplicate('fingerprint=fp', 'key=id', 'duplicate_of=dup', 'radius=2', 'within=tenant');
 CREATE TRIGGER b_new AFTER INSERT OR DELETE OR UPDATE ON deparse.note FOR EACH ROW
-    EXECUTE FUNCTION public.simhash_maintain_clusters('clusters=deparse.note_cluster', 'key=id', 'fingerprint=fp',
+    EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=deparse.note_cluster', 'key=id', 'fingerprint=fp',
         'radius=3', 'within=tenant');
 CREATE VIEW deparse.v_near AS SELECT a.id AS a, b.id AS b, a.fp OPERATOR(public.<~>) b.fp AS distance FROM deparse.note a
 JOIN deparse.note b ON a.fp OPERATOR(public.<~>) b.fp <= 3

@@ -62,7 +62,7 @@ BEGIN
 		CREATE INDEX ON flagged USING simhash (tenant, fp);
 		CREATE TABLE scoped (id int, owner %1$s, fp bigint); CREATE INDEX ON scoped USING simhash (owner, fp)', key_type, base);
 	CREATE TRIGGER rows AFTER INSERT OR UPDATE OR DELETE ON kept FOR EACH ROW
-		EXECUTE FUNCTION simhash_maintain_clusters('clusters=by_row', 'key=id', 'fingerprint=fp', 'radius=1', 'within=tenant');
+		EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=by_row', 'key=id', 'fingerprint=fp', 'radius=1', 'within=tenant');
 	PERFORM simhash_keep_clusters('kept', 'id', 'fp', 1, '{tenant}', 'by_note', 'manual');
 	PERFORM simhash_refresh_clusters('by_note');
 	CREATE TRIGGER copies BEFORE INSERT OR UPDATE ON flagged FOR EACH ROW

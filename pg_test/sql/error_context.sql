@@ -11,9 +11,9 @@ INSERT INTO t VALUES (1, 1, 'a b');
 SELECT simhash_made_by('t', 'nope');
 SELECT * FROM simhash_fingerprint_verify('t', 'nope');
 SELECT * FROM simhash_fingerprint_verify('t', 'fp', -1);
-SELECT rows FROM simhash_index_stats_shards('t_pkey');
-SELECT rows FROM simhash_index_stats_shards('t_fp');
-SELECT * FROM simhash_index_verify_shards('t_fp');
+SELECT rows FROM simhash_catalog.index_stats_shards('t_pkey');
+SELECT rows FROM simhash_catalog.index_stats_shards('t_fp');
+SELECT * FROM simhash_catalog.index_verify_shards('t_fp');
 
 -- Functions of users that call them, or that they call.
 CREATE FUNCTION calls(statement text) RETURNS void LANGUAGE plpgsql AS $$

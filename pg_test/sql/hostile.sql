@@ -82,13 +82,13 @@ SELECT differ('SELECT <id A>, <dup A>, <dup B> FROM <s A>.<t A> WHERE <dup A> IS
 CALL run('CREATE TABLE <s B>.<c A> (key int PRIMARY KEY, cluster_id int NOT NULL); CREATE INDEX ON <s B>.<c A> (cluster_id)');
 CALL run('CREATE INDEX ON <s B>.<t A> USING simhash (<fp A>)');
 CALL run('CREATE TRIGGER <trigger B> AFTER INSERT OR UPDATE OR DELETE ON <s B>.<t A> FOR EACH ROW EXECUTE FUNCTION
-	simhash_maintain_clusters(''clusters=[s B].[c A]'', ''key={id A}'', ''fingerprint={fp A}'', ''within={tenant A}'')');
+	simhash_catalog.maintain_clusters(''clusters=[s B].[c A]'', ''key={id A}'', ''fingerprint={fp A}'', ''within={tenant A}'')');
 CREATE TABLE plain_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TABLE plain_kept (LIKE plain);
 CREATE INDEX ON plain_kept USING simhash (fp);
 CREATE INDEX ON plain_cluster (cluster_id);
 CREATE TRIGGER keep AFTER INSERT OR UPDATE OR DELETE ON plain_kept FOR EACH ROW EXECUTE FUNCTION
-	simhash_maintain_clusters('clusters=plain_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+	simhash_catalog.maintain_clusters('clusters=plain_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
 INSERT INTO plain_kept SELECT * FROM plain;
 DELETE FROM plain_kept WHERE id % 7 = 3;
 CALL run('INSERT INTO <s B>.<t A> (<id A>, <fp A>, <tenant A>) SELECT id, fp, tenant FROM plain;
@@ -245,9 +245,9 @@ FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicat
 CREATE TABLE tenant_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE INDEX ON tenant_cluster (cluster_id);
 CREATE TRIGGER keep AFTER INSERT OR UPDATE OR DELETE ON tenant_flag
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=tenant_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=tenant_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
 CREATE TRIGGER keep_truncated AFTER TRUNCATE ON tenant_flag
-FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters('clusters=tenant_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=tenant_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
 -- The same tenant in four forms, of which two have the accent as a sign of its own; and one without the accent.
 INSERT INTO tenant_doc VALUES (1, E'\u00e4rger', 0), (2, E'\u00c4RGER', 255), (3, E'A\u0308rger', 65535),
 	(4, E'a\u0308RGER', 16777215), (5, 'arger', 0);

@@ -288,7 +288,7 @@ GRANT CREATE ON SCHEMA keep_test TO keep_other;
 SET ROLE keep_other;
 CREATE TABLE theirs (id int PRIMARY KEY, fp bigint);
 CREATE TRIGGER theirs AFTER INSERT ON theirs FOR EACH ROW
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=keep_test.owned_cluster', 'key=id', 'fingerprint=fp', 'radius=9');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=keep_test.owned_cluster', 'key=id', 'fingerprint=fp', 'radius=9');
 RESET ROLE;
 SELECT relation, name FROM simhash_catalog.kept_by('owned_cluster');
 DROP TABLE theirs;
@@ -379,11 +379,11 @@ SELECT seems_large('doc');
 SELECT simhash_refresh_clusters('doc_cluster');
 DELETE FROM doc;
 SELECT simhash_refresh_clusters('doc_cluster');
-CREATE TRIGGER wrong BEFORE INSERT ON doc FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters();
+CREATE TRIGGER wrong BEFORE INSERT ON doc FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters();
 INSERT INTO doc VALUES (1, '', 1);
 DROP TRIGGER wrong ON doc;
 CREATE TRIGGER wrong AFTER INSERT ON doc
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=doc_cluster', 'notes=none', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=doc_cluster', 'notes=none', 'key=id', 'fingerprint=fp');
 INSERT INTO doc VALUES (1, '', 1);
 DROP TABLE doc CASCADE;
 DROP TABLE doc_cluster, doc_cluster_note, a_name_that_leaves_no_room_for_those_of_the_triggers;

@@ -1,4 +1,4 @@
--- What simhash_maintain_clusters() refuses: a trigger of another kind, arguments, tables and columns that do not fit, roles without
+-- What simhash_catalog.maintain_clusters() refuses: a trigger of another kind, arguments, tables and columns that do not fit, roles without
 -- the rights that its queries need.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
@@ -10,7 +10,7 @@ CREATE TABLE live_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 
 -- A trigger of another kind.
 CREATE TRIGGER wrong BEFORE INSERT ON many
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_arguments.live_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_arguments.live_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
 INSERT INTO many VALUES (-1, 1);
 DROP TRIGGER wrong ON many;
 
@@ -24,7 +24,7 @@ DECLARE
 	message text; detail text; hint text; state text;
 BEGIN
 	EXECUTE 'CREATE OR REPLACE TRIGGER wrong AFTER INSERT ON kept_arguments.wrong
-		FOR EACH ROW EXECUTE FUNCTION public.simhash_maintain_clusters('
+		FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('
 		|| (SELECT string_agg(quote_literal(a), ', ') FROM unnest(arguments) a) || ')';
 	INSERT INTO kept_arguments.wrong VALUES (1, 0, 'x', '{1}', '1');
 	DELETE FROM kept_arguments.wrong;
@@ -127,7 +127,7 @@ CREATE TABLE guarded (id int PRIMARY KEY, fp bigint);
 CREATE INDEX ON guarded USING simhash (fp);
 CREATE TABLE guarded_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TRIGGER cluster AFTER INSERT OR UPDATE ON guarded
-	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_arguments.guarded_cluster', 'key=id', 'fingerprint=fp');
+	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_arguments.guarded_cluster', 'key=id', 'fingerprint=fp');
 CREATE ROLE regress_cluster_writer;
 GRANT USAGE ON SCHEMA kept_arguments TO regress_cluster_writer;
 GRANT SELECT, INSERT, UPDATE ON guarded, guarded_cluster TO regress_cluster_writer;

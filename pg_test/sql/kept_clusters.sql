@@ -1,4 +1,4 @@
--- simhash_maintain_clusters() keeps clusters true after any change: rows that leave and divide a cluster, keys that
+-- simhash_catalog.maintain_clusters() keeps clusters true after any change: rows that leave and divide a cluster, keys that
 -- change, TRUNCATE; its errors and warnings. What comes at random is in ../t/052 and ../t/053.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
@@ -28,9 +28,9 @@ CREATE INDEX ON doc USING simhash (fp);
 CREATE TABLE cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE INDEX ON cluster (cluster_id);
 CREATE TRIGGER keep AFTER INSERT OR UPDATE OF id, fp OR DELETE ON doc
-	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=3');
 CREATE TRIGGER keep_truncated AFTER TRUNCATE ON doc
-	FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=3');
 CREATE VIEW path (id, fp) AS VALUES (1, 0::bigint), (2, 7), (3, 63), (4, 511), (5, 4095),
 	(8, -256), (9, -256);
 INSERT INTO doc TABLE path;
@@ -204,7 +204,7 @@ DELETE FROM doc;
 -- come is no reason to leave another one out.
 DROP TRIGGER keep ON doc;
 CREATE CONSTRAINT TRIGGER keep AFTER INSERT OR UPDATE OR DELETE ON doc DEFERRABLE INITIALLY DEFERRED
-	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=3');
 BEGIN;
 INSERT INTO doc TABLE path;
 INSERT INTO doc VALUES (10, 63);
@@ -240,11 +240,11 @@ CREATE INDEX ON parted USING simhash (fp);
 CREATE TABLE parted_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE INDEX ON parted_cluster (cluster_id);
 CREATE TRIGGER keep AFTER INSERT OR UPDATE OR DELETE ON parted
-	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=parted_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=parted_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
 CREATE TRIGGER keep_truncated AFTER TRUNCATE ON parted
-	FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters('clusters=parted_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=parted_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
 CREATE TRIGGER keep_truncated AFTER TRUNCATE ON parted_1
-	FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters('clusters=parted_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=parted_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
 INSERT INTO parted TABLE path;
 SELECT clusters('parted', 'parted_cluster');
 UPDATE parted SET id = 30 WHERE id = 3;
@@ -265,7 +265,7 @@ CREATE INDEX ON shop USING simhash (tenant, fp);
 CREATE TABLE shop_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE INDEX ON shop_cluster (cluster_id);
 CREATE TRIGGER keep AFTER INSERT OR UPDATE OF id, tenant, fp OR DELETE ON shop
-	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=shop_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=shop_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
 CREATE FUNCTION shops() RETURNS text LANGUAGE sql AS $$
 	SELECT coalesce(string_agg(tenants || ' ' || cluster_id || ': ' || keys, ' | ' ORDER BY cluster_id), 'none') FROM (
 		SELECT cluster_id, string_agg(DISTINCT tenant, '?') AS tenants, string_agg(key::text, ' ' ORDER BY key) AS keys
@@ -336,7 +336,7 @@ CREATE INDEX ON secret USING simhash (fp);
 CREATE TABLE secret_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE INDEX ON secret_cluster (cluster_id);
 CREATE TRIGGER keep AFTER INSERT OR UPDATE OR DELETE ON secret
-	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=secret_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=secret_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
 CREATE ROLE regress_kept_one;
 GRANT USAGE ON SCHEMA kept_test TO regress_kept_one;
 GRANT SELECT, INSERT, UPDATE, DELETE ON secret, secret_cluster TO regress_kept_one;
@@ -372,7 +372,7 @@ CREATE TABLE shelf (id int PRIMARY KEY, fp bigint) PARTITION BY RANGE (id);
 CREATE TABLE shelf_1 PARTITION OF shelf FOR VALUES FROM (0) TO (10);
 CREATE TABLE shelf_cluster (key int PRIMARY KEY, cluster_id int NOT NULL REFERENCES shelf_1);
 CREATE TRIGGER keep AFTER INSERT OR UPDATE OR DELETE ON shelf
-	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=shelf_cluster', 'key=id', 'fingerprint=fp');
+	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=shelf_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO shelf VALUES (1, 0);
 
 -- Triggers that cannot do it.
@@ -381,7 +381,7 @@ DECLARE
 	message text; detail text; hint text; state text;
 BEGIN
 	EXECUTE 'CREATE TRIGGER wrong ' || definition
-		|| ' EXECUTE FUNCTION simhash_maintain_clusters(''clusters=kept_test.secret_cluster'', ''key=id'', ''fingerprint=fp'')';
+		|| ' EXECUTE FUNCTION simhash_catalog.maintain_clusters(''clusters=kept_test.secret_cluster'', ''key=id'', ''fingerprint=fp'')';
 	EXECUTE statement;
 	RAISE EXCEPTION 'no error';
 EXCEPTION WHEN OTHERS THEN
@@ -399,25 +399,25 @@ SELECT try(definition, statement) FROM (VALUES
 	('AFTER UPDATE ON kept_test.secret FOR EACH STATEMENT', 'UPDATE kept_test.secret SET fp = 1'),
 	('AFTER UPDATE ON kept_test.secret REFERENCING OLD TABLE AS o NEW TABLE AS n FOR EACH STATEMENT', 'UPDATE kept_test.secret SET fp = 1'),
 	('AFTER DELETE ON kept_test.secret FOR EACH STATEMENT', 'DELETE FROM kept_test.secret')) t (definition, statement);
-SELECT simhash_maintain_clusters();
+SELECT simhash_catalog.maintain_clusters();
 -- Triggers that write to one table of clusters have one radius; 3 is the default.
 CREATE TABLE one (id int PRIMARY KEY, fp bigint);
 CREATE TABLE one_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TABLE other_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TRIGGER a AFTER INSERT ON one
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=one_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=one_cluster', 'key=id', 'fingerprint=fp');
 CREATE TRIGGER b AFTER DELETE ON one FOR EACH ROW
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_test.one_cluster', 'key=id', 'fingerprint=fp', 'radius=4');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_test.one_cluster', 'key=id', 'fingerprint=fp', 'radius=4');
 CREATE TRIGGER c AFTER INSERT ON one
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=other_cluster', 'key=id', 'fingerprint=fp', 'radius=5');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=other_cluster', 'key=id', 'fingerprint=fp', 'radius=5');
 INSERT INTO one VALUES (1, 0), (2, 0);
 DROP TRIGGER a ON one;
 INSERT INTO one VALUES (1, 0), (2, 0);
 CREATE TRIGGER a AFTER INSERT ON one
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=one_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=one_cluster', 'key=id', 'fingerprint=fp');
 DELETE FROM one;
 CREATE OR REPLACE TRIGGER b AFTER DELETE ON one FOR EACH ROW
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_test.one_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_test.one_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
 INSERT INTO one VALUES (3, 0);
 DELETE FROM one WHERE id = 1;
 SELECT clusters('one', 'one_cluster'), (SELECT count(*) FROM other_cluster) AS others;
@@ -425,14 +425,14 @@ SELECT clusters('one', 'one_cluster'), (SELECT count(*) FROM other_cluster) AS o
 CREATE TABLE told (id int PRIMARY KEY, tenant int, fp bigint);
 CREATE TABLE told_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TRIGGER a AFTER INSERT OR UPDATE OF fp ON told
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
 INSERT INTO told VALUES (1, 1, 0);
 INSERT INTO told VALUES (2, 1, 0);
 \c -
 SET search_path = kept_test, public;
 CREATE TRIGGER b AFTER UPDATE OF id OR DELETE ON told
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
-CREATE TRIGGER c AFTER TRUNCATE ON told FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_test.told_cluster',
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+CREATE TRIGGER c AFTER TRUNCATE ON told FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_test.told_cluster',
 	'key=id', 'fingerprint=fp', 'within=tenant');
 ALTER TABLE told DISABLE TRIGGER b;
 UPDATE told SET fp = 1 WHERE id = 1;
@@ -443,22 +443,22 @@ UPDATE told SET fp = 2 WHERE id = 1;
 \c -
 SET search_path = kept_test, public;
 CREATE TRIGGER d AFTER UPDATE OF tenant ON told
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
 UPDATE told SET fp = 1 WHERE id = 1;
 DROP TRIGGER keep_truncated ON parted;
 INSERT INTO parted VALUES (1, 0);
 CREATE TRIGGER keep_truncated AFTER TRUNCATE ON parted
-	FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters('clusters=parted_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=parted_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
 \c -
 SET search_path = kept_test, public;
 INSERT INTO parted VALUES (2, 0);
 -- What a trigger cannot see is said.
 CREATE TABLE plain (id int PRIMARY KEY, body text);
 CREATE TRIGGER a AFTER INSERT OR UPDATE OR DELETE ON plain
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=simhash64(body)');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=simhash64(body)');
 INSERT INTO plain VALUES (1, 'a');
 CREATE OR REPLACE TRIGGER a AFTER INSERT OR UPDATE OR DELETE ON plain
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'radius=3.5');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'radius=3.5');
 INSERT INTO plain VALUES (1, 'a');
 
 SET client_min_messages = error;

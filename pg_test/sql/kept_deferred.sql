@@ -1,4 +1,4 @@
--- simhash_maintain_clusters() of a deferred trigger, of rows that change again in their transaction, beside savepoints and beside other
+-- simhash_catalog.maintain_clusters() of a deferred trigger, of rows that change again in their transaction, beside savepoints and beside other
 -- triggers of the table and of the table of clusters.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
@@ -10,7 +10,7 @@ SET search_path = kept_deferred, public;
 CREATE TABLE late (id int PRIMARY KEY, fp bigint);
 CREATE TABLE late_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE CONSTRAINT TRIGGER assign AFTER INSERT OR UPDATE ON late DEFERRABLE INITIALLY DEFERRED
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_deferred.late_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_deferred.late_cluster', 'key=id', 'fingerprint=fp');
 BEGIN;
 INSERT INTO late VALUES (1, 1), (2, -1), (3, 1), (4, 1);
 UPDATE late SET fp = -1 WHERE id = 1;
@@ -33,7 +33,7 @@ BEGIN
 END $$;
 DROP TRIGGER assign ON late;
 CREATE TRIGGER assign AFTER INSERT OR UPDATE ON late
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_deferred.late_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_deferred.late_cluster', 'key=id', 'fingerprint=fp');
 CREATE TRIGGER a_delete AFTER INSERT ON late FOR EACH ROW EXECUTE FUNCTION delete_it();
 INSERT INTO late VALUES (7, 1);
 SELECT * FROM late_cluster ORDER BY key;
@@ -49,11 +49,11 @@ BEGIN
 END $$;
 CREATE TRIGGER a_note AFTER INSERT ON late FOR EACH ROW EXECUTE FUNCTION note_it();
 CREATE TRIGGER assign AFTER INSERT OR UPDATE OF fp ON late
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_deferred.late_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_deferred.late_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO late VALUES (1, 1), (2, 1);
 DROP TRIGGER assign ON late;
 CREATE CONSTRAINT TRIGGER assign AFTER INSERT OR UPDATE OF fp ON late DEFERRABLE INITIALLY DEFERRED
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_deferred.late_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_deferred.late_cluster', 'key=id', 'fingerprint=fp');
 BEGIN;
 INSERT INTO late VALUES (3, 1), (4, 1), (5, 1);
 UPDATE late SET note = 'again', fp = CASE id WHEN 4 THEN -1 ELSE fp END;
@@ -66,7 +66,7 @@ CREATE TABLE kept (id int PRIMARY KEY, fp bigint);
 CREATE INDEX ON kept USING simhash (fp);
 CREATE TABLE kept_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE CONSTRAINT TRIGGER assign AFTER INSERT OR UPDATE OR DELETE ON kept DEFERRABLE INITIALLY DEFERRED
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO kept VALUES (1, 0), (2, 1), (3, 100000), (4, 100001);
 SELECT * FROM kept_cluster ORDER BY key;
 -- Rows that are changed twice, and that are gone at the end.
@@ -146,7 +146,7 @@ DELETE FROM kept WHERE id > 20;
 TRUNCATE seen;
 DROP TRIGGER assign ON kept;
 CREATE TRIGGER assign AFTER INSERT OR UPDATE OR DELETE ON kept
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO kept VALUES (22, x'7000000000000000'::bigint), (23, x'7000000000000000'::bigint);
 SELECT * FROM seen ORDER BY what, key;
 SELECT * FROM kept_cluster WHERE key >= 20 ORDER BY key;

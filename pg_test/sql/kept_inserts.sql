@@ -1,4 +1,4 @@
--- simhash_maintain_clusters() as rows come: clusters that grow, that a row joins to one and that a row leaves, compared with those of
+-- simhash_catalog.maintain_clusters() as rows come: clusters that grow, that a row joins to one and that a row leaves, compared with those of
 -- simhash_clusters; which other rows it locks and changes.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
@@ -16,7 +16,7 @@ CREATE INDEX ON live USING simhash (fp);
 CREATE TABLE live_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE INDEX ON live_cluster (cluster_id);
 CREATE TRIGGER assign AFTER INSERT OR UPDATE OF fp OR DELETE ON live
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_inserts.live_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_inserts.live_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
 CREATE FUNCTION drift() RETURNS bigint LANGUAGE sql AS $$
 	SELECT count(*) FROM kept_inserts.live_cluster l
 	FULL JOIN simhash_clusters('kept_inserts.live', 'id', 'fp', 3) c ON (l.key, l.cluster_id) = (c.key, c.cluster_id)
@@ -51,7 +51,7 @@ CREATE INDEX ON large USING simhash (fp);
 CREATE TABLE large_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE INDEX ON large_cluster (cluster_id);
 CREATE TRIGGER assign AFTER INSERT OR UPDATE ON large
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_inserts.large_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_inserts.large_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO large SELECT i, 7 FROM generate_series(10, 200) i;
 CREATE TABLE before AS SELECT ctid AS place, xmin::text AS made, xmax::text AS locked, * FROM large_cluster;
 INSERT INTO large VALUES (300, 3);

@@ -186,7 +186,7 @@ CREATE INDEX ON d USING simhash (who, fp);
 CREATE TABLE d_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE INDEX ON d_cluster (cluster_id);
 CREATE CONSTRAINT TRIGGER keep AFTER INSERT OR UPDATE OR DELETE ON d DEFERRABLE INITIALLY DEFERRED
-	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=d_cluster', 'key=id', 'fingerprint=fp', 'within=who');
+	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=d_cluster', 'key=id', 'fingerprint=fp', 'within=who');
 ALTER TABLE d ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own ON d USING (who = current_user);
 GRANT SELECT, INSERT, UPDATE, DELETE ON d, d_cluster TO regress_judged;
@@ -228,7 +228,7 @@ CREATE SCHEMA evil AUTHORIZATION regress_judged;
 SET ROLE regress_judged;
 CREATE TABLE evil.x (id int PRIMARY KEY, fp bigint);
 CREATE TRIGGER zz AFTER INSERT ON evil.x FOR EACH ROW
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=judged_test.d_cluster', 'key=id', 'fingerprint=fp', 'notes=judged_test.payroll');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=judged_test.d_cluster', 'key=id', 'fingerprint=fp', 'notes=judged_test.payroll');
 CREATE TABLE s_cluster (key int PRIMARY KEY, cluster_id int);
 RESET ROLE;
 SELECT simhash_drop_clusters('d_cluster');

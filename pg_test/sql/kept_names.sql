@@ -1,4 +1,4 @@
--- The names that a trigger of simhash_maintain_clusters() holds: no search_path and no temporary table leads it astray, tables and
+-- The names that a trigger of simhash_catalog.maintain_clusters() holds: no search_path and no temporary table leads it astray, tables and
 -- columns are renamed and moved meanwhile, columns have other collations and places.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
@@ -8,7 +8,7 @@ SET search_path = kept_names, public;
 CREATE TABLE kept (id int PRIMARY KEY, fp bigint);
 CREATE TABLE kept_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TRIGGER assign AFTER INSERT OR UPDATE OR DELETE ON kept
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
 SET client_min_messages = error;
 INSERT INTO kept VALUES (20, x'7000000000000000'::bigint), (22, x'7000000000000000'::bigint), (23, x'7000000000000000'::bigint);
 SET client_min_messages = warning;
@@ -27,7 +27,7 @@ SELECT count(*), (SELECT count(*) FROM kept_trap.kept_cluster) AS trapped FROM k
 CREATE TEMP TABLE kept_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TEMP TABLE kept (id int PRIMARY KEY, fp bigint);
 CREATE TRIGGER assign AFTER INSERT ON pg_temp.kept
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO kept_names.kept VALUES (26, x'7000000000000000'::bigint);
 SET client_min_messages = error;
 INSERT INTO pg_temp.kept VALUES (1, 1), (2, 1);
@@ -51,7 +51,7 @@ DROP SCHEMA "kept trap" CASCADE;
 CREATE TABLE worded (id text COLLATE "POSIX" PRIMARY KEY, fp bigint);
 CREATE TABLE worded_cluster (key text COLLATE "C" PRIMARY KEY, cluster_id text NOT NULL);
 CREATE TRIGGER assign AFTER INSERT ON worded
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_names.worded_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_names.worded_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO worded VALUES ('b', 1), ('B', 1), ('c', -1), ('a', 1), ('C', -1);
 SELECT count(*) AS rows, (SELECT count(*) FROM (SELECT key, cluster_id FROM simhash_clusters('worded', key_type => NULL::text, columns => 'fp', key => 'id')
 	EXCEPT TABLE worded_cluster) x) AS drift FROM worded_cluster;
@@ -62,7 +62,7 @@ ALTER TABLE parted_2 DROP COLUMN gone;
 ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES IN (2);
 CREATE TABLE parted_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TRIGGER assign AFTER INSERT OR UPDATE ON parted
-FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_names.parted_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_names.parted_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO parted VALUES (1, 1, 1), (2, 1, 2), (3, -1, 1), (4, -1, 2), (5, x'777777777'::bigint, 1);
 UPDATE parted SET part = 2, fp = 1 WHERE id = 5;
 ALTER TABLE parted RENAME fp TO print;
@@ -81,7 +81,7 @@ CREATE TABLE page_cluster (key text NOT NULL, cluster_id text NOT NULL);
 CREATE UNIQUE INDEX ON page_cluster (key COLLATE "POSIX");
 CREATE INDEX ON page USING simhash (fp);
 CREATE TRIGGER page_clusters AFTER INSERT OR UPDATE ON page
-	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('fingerprint=fp', 'clusters=page_cluster', 'key=url');
+	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('fingerprint=fp', 'clusters=page_cluster', 'key=url');
 INSERT INTO page VALUES ('a', 0), ('b', 1), ('c', 255);
 SELECT * FROM page_cluster ORDER BY key;
 

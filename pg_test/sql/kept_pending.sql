@@ -1,4 +1,4 @@
--- simhash_maintain_clusters(): rows whose trigger is still to come while another row is answered, keys that another row
+-- simhash_catalog.maintain_clusters(): rows whose trigger is still to come while another row is answered, keys that another row
 -- has by then, and names and rights that its queries must not trip over.
 SET client_min_messages = error;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
@@ -31,7 +31,7 @@ BEGIN
 		EXECUTE CASE f.form
 			WHEN 'row' THEN format('CREATE TRIGGER z_%s AFTER %1$s ON a FOR EACH ROW', f.event)
 			ELSE format('CREATE CONSTRAINT TRIGGER z_%s AFTER %1$s ON a DEFERRABLE INITIALLY DEFERRED FOR EACH ROW', f.event)
-		END || ' EXECUTE FUNCTION simhash_maintain_clusters(''clusters=a_cluster'', ''key=id'', ''fingerprint=fp'')';
+		END || ' EXECUTE FUNCTION simhash_catalog.maintain_clusters(''clusters=a_cluster'', ''key=id'', ''fingerprint=fp'')';
 	END LOOP;
 	INSERT INTO a VALUES (1, 1, 0), (2, 1, 0), (3, 1, 0), (8, 1, 4095), (9, 1, 4095), (10, 1, 4095);
 END $$;
@@ -107,7 +107,7 @@ DROP ROLE kept_pending_user;
 CREATE TABLE named (id int PRIMARY KEY, fp bigint, key int, stored int, copies int);
 CREATE TABLE named_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TRIGGER z AFTER INSERT OR UPDATE OR DELETE ON named FOR EACH ROW
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=named_cluster', 'key=id', 'fingerprint=fp', 'within=key,stored,copies');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=named_cluster', 'key=id', 'fingerprint=fp', 'within=key,stored,copies');
 SET client_min_messages = error;
 INSERT INTO named VALUES (1, 0, 1, 1, 1), (2, 0, 1, 1, 1), (3, 0, 1, 1, 1), (4, 0, 2, 1, 1);
 UPDATE named SET key = 2 WHERE id = 1;

@@ -80,7 +80,7 @@ SELECT length('a'::text);
 CREATE EXTENSION simhash_dedup SCHEMA planted;
 CREATE INDEX ON public.doc USING simhash (fp);
 CREATE TRIGGER assign AFTER INSERT ON public.doc
-	FOR EACH ROW EXECUTE FUNCTION planted.simhash_maintain_clusters('clusters=public.cluster', 'key=id', 'fingerprint=fp');
+	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=public.cluster', 'key=id', 'fingerprint=fp');
 CREATE INDEX ON public.marked USING simhash (fp);
 CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON public.marked
 	FOR EACH ROW EXECUTE FUNCTION planted.simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'key=id',

@@ -1,4 +1,4 @@
--- within=: simhash_flag_duplicate() and simhash_maintain_clusters() compare a row only with those that are equal in some
+-- within=: simhash_flag_duplicate() and simhash_catalog.maintain_clusters() compare a row only with those that are equal in some
 -- columns. docs/flagging.md, docs/duplicates.md.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
@@ -304,7 +304,7 @@ CREATE INDEX ON c USING simhash (fp);
 CREATE TABLE c_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE INDEX ON c_cluster (cluster_id);
 CREATE TRIGGER assign AFTER INSERT OR UPDATE ON c FOR EACH ROW
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=c_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=c_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
 CREATE VIEW should_be AS SELECT key, cluster_id FROM simhash_clusters('c', 'id', 'fp', 3, within => '{tenant}');
 INSERT INTO c SELECT id, tenant, source, fp FROM source ORDER BY id;
 SELECT (SELECT count(*) FROM c_cluster) AS members, (SELECT count(*) FROM (TABLE c_cluster EXCEPT TABLE should_be) x) AS wrong,
@@ -376,7 +376,7 @@ INSERT INTO c (id, tenant, fp) VALUES (4, 5, 0), (5, 5, 0), (6, 2, 0), (7, 2, 0)
 -- Deferred: changed twice before the commit.
 DROP TRIGGER assign ON c;
 CREATE CONSTRAINT TRIGGER assign AFTER INSERT OR UPDATE OF fp, tenant ON c DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=c_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=c_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
 BEGIN;
 UPDATE c SET tenant = 2 WHERE id = 4;
 UPDATE c SET fp = 1 WHERE id = 4;
@@ -394,7 +394,7 @@ CREATE TABLE c_rest (fp bigint, source text, tenant int, id int);
 ALTER TABLE c ATTACH PARTITION c_rest DEFAULT;
 CREATE INDEX ON c USING simhash (fp);
 CREATE TRIGGER assign AFTER INSERT OR UPDATE ON c FOR EACH ROW
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=c_cluster', 'key=id', 'fingerprint=fp', 'within=tenant,source');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=c_cluster', 'key=id', 'fingerprint=fp', 'within=tenant,source');
 CREATE OR REPLACE FUNCTION clusters() RETURNS text LANGUAGE sql AS $$
 	SELECT string_agg(tenants || ': ' || keys, ', ' ORDER BY keys) FROM (
 		SELECT string_agg(DISTINCT coalesce(tenant || source, 'none'), '+') AS tenants,
@@ -412,7 +412,7 @@ SELECT clusters();
 CREATE FUNCTION cluster_locks(trigger_within text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE format('CREATE OR REPLACE TRIGGER assign AFTER INSERT OR UPDATE ON c FOR EACH ROW
-		EXECUTE FUNCTION simhash_maintain_clusters(''clusters=c_cluster'', ''key=id'', ''fingerprint=fp''%s)', trigger_within);
+		EXECUTE FUNCTION simhash_catalog.maintain_clusters(''clusters=c_cluster'', ''key=id'', ''fingerprint=fp''%s)', trigger_within);
 	INSERT INTO c VALUES (20, 1, 'a', 0);
 	RAISE EXCEPTION USING MESSAGE = (SELECT string_agg(mode, ', ' ORDER BY objid)
 		FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 21320 AND pid = pg_backend_pid());
@@ -423,34 +423,34 @@ SELECT cluster_locks(', ' || quote_literal('within=tenant,source')), cluster_loc
 -- Triggers that write to one table of clusters mean the same scopes, on a partition too; in whatever order they name them.
 CREATE TABLE other_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TRIGGER more AFTER INSERT ON c_1 FOR EACH ROW
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=within_test.c_cluster', 'key=id', 'fingerprint=fp', 'within=source,tenant');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=within_test.c_cluster', 'key=id', 'fingerprint=fp', 'within=source,tenant');
 INSERT INTO c VALUES (21, 1, 'c', 0), (22, 1, 'c', 0);
 CREATE OR REPLACE TRIGGER more AFTER INSERT ON c_1 FOR EACH ROW
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=other_cluster', 'key=id', 'fingerprint=fp');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=other_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO c VALUES (23, 1, 'd', 0);
 SELECT clusters(), (SELECT string_agg(key || ' in ' || cluster_id, ', ' ORDER BY key) FROM other_cluster) AS without;
 CREATE OR REPLACE TRIGGER more AFTER INSERT ON c_1 FOR EACH ROW WHEN (false)
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=c_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=c_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
 INSERT INTO c VALUES (24, 1, 'd', 0);
 INSERT INTO c VALUES (24, 2, 'd', 0);
 CREATE OR REPLACE TRIGGER assign AFTER INSERT ON c FOR EACH ROW WHEN (false)
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=c_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=c_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
 CREATE OR REPLACE TRIGGER more AFTER INSERT ON c_1 FOR EACH ROW
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=c_cluster', 'key=id', 'fingerprint=fp');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=c_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO c VALUES (25, 1, 'd', 0);
 DROP TRIGGER more ON c_1;
 -- A stored generated column has its value after the row was stored.
 CREATE TABLE g (id int PRIMARY KEY, host text GENERATED ALWAYS AS (split_part(url, '/', 3)) STORED, url text, fp bigint, j json, m money);
 CREATE TABLE g_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TRIGGER assign AFTER INSERT ON g FOR EACH ROW
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=g_cluster', 'key=id', 'fingerprint=fp', 'within=host');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=g_cluster', 'key=id', 'fingerprint=fp', 'within=host');
 INSERT INTO g (id, url, fp) VALUES (1, 'https://one/a', 0), (2, 'https://two/a', 0), (3, 'https://one/b', 0);
 TABLE g_cluster;
 CREATE FUNCTION try_clusters(within text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	message text; hint text; state text;
 BEGIN
-	EXECUTE format('CREATE OR REPLACE TRIGGER assign AFTER INSERT ON g FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters(
+	EXECUTE format('CREATE OR REPLACE TRIGGER assign AFTER INSERT ON g FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters(
 		''clusters=g_cluster'', ''key=id'', ''fingerprint=fp'', %L)', 'within=' || within);
 	INSERT INTO g (id, fp) VALUES (9, 1000);
 	RETURN 'accepted';
@@ -483,7 +483,7 @@ DECLARE
 BEGIN
 	FOREACH name IN ARRAY '{parent,child}'::text[] LOOP
 		EXECUTE format('CREATE OR REPLACE TRIGGER keep AFTER INSERT OR DELETE ON %I FOR EACH ROW
-			EXECUTE FUNCTION simhash_maintain_clusters(''key=id'', ''fingerprint=fp'', %L%s)', name,
+			EXECUTE FUNCTION simhash_catalog.maintain_clusters(''key=id'', ''fingerprint=fp'', %L%s)', name,
 			format('clusters=%s_cluster', name), within);
 	END LOOP;
 	DELETE FROM parent;

@@ -49,7 +49,7 @@ FROM compared_cluster AS a JOIN compared_cluster AS b USING (cluster_id) WHERE a
 -- Written row by row, by the trigger.
 UPDATE compared SET fp = NULL;
 UPDATE compared SET fp = 42;
-INSERT INTO found SELECT 'simhash_maintain_clusters', 'within', a.key, b.key
+INSERT INTO found SELECT 'simhash_catalog.maintain_clusters', 'within', a.key, b.key
 FROM compared_cluster AS a JOIN compared_cluster AS b USING (cluster_id) WHERE a.key < b.key;
 SELECT simhash_drop_clusters('compared_cluster');
 INSERT INTO found SELECT 'simhash_record_pairs', 'within', a, b

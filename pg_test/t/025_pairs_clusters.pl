@@ -403,7 +403,7 @@ cmp_ok($read, '<', $blocks + 500, 'and each once');
 CREATE TABLE plain (id int PRIMARY KEY, fp bigint);
 CREATE TABLE plain_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TRIGGER assign AFTER INSERT ON plain FOR EACH ROW
-EXECUTE FUNCTION simhash_maintain_clusters('clusters=plain_cluster', 'key=id', 'fingerprint=fp');
+EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=plain_cluster', 'key=id', 'fingerprint=fp');
 LOAD 'auto_explain';
 SET auto_explain.log_min_duration = 0;
 SET auto_explain.log_nested_statements = on;
@@ -428,7 +428,7 @@ CREATE INDEX live_fp ON live USING simhash (fp);
 CREATE TABLE live_cluster (key bigint PRIMARY KEY, cluster_id bigint NOT NULL);
 CREATE INDEX ON live_cluster (cluster_id);
 CREATE $trigger assign AFTER INSERT OR UPDATE OR DELETE ON live $timing FOR EACH ROW
-EXECUTE FUNCTION simhash_maintain_clusters('clusters=live_cluster', 'key=id', 'fingerprint=fp');
+EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=live_cluster', 'key=id', 'fingerprint=fp');
 SQL
 };
 # Entries of the table of clusters that a full computation does not have, and the other way round.

@@ -79,9 +79,9 @@ CREATE TABLE <s>.<c> (key int PRIMARY KEY, cluster_id int);
 CREATE TABLE <s>.<c2> (key int PRIMARY KEY, cluster_id int);
 CREATE TABLE <s>.<m> (<k> int PRIMARY KEY, <k2> int, <f> bigint, <f2> bigint, <w> int, <w2> int);
 CREATE INDEX ON <s>.<m> USING simhash (<w2>, <f2>);
-CREATE TRIGGER <r> AFTER INSERT OR UPDATE OR DELETE ON <s>.<m> FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters(
+CREATE TRIGGER <r> AFTER INSERT OR UPDATE OR DELETE ON <s>.<m> FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters(
 	'clusters="~c"', 'key=~k', 'fingerprint=~f2', 'radius=1', 'within=~w2');
-CREATE TRIGGER <d> AFTER INSERT OR UPDATE OR DELETE ON <s>.<m> FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters(
+CREATE TRIGGER <d> AFTER INSERT OR UPDATE OR DELETE ON <s>.<m> FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters(
 	'clusters="~c2"', 'key=~k', 'fingerprint=~f2', 'radius=1', 'within=~w2');
 INSERT INTO <s>.<m> (<k>, <f>, <f2>, <w>, <w2>) SELECT i, i * 1000, i % 2, i, 1 + i / 4 FROM generate_series(1, 6) i;
 UPDATE <s>.<m> SET <w2> = 1 WHERE <k> = 6;

@@ -29,8 +29,8 @@ CREATE TABLE member (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant 
 CREATE INDEX ON member USING simhash (fp);
 CREATE TABLE cluster (key bigint PRIMARY KEY, cluster_id bigint NOT NULL);
 CREATE INDEX ON cluster (cluster_id);
-CREATE $kind keep AFTER INSERT OR UPDATE OR DELETE ON member $timing FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters($arguments);
-CREATE TRIGGER keep_truncated AFTER TRUNCATE ON member FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters($arguments);
+CREATE $kind keep AFTER INSERT OR UPDATE OR DELETE ON member $timing FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters($arguments);
+CREATE TRIGGER keep_truncated AFTER TRUNCATE ON member FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.maintain_clusters($arguments);
 CREATE VIEW should_be AS SELECT key, cluster_id FROM simhash_clusters('member', 'id', 'fp', 3, within => '$columns');
 CREATE VIEW kept AS SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM cluster) c WHERE size > 1;
 SQL

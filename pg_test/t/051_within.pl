@@ -297,9 +297,9 @@ CREATE INDEX ON member USING simhash (fp);
 CREATE TABLE cluster (key bigint PRIMARY KEY, cluster_id bigint NOT NULL);
 CREATE INDEX ON cluster (cluster_id);
 CREATE TRIGGER assign AFTER INSERT OR UPDATE OR DELETE ON member FOR EACH ROW
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
 CREATE TRIGGER assign_truncated AFTER TRUNCATE ON member FOR EACH STATEMENT
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
 CREATE VIEW should_be AS SELECT key, cluster_id FROM simhash_clusters('member', 'id', 'fp', 3, within => '{tenant}');
 SQL
 is(race('clusters', "BEGIN;\nINSERT INTO member (tenant, fp) VALUES (1 + pick(8), passing_fp());\nSELECT pg_sleep(0.002);\nCOMMIT;\n",
@@ -310,7 +310,7 @@ is($node->safe_psql('postgres', '(TABLE cluster EXCEPT TABLE should_be) UNION AL
 cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM cluster'), '>', 0, 'clusters: there are some');
 
 # A deferred trigger locks when it fires.
-my $of_row = "FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'within=tenant')";
+my $of_row = "FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'within=tenant')";
 $node->safe_psql('postgres',
 	"DROP TRIGGER assign ON member; CREATE CONSTRAINT TRIGGER assign AFTER INSERT OR UPDATE OR DELETE ON member DEFERRABLE INITIALLY DEFERRED $of_row");
 is(race('deferred', "BEGIN;\nINSERT INTO member (tenant, fp) VALUES (1 + pick(8), passing_fp());\n"

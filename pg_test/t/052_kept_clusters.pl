@@ -1,4 +1,4 @@
-# Clusters that simhash_maintain_clusters() keeps while eight sessions change the rows at random, with
+# Clusters that simhash_catalog.maintain_clusters() keeps while eight sessions change the rows at random, with
 # triggers of many kinds: whenever the sessions pause, they are those of a full computation and of one that counts bits.
 use strict;
 use warnings;

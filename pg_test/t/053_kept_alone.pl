@@ -1,5 +1,5 @@
 # One session: after each of thousands of short random transactions over few keys and fingerprints, the clusters that
-# simhash_maintain_clusters() keeps are those of a full computation. What is wrong is shown as the smallest history.
+# simhash_catalog.maintain_clusters() keeps are those of a full computation. What is wrong is shown as the smallest history.
 use strict;
 use warnings;
 use KeptClusters;

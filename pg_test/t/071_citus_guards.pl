@@ -167,7 +167,7 @@ for my $kind ('hashed', sort keys %whole)
 		"DROP TRIGGER flag ON $kind; TRUNCATE $kind; CREATE TABLE ${kind}_cluster (key int PRIMARY KEY, cluster_id int NOT NULL)");
 	answer($coordinator, <<"SQL");
 CREATE OR REPLACE TRIGGER keep AFTER INSERT ON $kind FOR EACH ROW
-	EXECUTE FUNCTION simhash_maintain_clusters('clusters=${kind}_cluster', 'key=id', 'fingerprint=fp')
+	EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=${kind}_cluster', 'key=id', 'fingerprint=fp')
 SQL
 	my $error = refusal($coordinator, "INSERT INTO $kind (tenant, id, fp) VALUES ('a', 1, 1)");
 	$kind eq 'managed' ? is($error, '', "$kind: stored") : like($error, $not_kept, "$kind: clusters are refused");
@@ -177,7 +177,7 @@ SQL
 answer($coordinator, <<'SQL');
 TRUNCATE managed_cluster;
 CREATE TRIGGER keep AFTER INSERT ON managed
-	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=managed_cluster', 'key=id', 'fingerprint=fp');
+	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=managed_cluster', 'key=id', 'fingerprint=fp');
 SQL
 answer($coordinator, sprintf $store, 'managed');
 same($coordinator, 'SELECT key, cluster_id FROM managed_cluster ORDER BY 1',
@@ -205,11 +205,11 @@ for my $node ($coordinator, $workers[0])
 		qr/"doc_fp" is an index of distributed table "public\.doc"\nHINT:  simhash_index_${_}_shards\(\)/,
 		"$_ of a distributed index is refused, on $on") for qw(stats verify);
 	is(answer($node,
-		q{SELECT count(*), count(DISTINCT shard), count(DISTINCT port), sum(rows), sum(null_rows) FROM simhash_index_stats_shards('doc_fp')}),
+		q{SELECT count(*), count(DISTINCT shard), count(DISTINCT port), sum(rows), sum(null_rows) FROM simhash_catalog.index_stats_shards('doc_fp')}),
 		'6|6|3|2000|0', "statistics of all shards, on $on");
-	is(answer($node, q{SELECT * FROM simhash_index_verify_shards('doc_fp', true)}), '', "all shards are sound, on $on");
+	is(answer($node, q{SELECT * FROM simhash_catalog.index_verify_shards('doc_fp', true)}), '', "all shards are sound, on $on");
 	is(answer($node,
-		q{SELECT count(DISTINCT port), count(DISTINCT shard), min(rows), max(rows) FROM simhash_index_stats_shards('reference_fp')}),
+		q{SELECT count(DISTINCT port), count(DISTINCT shard), min(rows), max(rows) FROM simhash_catalog.index_stats_shards('reference_fp')}),
 		'4|1|0|0', "all placements of a reference table, on $on");
 }
 is(on_shards($coordinator, 'doc',
@@ -219,22 +219,22 @@ is(on_shards($coordinator, 'doc',
 	1, 'the index of a shard is not refused');
 my $long = '"an index %% with a ""name"" of more than the sixty-three bytes"' =~ s/%%/%/r;
 answer($coordinator, "ALTER INDEX doc_fp RENAME TO $long");
-is(answer($coordinator, "SELECT sum(rows) FROM simhash_index_stats_shards('$long')"), 2000, 'names that Citus cuts');
+is(answer($coordinator, "SELECT sum(rows) FROM simhash_catalog.index_stats_shards('$long')"), 2000, 'names that Citus cuts');
 answer($coordinator, "ALTER INDEX $long RENAME TO doc_fp");
 is(answer($coordinator,
-	q{SELECT sum(rows) FROM (SELECT rows FROM simhash_index_stats_shards('parted_1_tenant_fp_idx') UNION ALL SELECT rows
-		FROM simhash_index_stats_shards('parted_2_tenant_fp_idx')) x}),
+	q{SELECT sum(rows) FROM (SELECT rows FROM simhash_catalog.index_stats_shards('parted_1_tenant_fp_idx') UNION ALL SELECT rows
+		FROM simhash_catalog.index_stats_shards('parted_2_tenant_fp_idx')) x}),
 	200, 'indexes of partitions');
-like(refusal($coordinator, q{SELECT * FROM simhash_index_verify_shards('parted_fp')}), qr/"parted_fp" is a partitioned index/,
+like(refusal($coordinator, q{SELECT * FROM simhash_catalog.index_verify_shards('parted_fp')}), qr/"parted_fp" is a partitioned index/,
 	'that of the partitioned table is refused');
-like(refusal($coordinator, q{SELECT * FROM simhash_index_verify_shards('whole_fp')}),
+like(refusal($coordinator, q{SELECT * FROM simhash_catalog.index_verify_shards('whole_fp')}),
 	qr/"public\.whole_fp" is not an index of a distributed table\nHINT:  simhash_index_verify\(\)/, 'one that is not distributed, too');
 
 # Rights are those of the caller, on each node.
 answer($coordinator, 'CREATE ROLE reader LOGIN; GRANT SELECT ON doc TO reader');
-is(answer($coordinator, q{SET ROLE reader; SELECT sum(rows) FROM simhash_index_stats_shards('doc_fp')}), 2000,
+is(answer($coordinator, q{SET ROLE reader; SELECT sum(rows) FROM simhash_catalog.index_stats_shards('doc_fp')}), 2000,
 	'who may read the table may ask for statistics');
-like(refusal($coordinator, q{SET ROLE reader; SELECT fault FROM simhash_index_verify_shards('doc_fp')}),
+like(refusal($coordinator, q{SET ROLE reader; SELECT fault FROM simhash_catalog.index_verify_shards('doc_fp')}),
 	qr/must be owner of index doc_fp$/m,
 	'who does not own it may not verify');
 
@@ -242,9 +242,9 @@ like(refusal($coordinator, q{SET ROLE reader; SELECT fault FROM simhash_index_ve
 ($id, my $from) = place_of_shard($coordinator, 'doc', 'true');
 my ($worker) = grep { $_->port == $from } @workers;
 answer($worker, "SET citus.enable_manual_changes_to_shards = on; DROP INDEX doc_fp_$id");
-like(answer($coordinator, q{SELECT port, shard, block, fault FROM simhash_index_verify_shards('doc_fp')}),
+like(answer($coordinator, q{SELECT port, shard, block, fault FROM simhash_catalog.index_verify_shards('doc_fp')}),
 	qr/\A$from\|$id\|\|not verified: ERROR:  relation "public\.doc_fp_$id" does not exist\z/, 'an index that a shard lacks');
-like(refusal($coordinator, q{SELECT * FROM simhash_index_stats_shards('doc_fp')}),
+like(refusal($coordinator, q{SELECT * FROM simhash_catalog.index_stats_shards('doc_fp')}),
 	qr/the index of shard $id was not read: .*does not exist\nDETAIL:  The node is \S+:$from\./, 'no statistics without it');
 
 # ---------------------------------------------------------------- what reads a table
@@ -274,7 +274,7 @@ is(answer($_, q{SELECT checked, differing FROM simhash_fingerprint_verify('made'
 	'fingerprints are verified in the shards, asked on ' . $_->name) for @nodes[ 0, 1 ];
 
 $workers[2]->stop('immediate');
-my $lost = answer($coordinator, q{SELECT string_agg(DISTINCT fault, ' ') FROM simhash_index_verify_shards('reference_fp')});
+my $lost = answer($coordinator, q{SELECT string_agg(DISTINCT fault, ' ') FROM simhash_catalog.index_verify_shards('reference_fp')});
 like($lost, qr/\Anot verified: .*connect/, 'a node that is down');
 stop_citus($coordinator, @workers[ 0, 1 ]);
 done_testing();

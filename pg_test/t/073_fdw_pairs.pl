@@ -202,7 +202,7 @@ refused("CREATE TRIGGER flag BEFORE INSERT ON spread $flag; INSERT INTO spread V
 	'a flag trigger of a table with foreign partitions');
 # Two sessions that store neighbours would not see each other's rows: each has the snapshot of its first query there.
 $head->safe_psql('postgres', 'CREATE TABLE kept (key bigint PRIMARY KEY, cluster_id bigint NOT NULL)');
-my $keep = "FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept', 'key=id', 'fingerprint=fp', 'radius=3')";
+my $keep = "FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept', 'key=id', 'fingerprint=fp', 'radius=3')";
 refused("CREATE TRIGGER keep AFTER INSERT ON spread $keep; INSERT INTO spread VALUES (-1, 1, 0, 1)", '0A000',
 	'"spread_1" is a foreign table',
 	'a trigger that keeps clusters of a table with foreign partitions');

@@ -1,4 +1,4 @@
-//! The arguments of `simhash_maintain_clusters()`, which are all that is stored about a kept table.
+//! The arguments of `simhash_catalog.maintain_clusters()`, which are all that is stored about a kept table.
 
 #![forbid(unsafe_code)]
 
@@ -18,10 +18,10 @@ const NAMES: &[&str] = &[
     "checked_by",
     "decisions",
 ];
-const EXAMPLE: &str = "simhash_maintain_clusters('clusters=public.petition_cluster', 'key=id', \
+const EXAMPLE: &str = "simhash_catalog.maintain_clusters('clusters=public.petition_cluster', 'key=id', \
                        'fingerprint=fp', 'radius=3')";
 
-/// What the arguments of a trigger of simhash_maintain_clusters() ask for. Columns are by name.
+/// What the arguments of a trigger of simhash_catalog.maintain_clusters() ask for. Columns are by name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeptOptions {
     /// The table of clusters, as SQL writes its name.

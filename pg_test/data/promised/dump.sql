@@ -253,8 +253,8 @@ CREATE INDEX doc_cluster_cluster_id_idx ON public.doc_cluster USING btree (clust
 CREATE INDEX doc_fp ON public.doc USING simhash (tenant, fp) WITH (fillfactor='80');
 CREATE INDEX hash_cluster_cluster_id_idx ON public.hash_cluster USING btree (cluster_id);
 CREATE TRIGGER a_doc_fp BEFORE INSERT OR UPDATE ON public.doc FOR EACH ROW EXECUTE FUNCTION public.doc_fp();
-CREATE TRIGGER doc_cluster_keep AFTER INSERT OR DELETE OR UPDATE ON public.doc FOR EACH ROW EXECUTE FUNCTION public.simhash_maintain_clusters('clusters=public.doc_cluster', 'key=id', 'fingerprint=fp', 'radius=8', 'within=tenant');
-CREATE TRIGGER doc_cluster_truncate AFTER TRUNCATE ON public.doc FOR EACH STATEMENT EXECUTE FUNCTION public.simhash_maintain_clusters('clusters=public.doc_cluster', 'key=id', 'fingerprint=fp', 'radius=8', 'within=tenant');
+CREATE TRIGGER doc_cluster_keep AFTER INSERT OR DELETE OR UPDATE ON public.doc FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=public.doc_cluster', 'key=id', 'fingerprint=fp', 'radius=8', 'within=tenant');
+CREATE TRIGGER doc_cluster_truncate AFTER TRUNCATE ON public.doc FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=public.doc_cluster', 'key=id', 'fingerprint=fp', 'radius=8', 'within=tenant');
 CREATE TRIGGER doc_duplicates BEFORE INSERT OR UPDATE ON public.doc FOR EACH ROW EXECUTE FUNCTION public.simhash_flag_duplicate('fingerprint=fp', 'radius=8', 'duplicate_of=duplicate_of', 'within=tenant', 'text=body');
-CREATE TRIGGER hash_cluster_keep AFTER INSERT OR DELETE OR UPDATE ON public.hash FOR EACH ROW EXECUTE FUNCTION public.simhash_maintain_clusters('clusters=public.hash_cluster', 'key=id', 'fingerprint=fp', 'radius=2', 'notes=public.hash_cluster_note');
-CREATE TRIGGER hash_cluster_truncate AFTER TRUNCATE ON public.hash FOR EACH STATEMENT EXECUTE FUNCTION public.simhash_maintain_clusters('clusters=public.hash_cluster', 'key=id', 'fingerprint=fp', 'radius=2', 'notes=public.hash_cluster_note');
+CREATE TRIGGER hash_cluster_keep AFTER INSERT OR DELETE OR UPDATE ON public.hash FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=public.hash_cluster', 'key=id', 'fingerprint=fp', 'radius=2', 'notes=public.hash_cluster_note');
+CREATE TRIGGER hash_cluster_truncate AFTER TRUNCATE ON public.hash FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=public.hash_cluster', 'key=id', 'fingerprint=fp', 'radius=2', 'notes=public.hash_cluster_note');

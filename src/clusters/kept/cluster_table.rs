@@ -1,4 +1,4 @@
-//! The table of clusters that `simhash_maintain_clusters()` writes. It is looked up by the name in
+//! The table of clusters that `simhash_catalog.maintain_clusters()` writes. It is looked up by the name in
 //! the trigger's arguments, and checked once in a session: the first row reports what is wrong with
 //! it, with the names of the table and of the trigger.
 

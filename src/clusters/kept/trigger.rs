@@ -1,4 +1,4 @@
-//! `simhash_maintain_clusters()`: the AFTER trigger of a kept table and of its table of decisions.
+//! `simhash_catalog.maintain_clusters()`: the AFTER trigger of a kept table and of its table of decisions.
 //! It only notes which rows have changed: in the table of notes, or in [`super::pending`], which
 //! answers when the statement ends. A note without a key says that all rows may have changed.
 
@@ -39,7 +39,7 @@ use simhash_trigger::in_progress::Compared;
 use simhash_trigger::kept_options::{KeptOptions, parse};
 
 /// The trigger function.
-const NAME: &str = "simhash_maintain_clusters";
+const NAME: &str = "simhash_catalog.maintain_clusters";
 
 /// State that a session keeps for a trigger.
 struct RowTrigger {
@@ -75,7 +75,7 @@ thread_local! {
 }
 
 pg_function! {
-    /// `simhash_maintain_clusters() -> trigger`
+    /// `simhash_catalog.maintain_clusters() -> trigger`
     fn simhash_maintain_clusters, pg_finfo_simhash_maintain_clusters(args) {
         match TriggerCall::from_arguments(args) {
             Some(call) if call.is_after_row() => {

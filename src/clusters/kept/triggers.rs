@@ -22,7 +22,7 @@ const TRIGGERS: &str = "SELECT t.tgrelid::pg_catalog.oid, t.tgname::pg_catalog.t
      AND pg_catalog.pg_has_role(c.relowner, (
          SELECT k.relowner FROM pg_catalog.pg_class AS k WHERE k.oid OPERATOR(pg_catalog.=) $1
      ), 'USAGE') AND d.deptype OPERATOR(pg_catalog.=) 'e'
-     AND p.proname OPERATOR(pg_catalog.=) 'simhash_maintain_clusters'
+     AND p.proname OPERATOR(pg_catalog.=) 'maintain_clusters'
      AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
      AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass::pg_catalog.oid
      AND e.extname OPERATOR(pg_catalog.=) 'simhash_dedup'
