@@ -6,6 +6,7 @@ use super::limits::{
 };
 use super::lists::{Classes, Entry, Languages, lists};
 use super::tokens::{Token, TokenKind, Tokens};
+use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 
 /// What two words are to each other.
@@ -39,7 +40,7 @@ pub struct Word<'t> {
     languages: Languages,
     /// No part of it is a digit or a sign.
     is_plain: bool,
-    spelling: String,
+    spelling: Cow<'t, str>,
     /// A bit for each letter that forms of the word begin with: those that are alike share one.
     begins: u64,
 }
@@ -51,7 +52,7 @@ impl<'t> Word<'t> {
         let is_plain = token.kind == TokenKind::Word && !text.contains(is_sign);
         let spelling = match is_plain {
             true => spelling(text),
-            false => String::new(),
+            false => Cow::Borrowed(""),
         };
         // The first two letters may change places.
         let letters = text.chars().take(2).chain(spelling.chars().take(2));
@@ -220,7 +221,20 @@ fn strokes(word: &str) -> impl Iterator<Item = char> {
 
 /// A word in one of the spellings of its language: colour and color, organise and organize, ae for
 /// an umlaut, a letter doubled.
-fn spelling(word: &str) -> String {
+fn spelling(word: &str) -> Cow<'_, str> {
+    let ends = word.ends_with("re") || word.ends_with("res");
+    let may_differ = |(x, y): (char, char)| {
+        x == y
+            || x == 'z'
+            || matches!(
+                (x, y),
+                ('a' | 'o' | 'u', 'e') | ('o', 'u' | 'g') | ('p', 'h') | ('c', 'e' | 'i')
+            )
+    };
+    let mut pairs = word.chars().zip(word.chars().skip(1));
+    if !ends && !word.ends_with('z') && !pairs.any(may_differ) {
+        return Cow::Borrowed(word);
+    }
     let mut letters = String::with_capacity(word.len());
     let mut rest = word;
     while let Some(c) = rest.chars().next() {
@@ -247,10 +261,10 @@ fn spelling(word: &str) -> String {
         if let Some(stem) = letters.strip_suffix(french)
             && stem.ends_with(|c: char| !"aeiou".contains(c))
         {
-            return [stem, english].concat();
+            return Cow::Owned([stem, english].concat());
         }
     }
-    letters
+    Cow::Owned(letters)
 }
 
 /// Whether two Hebrew words differ in the letters that stand for vowels alone.

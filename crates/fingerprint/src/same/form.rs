@@ -257,11 +257,15 @@ fn is_cyrillic(c: char) -> bool {
 
 /// A folded text in Cyrillic letters in Latin ones, if the other one is.
 pub fn in_script_of(text: &str, other: &str) -> Result<Option<String>, Error> {
-    let may_be_cyrillic = text.bytes().any(|byte| matches!(byte, 0xd0..=0xd4));
-    match may_be_cyrillic && is_latin(other) && is_serbian(text) {
+    match is_latin(other) && is_serbian(text) {
         true => Ok(Some(in_latin(text)?)),
         false => Ok(None),
     }
+}
+
+/// Whether a text has a byte with which Cyrillic letters begin.
+pub fn may_be_cyrillic(text: &str) -> bool {
+    !text.is_ascii() && text.bytes().any(|byte| matches!(byte, 0xd0..=0xd4))
 }
 
 /// Whether a text has Latin letters and no Cyrillic ones.

@@ -397,7 +397,8 @@ fn verdict(
 /// Whether two texts differ in white space alone, which does not count, even where it makes a line
 /// of a number.
 fn are_one_layout(a: &str, b: &str) -> bool {
-    a.split_whitespace().eq(b.split_whitespace())
+    let last = |text: &str| text.trim_end().as_bytes().last().copied();
+    last(a) == last(b) && a.split_whitespace().eq(b.split_whitespace())
 }
 
 /// The differences of texts in which each word counts.

@@ -55,6 +55,9 @@ pub fn is_reordered(a: &Tokens, b: &Tokens) -> bool {
     if a.len().max(b.len()) > MOST_REORDERED {
         return false;
     }
+    if content(a) != content(b) {
+        return false;
+    }
     let (in_a, in_b) = (Content::of(a), Content::of(b));
     // Where nothing has moved, a light word that stands for another one decides.
     if in_a.all() == in_b.all() && in_a.has_other_light(&in_b) && in_b.has_other_light(&in_a) {
@@ -69,6 +72,16 @@ pub fn is_reordered(a: &Tokens, b: &Tokens) -> bool {
         && (in_a.held(-1) == in_b.held(-1) || in_a.held(1) == in_b.held(1))
         && in_a.ordered() == in_b.ordered()
         && (is_joined_anew(&in_a, &in_b) || is_block_moved(&in_a, &in_b))
+}
+
+/// A number that is equal for texts with the same content in whatever order and layout.
+fn content(text: &Tokens) -> u64 {
+    let counts = |i: &usize| {
+        Content::counts(text.classes(*i)) && !text.classes(*i).has(Classes::CONJUNCTION)
+    };
+    let words = (0..text.len()).filter(counts).map(|i| text.word(i));
+    let letters = words.flat_map(str::bytes).filter(|b| !b" ,".contains(b));
+    letters.fold(0, |all, byte| all.wrapping_add(u64::from(byte).pow(4)))
 }
 
 /// Whether two texts have two things in turn around a word that joins them: X and Y, Y and X.
@@ -117,18 +130,19 @@ struct Content<'t> {
 
 impl<'t> Content<'t> {
     fn of(text: &'t Tokens) -> Self {
-        let left_out = Classes::FUNCTION
-            .or(Classes::LIGHT)
-            .or(Classes::CONJUNCTION);
-        let kept = Classes::NEGATION.or(Classes::ORDERS);
-        let counts = |i: &usize| {
-            let classes = text.classes(*i);
-            !classes.has(left_out) || classes.has(kept)
-        };
+        let counts = |i: &usize| Self::counts(text.classes(*i));
         Self {
             text,
             words: (0..text.len()).filter(counts).collect(),
         }
+    }
+
+    fn counts(classes: Classes) -> bool {
+        const LEFT_OUT: Classes = Classes::FUNCTION
+            .or(Classes::LIGHT)
+            .or(Classes::CONJUNCTION);
+        const KEPT: Classes = Classes::NEGATION.or(Classes::ORDERS);
+        !classes.has(LEFT_OUT) || classes.has(KEPT)
     }
 
     fn has(&self, i: usize, class: Classes) -> bool {

@@ -14,6 +14,7 @@ use std::cell::OnceCell;
 pub struct Prepared {
     pub(super) is_code: bool,
     pub(super) is_element: bool,
+    may_be_cyrillic: bool,
     /// Empty for code.
     pub(super) form: String,
     /// None for more words than are compared.
@@ -37,6 +38,7 @@ impl Prepared {
             return Ok(Self {
                 is_code: true,
                 is_element: false,
+                may_be_cyrillic: false,
                 form: String::new(),
                 cut: None,
                 worded: OnceCell::new(),
@@ -54,6 +56,7 @@ impl Prepared {
         Ok(Self {
             is_code: false,
             is_element: false,
+            may_be_cyrillic: form::may_be_cyrillic(&form),
             cut: Tokens::cut(&form, check_interrupts)?,
             form,
             worded: OnceCell::new(),
@@ -73,6 +76,9 @@ impl Prepared {
         other: &Self,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Option<Self>, Error> {
+        if !self.may_be_cyrillic || other.may_be_cyrillic {
+            return Ok(None);
+        }
         match form::in_script_of(&self.form, &other.form)? {
             Some(latin) => Ok(Some(Self::of_form(latin, check_interrupts)?)),
             None => Ok(None),

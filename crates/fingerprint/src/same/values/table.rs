@@ -40,6 +40,38 @@ const fn index(list: &[u8]) -> [u32; PLACES] {
     index
 }
 
+/// A bit for each word of the list by its outline, which says of most others that they are not there.
+static OUTLINES: [u64; OUTLINE_BITS / 64] = outlines(LIST.as_bytes());
+const OUTLINE_BITS: usize = 1 << 17;
+
+const fn outlines(list: &[u8]) -> [u64; OUTLINE_BITS / 64] {
+    let mut outlines = [0; OUTLINE_BITS / 64];
+    let mut begin = 0;
+    while begin < list.len() {
+        let mut end = begin;
+        while list[end] != b' ' {
+            end += 1;
+        }
+        let bit = outline(list.split_at(end).0, begin);
+        outlines[bit / 64] |= 1 << (bit % 64);
+        while list[end] != b'\n' {
+            end += 1;
+        }
+        begin = end + 1;
+    }
+    outlines
+}
+
+/// A number that few words share: of the length and four bytes of the word that begins at a place.
+const fn outline(text: &[u8], begin: usize) -> usize {
+    let (last, length) = (text.len() - 1, text.len() - begin);
+    let second = begin + (length > 1) as usize;
+    let before = last - (length > 1) as usize;
+    let parts = [text[begin], text[second], text[before], text[last]];
+    let mixed = (u32::from_le_bytes(parts) ^ length as u32).wrapping_mul(0x9e37_79b1);
+    (mixed >> (u32::BITS - OUTLINE_BITS.ilog2())) as usize
+}
+
 /// The hash FNV-1a, with its high bits in the low ones.
 const SEED: u32 = 0x811c_9dc5;
 
@@ -95,6 +127,10 @@ pub fn meanings(word: &str) -> impl Iterator<Item = Meaning> {
 /// Looks a word up.
 pub fn line(word: &str) -> Line {
     if word.is_empty() {
+        return Line::default();
+    }
+    let bit = outline(word.as_bytes(), 0);
+    if OUTLINES[bit / 64] >> (bit % 64) & 1 == 0 {
         return Line::default();
     }
     let hash = word.bytes().fold(SEED, step);
