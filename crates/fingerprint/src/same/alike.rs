@@ -199,7 +199,7 @@ fn alike_digits(word: &str) -> impl Iterator<Item = u8> {
 }
 
 /// The strokes of a word, as far as a scanner confuses them.
-fn strokes(word: &str) -> impl Iterator<Item = char> {
+pub fn strokes(word: &str) -> impl Iterator<Item = char> {
     word.chars().flat_map(|c| {
         let strokes = match c {
             'm' => "iii",
@@ -331,7 +331,7 @@ fn is_abbreviation((short, of_short, long): (&str, &Token, &str)) -> bool {
 }
 
 /// Whether a character is a syllable of Korean.
-fn is_syllable(c: char) -> bool {
+pub fn is_syllable(c: char) -> bool {
     ('가'..='힣').contains(&c)
 }
 

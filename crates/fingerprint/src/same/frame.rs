@@ -167,6 +167,13 @@ pub fn cut_off(written: [&str; 2], words: [&Tokens; 2]) -> Option<Finding> {
     }
 }
 
+/// Whether one of two texts says that its end is cut off.
+pub fn is_cut_off(written: [&str; 2]) -> bool {
+    written
+        .into_iter()
+        .any(|text| says_that_it_is_cut(text).is_some())
+}
+
 /// The bytes of "read more" at the end of a text that is cut off.
 fn says_that_it_is_cut(text: &str) -> Option<usize> {
     let text = text.trim_end();

@@ -104,6 +104,10 @@ pub const SKETCHED_SHORT: u32 = 5;
 /// Words of a text that are in no form in the other one and in no list: with fewer, more has to be known.
 pub const SKETCHED_ALONE: usize = 3;
 
+/// Words of a text that is another one by any word that stands for another: a third fewer than those of a
+/// long one, since other wordings may have fewer words.
+pub const SKETCHED_REPLACED: usize = 40;
+
 /// Words around a difference that may be part of a negation with it.
 pub const AROUND: usize = 6;
 

@@ -315,6 +315,20 @@ fn of_words<'t>(
         });
     }
     let hunks = align::hunks(&middle, &numbered, check_interrupts)?;
+    if wanted != Wanted::All
+        && let (Some(words_of_a), Some(words_of_b)) =
+            (of_a.sketch(cut_of_a), of_b.sketch(cut_of_b))
+        && words_of_a.has_replaced(words_of_b, [cut_of_a, cut_of_b], &hunks)
+        && !frame::is_cut_off([a, b])
+        && !(sentences::are_several(cut_of_a) && sentences::are_several(cut_of_b))
+    {
+        let findings = vec![finding(Kind::Word, middle.a, middle.b, true)];
+        return Ok(Comparison::Findings {
+            in_a,
+            in_b,
+            findings,
+        });
+    }
     let (text_a, text_b) = ((cut_of_a, &*of_a.form), (cut_of_b, &*of_b.form));
     let met = values::meet(text_a, text_b, &hunks, check_interrupts)?;
     let mut has_changed = met.iter().any(Option::is_some);

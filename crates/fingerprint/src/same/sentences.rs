@@ -123,6 +123,11 @@ fn middles(a: &Tokens, b: &Tokens) -> (Range<usize>, Range<usize>) {
     )
 }
 
+/// Whether a sentence ends within a text.
+pub fn are_several(text: &Tokens) -> bool {
+    (1..text.len()).any(|i| text.at(i - 1).ends_sentence)
+}
+
 /// The words of each sentence.
 fn sentences(text: &Tokens, words: Range<usize>) -> Result<Vec<Range<usize>>, Error> {
     let mut sentences = Vec::new();

@@ -1,52 +1,87 @@
 //! Short texts that have nothing to do with each other, told apart before their words are aligned: most
 //! candidates of a search are such. [`super`] asks for each pair; a sketch is made once for a text. Two texts
-//! are far apart only if most words of each are in no form in the other, or most of those that no list has.
+//! are far apart only if most words of each are in no form in the other, or most of those that no list has;
+//! short ones are others too if a word that no list has stands for another such word.
 
+use super::align::Hunk;
+use super::alike::{is_syllable, strokes};
 use super::limits::{
-    SKETCHED_ALONE, SKETCHED_LETTERS, SKETCHED_LETTERS_OF_SHORT, SKETCHED_SHORT, SKETCHED_WORDS,
+    SKETCHED_ALONE, SKETCHED_LETTERS, SKETCHED_LETTERS_OF_SHORT, SKETCHED_REPLACED, SKETCHED_SHORT,
+    SKETCHED_WORDS,
 };
 use super::tokens::{Token, TokenKind, Tokens};
 use super::values::is_value_word;
 
+/// A bit for each of the letters that spellings of one word may have in place of each other.
+const SPELLED: u32 = letters_of(b"uephfczs");
+
+const fn letters_of(word: &[u8]) -> u32 {
+    let (mut letters, mut at) = (0, 0);
+    while at < word.len() {
+        letters |= 1 << (word[at] as u32 % u32::BITS);
+        at += 1;
+    }
+    letters
+}
+
 /// What a word may be a form of.
 #[derive(Clone, Copy, Debug)]
-struct Word {
-    /// A bit for each of its letters.
+pub struct Word {
+    /// A bit for each of its letters, and for each of their strokes.
     letters: u32,
+    strokes: u32,
     first: char,
+    count: u8,
     is_character: bool,
     /// It is short, and of ASCII letters.
     is_short: bool,
+    /// Other words may be forms of it that begin with another letter and have others.
+    is_open: bool,
+    is_value: bool,
     /// It stands for itself: no list has it, and it is of the text.
     counts: bool,
 }
 
 impl Word {
-    fn new(word: &str, token: &Token) -> Self {
+    pub fn new(word: &str, token: &Token) -> Self {
         let is_character = token.kind == TokenKind::Character;
         let is_word = is_character || token.kind == TokenKind::Word;
         let is_around = token.in_query || token.in_frame || token.is_reference || token.dot;
-        let letters = (word.chars()).fold(0u32, |all, c| all | 1 << (c as u32 % u32::BITS));
+        let letters = |of: &mut dyn Iterator<Item = char>| {
+            of.fold(0u32, |all, c| all | 1 << (c as u32 % u32::BITS))
+        };
+        let of_word = letters(&mut word.chars());
+        let is_value = !is_word || is_value_word(word);
+        let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
         Self {
-            letters,
-            is_short: word.is_ascii() && letters.count_ones() <= SKETCHED_SHORT,
+            letters: of_word,
+            strokes: letters(&mut strokes(word)),
+            is_short: word.is_ascii() && of_word.count_ones() <= SKETCHED_SHORT,
             first: word.chars().next().unwrap_or_default(),
+            count: u8::try_from(word.chars().count()).unwrap_or(u8::MAX),
             is_character,
-            counts: is_word && !is_around && token.entry.is_none() && !is_value_word(word),
+            is_open: !is_word || has_digit || word.starts_with(is_syllable),
+            is_value,
+            counts: is_word && !is_around && token.entry.is_none() && !is_value,
         }
     }
 
-    /// Whether two words may be forms of one: few letters are others, or one is short for the other.
-    fn may_be(&self, other: &Self) -> bool {
+    /// Whether two words may be forms of one: few letters are others, or one is short for the other. Words
+    /// that begin with different letters are spellings of one, or look alike to a scanner.
+    pub fn may_be(&self, other: &Self) -> bool {
         if self.is_character || other.is_character {
             return self.first == other.first;
+        }
+        let others = self.letters ^ other.letters;
+        if self.first != other.first && !self.is_open && !other.is_open {
+            return others & !SPELLED == 0 || self.strokes == other.strokes;
         }
         let common = self.letters & other.letters;
         let most = match self.is_short && other.is_short {
             true => SKETCHED_LETTERS_OF_SHORT,
             false => SKETCHED_LETTERS,
         };
-        (self.letters ^ other.letters).count_ones() <= most
+        others.count_ones() <= most
             || self.first == other.first && (common == self.letters || common == other.letters)
     }
 }
@@ -65,6 +100,30 @@ impl Sketch {
     /// Whether most words of each text are in no form in the other.
     pub fn is_far_from(&self, other: &Self) -> bool {
         self.is_mostly_without(other) && other.is_mostly_without(self)
+    }
+
+    /// Whether a word of the first text stands for one of the second, and each is in no form in the other.
+    pub fn has_replaced(&self, other: &Self, [a, b]: [&Tokens; 2], hunks: &[Hunk]) -> bool {
+        if self.0.len().min(other.0.len()) > SKETCHED_REPLACED {
+            return false;
+        }
+        let has_alone = |words: &[Word], around: &[Word], others: &[Word]| {
+            // Fewer letters may be the first ones of the other words.
+            let is_alone = |word: &&Word| {
+                word.counts
+                    && !word.is_character
+                    && usize::from(word.count) > around.len()
+                    && !others.iter().any(|one| word.may_be(one))
+            };
+            words.iter().any(|word| is_alone(&word))
+        };
+        hunks.iter().any(|hunk| {
+            let (in_a, in_b) = (&self.0[hunk.a.clone()], &other.0[hunk.b.clone()]);
+            !in_a.iter().chain(in_b).any(|word| word.is_value)
+                && has_alone(in_a, in_b, &other.0)
+                && has_alone(in_b, in_a, &self.0)
+                && a.joined(&hunk.a) != b.joined(&hunk.b)
+        })
     }
 
     fn is_mostly_without(&self, other: &Self) -> bool {
