@@ -316,8 +316,7 @@ fn of_words<'t>(
     }
     let hunks = align::hunks(&middle, &numbered, check_interrupts)?;
     if wanted != Wanted::All
-        && let (Some(words_of_a), Some(words_of_b)) =
-            (of_a.sketch(cut_of_a), of_b.sketch(cut_of_b))
+        && let (Some(words_of_a), Some(words_of_b)) = (of_a.sketch(cut_of_a), of_b.sketch(cut_of_b))
         && words_of_a.has_replaced(words_of_b, [cut_of_a, cut_of_b], &hunks)
         && !frame::is_cut_off([a, b])
         && !(sentences::are_several(cut_of_a) && sentences::are_several(cut_of_b))

@@ -37,7 +37,6 @@ pub struct Word {
     is_short: bool,
     /// Other words may be forms of it that begin with another letter and have others.
     is_open: bool,
-    is_value: bool,
     /// It stands for itself: no list has it, and it is of the text.
     counts: bool,
 }
@@ -51,7 +50,6 @@ impl Word {
             of.fold(0u32, |all, c| all | 1 << (c as u32 % u32::BITS))
         };
         let of_word = letters(&mut word.chars());
-        let is_value = !is_word || is_value_word(word);
         let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
         Self {
             letters: of_word,
@@ -61,8 +59,7 @@ impl Word {
             count: u8::try_from(word.chars().count()).unwrap_or(u8::MAX),
             is_character,
             is_open: !is_word || has_digit || word.starts_with(is_syllable),
-            is_value,
-            counts: is_word && !is_around && token.entry.is_none() && !is_value,
+            counts: is_word && !is_around && token.entry.is_none() && !is_value_word(word),
         }
     }
 
@@ -119,8 +116,7 @@ impl Sketch {
         };
         hunks.iter().any(|hunk| {
             let (in_a, in_b) = (&self.0[hunk.a.clone()], &other.0[hunk.b.clone()]);
-            !in_a.iter().chain(in_b).any(|word| word.is_value)
-                && has_alone(in_a, in_b, &other.0)
+            has_alone(in_a, in_b, &other.0)
                 && has_alone(in_b, in_a, &self.0)
                 && a.joined(&hunk.a) != b.joined(&hunk.b)
         })
