@@ -45,7 +45,8 @@ impl Word {
     pub fn new(word: &str, token: &Token) -> Self {
         let is_character = token.kind == TokenKind::Character;
         let is_word = is_character || token.kind == TokenKind::Word;
-        let is_around = token.in_query || token.in_frame || token.is_reference || token.dot;
+        let is_initial = token.dot && word.chars().nth(1).is_none();
+        let is_around = token.in_query || token.in_frame || token.is_reference || is_initial;
         let letters = |of: &mut dyn Iterator<Item = char>| {
             of.fold(0u32, |all, c| all | 1 << (c as u32 % u32::BITS))
         };
@@ -104,20 +105,18 @@ impl Sketch {
         if self.0.len().min(other.0.len()) > SKETCHED_REPLACED {
             return false;
         }
-        let has_alone = |words: &[Word], around: &[Word], others: &[Word]| {
-            // Fewer letters may be the first ones of the other words.
+        // Fewer letters than there are words in the other text may be the first ones of these.
+        let are_alone = |words: &[Word], others: &[Word], least: usize| {
             let is_alone = |word: &&Word| {
-                word.counts
-                    && !word.is_character
-                    && usize::from(word.count) > around.len()
-                    && !others.iter().any(|one| word.may_be(one))
+                word.counts && !word.is_character && !others.iter().any(|one| word.may_be(one))
             };
-            words.iter().any(|word| is_alone(&word))
+            let alone = words.iter().filter(is_alone);
+            alone.map(|word| usize::from(word.count)).sum::<usize>() > least
         };
         hunks.iter().any(|hunk| {
             let (in_a, in_b) = (&self.0[hunk.a.clone()], &other.0[hunk.b.clone()]);
-            has_alone(in_a, in_b, &other.0)
-                && has_alone(in_b, in_a, &self.0)
+            are_alone(in_a, &other.0, in_b.len())
+                && are_alone(in_b, &self.0, in_a.len())
                 && a.joined(&hunk.a) != b.joined(&hunk.b)
         })
     }
