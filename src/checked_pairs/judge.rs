@@ -162,7 +162,8 @@ impl SameJudge {
         if self.prepared.contains_key(&row) {
             return;
         }
-        let prepared = or_raise(Prepared::new(text, &mut check_for_interrupts));
+        let mut prepared = or_raise(Prepared::new(text, &mut check_for_interrupts));
+        or_raise(prepared.complete(&mut check_for_interrupts));
         or_out_of_memory(self.prepared.try_reserve(1));
         self.bytes += prepared.bytes();
         self.prepared.insert(row, prepared);

@@ -64,10 +64,28 @@ impl Prepared {
         })
     }
 
-    /// Bytes that it takes, and may take when it is compared.
+    /// Makes all that is made once, without room for more: it is kept for many comparisons.
+    pub fn complete(&mut self, check_interrupts: &mut dyn FnMut()) -> Result<(), Error> {
+        self.form.shrink_to_fit();
+        if let Some(cut) = &mut self.cut {
+            cut.shrink();
+        }
+        if let Some(cut) = &self.cut {
+            self.sketch(cut);
+            self.worded(cut, check_interrupts)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes that it takes once it is complete.
     pub fn bytes(&self) -> usize {
-        let tokens = self.cut.as_ref().map_or(0, Tokens::bytes);
-        size_of::<Self>() + self.form.capacity() + 2 * tokens
+        let worded = self.worded.get().and_then(|worded| worded.tokens.as_ref());
+        let tokens = self.cut.iter().chain(worded).map(Tokens::bytes);
+        let sketch = self.sketch.get().and_then(Option::as_ref);
+        size_of::<Self>()
+            + self.form.capacity()
+            + tokens.sum::<usize>()
+            + sketch.map_or(0, Sketch::bytes)
     }
 
     /// The same text in Latin letters, if it is in Cyrillic ones and the other one in Latin ones.

@@ -95,6 +95,11 @@ impl Sketch {
         (text.len() <= SKETCHED_WORDS).then(|| Self(words.collect()))
     }
 
+    /// Bytes of its words.
+    pub fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<Word>()
+    }
+
     /// Whether most words of each text are in no form in the other.
     pub fn is_far_from(&self, other: &Self) -> bool {
         self.is_mostly_without(other) && other.is_mostly_without(self)

@@ -160,6 +160,12 @@ impl Tokens {
         Ok(copied)
     }
 
+    /// Gives room for more words back.
+    pub fn shrink(&mut self) {
+        self.text.shrink_to_fit();
+        self.tokens.shrink_to_fit();
+    }
+
     /// Bytes that they take.
     pub fn bytes(&self) -> usize {
         self.text.capacity() + self.tokens.capacity() * size_of::<Token>()
