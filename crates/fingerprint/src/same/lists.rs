@@ -120,13 +120,19 @@ pub struct Entry {
     /// The languages of which it is a light word, and those in which it negates.
     light_in: Languages,
     negates_in: Languages,
-    /// The lines of equal words that it stands in, and the lines of opposites.
-    equal: Vec<u16>,
-    /// The lines of words that say the same beside the same words.
-    synonyms: Vec<u16>,
-    opposites: Vec<u16>,
-    /// The lines of words that look like errors of each other and are not.
-    confused: Vec<u16>,
+    /// The lines that it stands in of the lists that have words in groups.
+    groups: Vec<(Group, u16)>,
+}
+
+/// What the words of a line are to each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Group {
+    Equal,
+    /// They say the same beside the same words.
+    Synonyms,
+    Opposites,
+    /// They look like errors of each other and are not.
+    Confused,
 }
 
 impl Entry {
@@ -146,29 +152,39 @@ impl Entry {
 
     /// Whether two words are forms of one.
     pub fn is_equal(&self, other: &Entry) -> bool {
-        self.equal.iter().any(|line| other.equal.contains(line))
+        self.are(Group::Equal, other)
     }
 
     /// Whether two words say the same.
     pub fn is_synonym(&self, other: &Entry) -> bool {
-        self.synonyms
-            .iter()
-            .any(|line| other.synonyms.contains(line))
+        self.are(Group::Synonyms, other)
     }
 
     pub fn is_opposite(&self, other: &Entry) -> bool {
-        self.opposites
-            .iter()
-            .any(|line| other.opposites.contains(line))
+        self.are(Group::Opposites, other)
     }
+
+    fn are(&self, group: Group, other: &Entry) -> bool {
+        let mut lines = self.groups.iter().filter(|line| line.0 == group);
+        lines.any(|line| other.groups.contains(line))
+    }
+}
+
+/// By CityHash64, of which no two words have one.
+type Words = HashMap<u64, (String, Entry), BuildHasherDefault<Hashed>>;
+
+fn entry_of(words: &mut Words, word: String) -> &mut Entry {
+    let of_word = words.entry(city64(word.as_bytes()));
+    let (known, entry) = of_word.or_insert_with(|| (word.clone(), Entry::default()));
+    debug_assert_eq!(*known, word);
+    entry
 }
 
 const OUTLINES: usize = 1 << 15;
 
 /// All lists, in folded form.
 pub struct Lists {
-    /// By CityHash64, of which no two words have one.
-    words: HashMap<u64, (String, Entry), BuildHasherDefault<Hashed>>,
+    words: Words,
     /// A bit for each of them, which says of most others that they are not there.
     outlines: Vec<u64>,
     pub negation_parts: Phrases,
@@ -221,7 +237,7 @@ pub fn lists() -> &'static Lists {
 
 impl Lists {
     fn new() -> Self {
-        let mut words: HashMap<String, Entry> = HashMap::new();
+        let mut words = Words::default();
         for (class, list) in [
             (Classes::NEGATION, list!("negation")),
             (Classes::CALENDAR, list!("calendar")),
@@ -252,7 +268,7 @@ impl Lists {
             for (languages, line) in list.lines().map(Languages::of_line) {
                 for word in folded(line) {
                     let is_consonant = word.len() == 1 && !"aeiouy".contains(&word);
-                    let entry = words.entry(word).or_default();
+                    let entry = entry_of(&mut words, word);
                     entry.is_consonant = is_consonant;
                     entry.classes.0 |= class.0;
                     match class {
@@ -263,24 +279,16 @@ impl Lists {
                 }
             }
         }
-        for (line, group) in list!("equal_words").lines().enumerate() {
-            for word in folded(group) {
-                words.entry(word).or_default().equal.push(line as u16);
-            }
-        }
-        for (line, group) in list!("synonyms").lines().enumerate() {
-            for word in folded(group) {
-                words.entry(word).or_default().synonyms.push(line as u16);
-            }
-        }
-        for (line, group) in list!("opposites").lines().enumerate() {
-            for word in folded(group) {
-                words.entry(word).or_default().opposites.push(line as u16);
-            }
-        }
-        for (line, group) in list!("confused_words").lines().enumerate() {
-            for word in folded(group) {
-                words.entry(word).or_default().confused.push(line as u16);
+        for (group, list) in [
+            (Group::Equal, list!("equal_words")),
+            (Group::Synonyms, list!("synonyms")),
+            (Group::Opposites, list!("opposites")),
+            (Group::Confused, list!("confused_words")),
+        ] {
+            for (n, line) in (0..).zip(list.lines()) {
+                for word in folded(line) {
+                    entry_of(&mut words, word).groups.push((group, n));
+                }
             }
         }
         let mut deciding_characters: HashMap<char, u128> = HashMap::new();
@@ -294,16 +302,15 @@ impl Lists {
             }
         }
         for first in super::wording::firsts() {
-            words.entry(first).or_default().classes.0 |= Classes::BEGINS_PHRASE.0;
+            entry_of(&mut words, first).classes.0 |= Classes::BEGINS_PHRASE.0;
         }
         let mut outlines = vec![0; OUTLINES / u64::BITS as usize];
-        for word in words.keys() {
+        for (word, _) in words.values() {
             let outline = outline(word);
             outlines[outline / 64] |= 1 << (outline % 64);
         }
-        let by_hash = |(word, entry): (String, Entry)| (city64(word.as_bytes()), (word, entry));
         Self {
-            words: words.into_iter().map(by_hash).collect(),
+            words,
             outlines,
             negation_parts: Phrases::new(list!("negation_parts")),
             negation_not: Phrases::new(list!("negation_not")),
@@ -363,7 +370,7 @@ impl Lists {
     /// Whether two words that look like one with an error are two, by the list or by prefixes.
     pub fn are_two_words(&self, a: &str, b: &str) -> bool {
         let are_listed = matches!((self.entry(a), self.entry(b)), (Some(a), Some(b))
-            if a.confused.iter().any(|line| b.confused.contains(line)));
+            if a.are(Group::Confused, b));
         let stem = |word: &'_ str, prefix: &str| word.strip_prefix(prefix).map(str::to_owned);
         are_listed
             || self.prefixes.iter().any(|line| {

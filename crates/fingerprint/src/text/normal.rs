@@ -192,7 +192,10 @@ pub fn simple_form(c: char) -> Option<char> {
 fn own_form(c: char, normalize: Normalize) -> Option<char> {
     match c {
         '\0'..='\x7f' => Some(c.to_ascii_lowercase()),
-        '\u{4000}'..='\u{9fff}' | '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' => Some(c),
+        '\u{4000}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{3001}'..='\u{3003}'
+        | '\u{3008}'..='\u{3011}' => Some(c),
         _ => form_in_pages(c, normalize),
     }
 }
