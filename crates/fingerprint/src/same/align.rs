@@ -10,10 +10,10 @@ use super::alike::{Likeness, Word, likeness};
 use super::limits::{BETWEEN_PASSAGES, MOST_PAIRS};
 use super::tokens::Tokens;
 use crate::error::Error;
-use crate::similarity::diff::alignment::align_numbers;
-use std::hash::{BuildHasher, RandomState};
+use crate::similarity::diff::alignment::{Numbers, align_numbers, filled};
 use std::ops::Range;
-use std::sync::LazyLock;
+
+pub use crate::similarity::diff::alignment::{Hunk, reserved};
 
 /// The words between those with which both texts begin and those with which both end.
 pub struct Middle {
@@ -58,11 +58,9 @@ pub fn numbered(
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<Numbered, Error> {
     let mut numbers = Numbers::new(middle.a.len() + middle.b.len())?;
-    let in_a = numbers.number(a, &middle.a, check_interrupts)?;
-    let of_a = numbers.words.len();
-    let in_b = numbers.number(b, &middle.b, check_interrupts)?;
-    let mut left = reserved(of_a)?;
-    left.resize(of_a, 0u32);
+    let in_a = numbers.number(middle.a.clone().map(|i| a.word(i)), check_interrupts)?;
+    let mut left = filled(numbers.count())?;
+    let in_b = numbers.number(middle.b.clone().map(|j| b.word(j)), check_interrupts)?;
     in_a.iter().for_each(|number| left[*number as usize] += 1);
     let mut common = 0;
     for number in &in_b {
@@ -88,28 +86,14 @@ pub fn hunks(
     let (in_a, in_b) = (&numbered.a, &numbered.b);
     let found = match in_a.len() * in_b.len() {
         0 if in_a.len() + in_b.len() == 0 => Vec::new(),
-        0 => vec![Hunk {
-            a: 0..in_a.len(),
-            b: 0..in_b.len(),
-        }],
+        0 => vec![Hunk::new(0..in_a.len(), 0..in_b.len())],
         pairs if pairs <= MOST_PAIRS => between_common(in_a, in_b)?,
-        _ => {
-            let of_words = |hunk: crate::similarity::diff::alignment::Hunk| Hunk {
-                a: hunk.a,
-                b: hunk.b,
-            };
-            let aligned = align_numbers(in_a, in_b, check_interrupts)?;
-            aligned.into_iter().map(of_words).collect()
-        }
+        _ => align_numbers(in_a, in_b, check_interrupts)?,
     };
     let moved = |words: Range<usize>, by: usize| words.start + by..words.end + by;
-    Ok(found
-        .into_iter()
-        .map(|hunk| Hunk {
-            a: moved(hunk.a, middle.a.start),
-            b: moved(hunk.b, middle.b.start),
-        })
-        .collect())
+    let in_text =
+        |hunk: Hunk| Hunk::new(moved(hunk.a, middle.a.start), moved(hunk.b, middle.b.start));
+    Ok(found.into_iter().map(in_text).collect())
 }
 
 /// Joins stretches with hardly an equal word between them: a passage in other words.
@@ -131,88 +115,6 @@ pub fn passages(hunks: Vec<Hunk>) -> Vec<Hunk> {
     joined
 }
 
-/// Numbers of words, found by a hash.
-struct Numbers<'t> {
-    key: u64,
-    /// The number that has each slot, plus one.
-    slots: Vec<u32>,
-    words: Vec<&'t str>,
-}
-
-impl<'t> Numbers<'t> {
-    fn new(words: usize) -> Result<Self, Error> {
-        let mut known = Vec::new();
-        known.try_reserve(words).map_err(|_| Error::OutOfMemory)?;
-        Ok(Self {
-            key: key(),
-            slots: filled(0, (2 * words).next_power_of_two())?,
-            words: known,
-        })
-    }
-
-    fn number(
-        &mut self,
-        tokens: &'t Tokens,
-        words: &Range<usize>,
-        check_interrupts: &mut dyn FnMut(),
-    ) -> Result<Vec<u32>, Error> {
-        let mut numbered = reserved(words.len())?;
-        for i in words.clone() {
-            if i.is_multiple_of(4096) {
-                check_interrupts();
-            }
-            numbered.push(self.number_of(tokens.word(i)));
-        }
-        Ok(numbered)
-    }
-
-    fn number_of(&mut self, word: &'t str) -> u32 {
-        let last = self.slots.len() - 1;
-        let mut at = hash(word, self.key) & last;
-        loop {
-            match self.slots[at].checked_sub(1) {
-                None => {
-                    self.words.push(word);
-                    self.slots[at] = self.words.len() as u32;
-                    return self.words.len() as u32 - 1;
-                }
-                Some(number) if self.words[number as usize] == word => return number,
-                Some(_) => at = (at + 1) & last,
-            }
-        }
-    }
-}
-
-/// A number of this process that nobody knows, so that no text is made for the hash.
-fn key() -> u64 {
-    static KEY: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0) | 1);
-    *KEY
-}
-
-/// A hash that is only good for places: it differs from process to process.
-fn hash(word: &str, key: u64) -> usize {
-    let mixed = |hash: u64, eight: u64| {
-        let product = u128::from(hash ^ eight) * u128::from(key);
-        product as u64 ^ (product >> 64) as u64
-    };
-    let mut eights = word.as_bytes().chunks_exact(8);
-    let mut hash = key.rotate_left(32) ^ word.len() as u64;
-    for eight in &mut eights {
-        hash = mixed(
-            hash,
-            eight
-                .iter()
-                .rev()
-                .fold(0, |eight, byte| eight << 8 | u64::from(*byte)),
-        );
-    }
-    let rest = eights.remainder().iter();
-    let rest = rest
-        .rev()
-        .fold(0, |rest, byte| rest << 8 | u64::from(*byte));
-    (mixed(hash, rest) >> 16) as usize
-}
-
 /// A hash for which texts can be made, the same everywhere.
 pub fn quick_hash(word: &str) -> usize {
     let of_bytes = |hash: u64, bytes: &[u8]| {
@@ -224,24 +126,7 @@ pub fn quick_hash(word: &str) -> usize {
     (word.as_bytes().chunks(8).fold(0, of_bytes) >> 32) as usize
 }
 
-/// Room for numbers.
-pub fn reserved(numbers: usize) -> Result<Vec<u32>, Error> {
-    let mut reserved = Vec::new();
-    let full = reserved.try_reserve_exact(numbers);
-    full.map_err(|_| Error::OutOfMemory)?;
-    Ok(reserved)
-}
-
-/// Words of each text that differ.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hunk {
-    pub a: Range<usize>,
-    pub b: Range<usize>,
-}
-
 const BITS: usize = 64;
-
-const NOT_SHARED: usize = usize::MAX;
 
 /// Finds the words that are in no longest common subsequence; equal words have equal numbers, which are
 /// the least ones in the first text.
@@ -262,10 +147,7 @@ pub fn between_common(a: &[u32], b: &[u32]) -> Result<Vec<Hunk>, Error> {
             }
             _ => {
                 hunks.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-                hunks.push(Hunk {
-                    a: i..next_i,
-                    b: j..next_j,
-                })
+                hunks.push(Hunk::new(i..next_i, j..next_j));
             }
         }
         (i, j) = (next_i, next_j);
@@ -288,17 +170,23 @@ impl Growth {
         let row = a.len().div_ceil(BITS);
         let numbers = a.iter().max().map_or(0, |most| *most as usize + 1);
         // Which of the words of the second text each one of the first is.
-        let mut shared = filled(NOT_SHARED, numbers)?;
+        // Plus one, so that 0 is none.
+        let mut shared = filled(numbers)?;
         let mut count = 0;
         for number in b {
-            if let Some(slot @ &mut NOT_SHARED) = shared.get_mut(*number as usize) {
-                (*slot, count) = (count, count + 1);
+            if let Some(slot @ 0) = shared.get_mut(*number as usize) {
+                count += 1;
+                *slot = count;
             }
         }
-        let mut places = filled(0, count * row)?;
+        let place = |shared: u32| shared.checked_sub(1).map(|place| place as usize * row);
+        let mut places = Vec::new();
+        let bits = count as usize * row;
+        (places.try_reserve_exact(bits)).map_err(|_| Error::OutOfMemory)?;
+        places.resize(bits, 0u64);
         for (at, number) in a.iter().rev().enumerate() {
-            if let Some(places) = places.get_mut(shared[*number as usize].saturating_mul(row)..) {
-                places[at / BITS] |= 1 << (at % BITS);
+            if let Some(place) = place(shared[*number as usize]) {
+                places[place + at / BITS] |= 1 << (at % BITS);
             }
         }
         let mut rows = Vec::new();
@@ -307,8 +195,11 @@ impl Growth {
         rows.resize(row, u64::MAX);
         for (j, number) in b.iter().rev().enumerate() {
             let next = j * row..(j + 1) * row;
-            match shared.get(*number as usize) {
-                Some(slot) => step(&mut rows, next, &places[slot * row..]),
+            match shared
+                .get(*number as usize)
+                .and_then(|shared| place(*shared))
+            {
+                Some(place) => step(&mut rows, next, &places[place..]),
                 None => rows.extend_from_within(next),
             }
         }
@@ -336,14 +227,6 @@ fn step(rows: &mut Vec<u64>, next: Range<usize>, equal: &[u64]) {
         carry = first || second;
         rows.push(sum | next & !equal);
     }
-}
-
-fn filled<T: Clone>(with: T, integers: usize) -> Result<Vec<T>, Error> {
-    let mut filled = Vec::new();
-    let full = filled.try_reserve_exact(integers);
-    full.map_err(|_| Error::OutOfMemory)?;
-    filled.resize(integers, with);
-    Ok(filled)
 }
 
 /// Words in pairs, and those that are in none.

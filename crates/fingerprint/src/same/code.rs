@@ -149,7 +149,11 @@ pub fn cut(text: &str) -> Result<Tokens, Error> {
             if !c.is_whitespace() && !ends_block {
                 let reserved = tokens.tokens.try_reserve(1);
                 reserved.map_err(|_| Error::OutOfMemory)?;
-                tokens.push(&rest[..length], token(kind));
+                let token = Token {
+                    kind,
+                    ..Token::default()
+                };
+                tokens.push(&rest[..length], token);
             }
             rest = &rest[length..];
         }
@@ -168,27 +172,4 @@ fn without_comment(line: &str) -> &str {
         .filter_map(|mark| line.find(mark));
     let begin = starts.filter(|at| !line[..*at].ends_with(':')).min();
     begin.map_or(line, |at| &line[..at])
-}
-
-fn token(kind: TokenKind) -> Token {
-    Token {
-        begin: 0,
-        from: 0,
-        end: 0,
-        kind,
-        dot: false,
-        in_query: false,
-        in_address: false,
-        ends_sentence: false,
-        ends_clause: false,
-        ends_line: false,
-        in_bracket: false,
-        in_frame: false,
-        colon: false,
-        bar: false,
-        is_reference: false,
-        is_alone: false,
-        is_joined: false,
-        entry: None,
-    }
 }

@@ -185,24 +185,16 @@ impl<'t> Reader<'t> {
         self.may_begin_item = false;
         let in_query = self.begin < self.query_end;
         let token = Token {
-            begin: 0,
-            end: 0,
             from: self.begin as u32,
             kind,
-            dot: false,
             in_query,
             in_address: self.begin < self.address_end,
-            ends_sentence: false,
-            ends_clause: false,
-            ends_line: false,
             in_bracket: self.depth > 0,
             in_frame: self.in_frame,
-            colon: false,
-            bar: false,
             is_reference: self.in_front == '#',
             is_alone: std::mem::take(&mut self.is_alone),
             is_joined: std::mem::take(&mut self.joins),
-            entry: None,
+            ..Token::default()
         };
         self.tokens.push(word, token);
     }

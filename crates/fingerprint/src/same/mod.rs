@@ -221,11 +221,8 @@ fn compare<'t>(
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<Comparison<'t>, Error> {
     if a.1.is_code || b.1.is_code || a.1.is_element && b.1.is_element {
-        // One order, so that both orders of the arguments have one answer.
-        return match b.0 < a.0 {
-            true => Ok(of_code(b.0, a.0, check_interrupts)?.swapped()),
-            false => of_code(a.0, b.0, check_interrupts),
-        };
+        let of_code = |a, b| of_code(a, b, check_interrupts);
+        return in_one_order(b.0 < a.0, a.0, b.0, of_code);
     }
     if let Some(latin) = a.1.in_script_of(b.1, check_interrupts)? {
         return of_forms((a.0, &latin), b, wanted, check_interrupts).map(Comparison::owned);
@@ -273,15 +270,23 @@ fn of_forms<'t>(
             false => different(),
         };
     }
-    match form_of_b < form_of_a {
-        true => {
-            let (a, b) = ((a.0, a.1, cut_of_a), (b.0, b.1, cut_of_b));
-            Ok(of_words(b, a, wanted, check_interrupts)?.swapped())
-        }
-        false => {
-            let (a, b) = ((a.0, a.1, cut_of_a), (b.0, b.1, cut_of_b));
-            of_words(a, b, wanted, check_interrupts)
-        }
+    let is_turned = form_of_b < form_of_a;
+    let (a, b) = ((a.0, a.1, cut_of_a), (b.0, b.1, cut_of_b));
+    in_one_order(is_turned, a, b, |a, b| {
+        of_words(a, b, wanted, check_interrupts)
+    })
+}
+
+/// Compares two texts in the order that both orders of the arguments have, so that both have one answer.
+fn in_one_order<'t, T>(
+    is_turned: bool,
+    a: T,
+    b: T,
+    compare: impl FnOnce(T, T) -> Result<Comparison<'t>, Error>,
+) -> Result<Comparison<'t>, Error> {
+    match is_turned {
+        true => Ok(compare(b, a)?.swapped()),
+        false => compare(a, b),
     }
 }
 
@@ -294,33 +299,30 @@ fn of_words<'t>(
 ) -> Result<Comparison<'t>, Error> {
     let (mut in_a, mut in_b) = (Cow::Borrowed(cut_of_a), Cow::Borrowed(cut_of_b));
     let middle = align::middle(cut_of_a, cut_of_b);
-    if wanted != Wanted::All
-        && let (Some(of_a), Some(of_b)) = (of_a.sketch(cut_of_a), of_b.sketch(cut_of_b))
-        && of_a.is_far_from(of_b)
-    {
-        let findings = vec![finding(Kind::Word, middle.a, middle.b, true)];
-        return Ok(Comparison::Findings {
-            in_a,
-            in_b,
-            findings,
-        });
+    let sketches = match wanted {
+        Wanted::All => None,
+        _ => (of_a.sketch(cut_of_a)).zip(of_b.sketch(cut_of_b)),
+    };
+    let mut is_far = sketches.is_some_and(|(a, b)| a.is_far_from(b));
+    let (mut common, mut hunks) = (0, Vec::new());
+    if !is_far {
+        let numbered = align::numbered(cut_of_a, cut_of_b, &middle, check_interrupts)?;
+        is_far = wanted != Wanted::All && judge::are_far(cut_of_a, cut_of_b, &middle, &numbered);
+        if !is_far {
+            (common, hunks) = (
+                numbered.common,
+                align::hunks(&middle, &numbered, check_interrupts)?,
+            );
+        }
     }
-    let numbered = align::numbered(cut_of_a, cut_of_b, &middle, check_interrupts)?;
-    if wanted != Wanted::All && judge::are_far(cut_of_a, cut_of_b, &middle, &numbered) {
-        let findings = vec![finding(Kind::Word, middle.a, middle.b, true)];
-        return Ok(Comparison::Findings {
-            in_a,
-            in_b,
-            findings,
-        });
-    }
-    let hunks = align::hunks(&middle, &numbered, check_interrupts)?;
-    if wanted != Wanted::All
-        && let (Some(words_of_a), Some(words_of_b)) = (of_a.sketch(cut_of_a), of_b.sketch(cut_of_b))
-        && words_of_a.has_replaced(words_of_b, [cut_of_a, cut_of_b], &hunks)
-        && !frame::is_cut_off([a, b])
-        && !(sentences::are_several(cut_of_a) && sentences::are_several(cut_of_b))
-    {
+    let has_replaced = || {
+        sketches.is_some_and(|(of_a, of_b)| {
+            of_a.has_replaced(of_b, [cut_of_a, cut_of_b], &hunks)
+                && !frame::is_cut_off([a, b])
+                && !(sentences::are_several(cut_of_a) && sentences::are_several(cut_of_b))
+        })
+    };
+    if is_far || has_replaced() {
         let findings = vec![finding(Kind::Word, middle.a, middle.b, true)];
         return Ok(Comparison::Findings {
             in_a,
@@ -353,7 +355,7 @@ fn of_words<'t>(
     }
     let alignment = Alignment {
         middle,
-        common: numbered.common,
+        common,
         hunks,
     };
     let alignment = (!has_changed).then_some(alignment);

@@ -10,16 +10,17 @@ use std::ops::Range;
 /// Bytes for which room is made for each word that is longer than before.
 const BYTES_OF_A_WORD: usize = 8;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TokenKind {
     Number,
+    #[default]
     Word,
     /// A letter of a script that puts no spaces between words.
     Character,
     Symbol,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Token {
     pub begin: u32,
     pub end: u32,

@@ -1,4 +1,4 @@
-//! Which words of two texts differ. The crate `similar` compares stretches of words, of a bounded
+//! Which words of two texts differ, for [`super`] and for [`crate::same`]. The crate `similar` compares stretches of words, of a bounded
 //! length; longer ones are cut where four words in a row stand once in each text (patience diff),
 //! and what is too long then is one hunk. So each call of the crate ends soon, and all together,
 //! whatever the texts: the limits are numbers of words, not a time.
@@ -8,7 +8,9 @@ use super::cutting::Words;
 use crate::error::{Error, check_memory};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Words of both texts that are compared in one call, which takes a tenth of a second at worst.
 pub const COMPARED: usize = 1 << 15;
@@ -27,7 +29,7 @@ const MEMORY_OF_A_CALL: usize = 1 << 24;
 const ANCHOR: usize = 4;
 
 /// Words of each text that differ.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Hunk {
     pub a: Range<usize>,
     pub b: Range<usize>,
@@ -36,6 +38,11 @@ pub struct Hunk {
 }
 
 impl Hunk {
+    pub fn new(a: Range<usize>, b: Range<usize>) -> Self {
+        let coarse = false;
+        Self { a, b, coarse }
+    }
+
     /// Whether another one begins where this one ends.
     fn touches(&self, next: &Hunk) -> bool {
         self.a.end == next.a.start && self.b.end == next.b.start
@@ -49,9 +56,9 @@ impl Hunk {
 
 /// Finds the words that differ.
 pub fn align(a: &Words, b: &Words, check_interrupts: &mut dyn FnMut()) -> Result<Vec<Hunk>, Error> {
-    let mut numbers = HashMap::new();
-    let in_a = number(a.iter(), a.len(), &mut numbers, check_interrupts)?;
-    let in_b = number(b.iter(), b.len(), &mut numbers, check_interrupts)?;
+    let mut numbers = Numbers::new(a.len() + b.len())?;
+    let in_a = numbers.number(a.iter(), check_interrupts)?;
+    let in_b = numbers.number(b.iter(), check_interrupts)?;
     drop(numbers);
     let hunks = align_numbers(&in_a, &in_b, check_interrupts)?;
     Ok(of_whole_characters(hunks, a, b))
@@ -106,25 +113,107 @@ pub fn align_numbers(
     Ok(aligned.hunks)
 }
 
-/// Gives each different word a number.
-fn number<'a>(
-    words: impl Iterator<Item = &'a str>,
-    count: usize,
-    numbers: &mut HashMap<&'a str, u32>,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<Vec<u32>, Error> {
-    let full = |_| Error::OutOfMemory;
-    let mut numbered = Vec::new();
-    numbered.try_reserve_exact(count).map_err(full)?;
-    for (n, word) in words.enumerate() {
-        if n.is_multiple_of(CHECKED_EVERY) {
-            check_interrupts();
-        }
-        numbers.try_reserve(1).map_err(full)?;
-        let next = numbers.len() as u32;
-        numbered.push(*numbers.entry(word).or_insert(next));
+/// Numbers of different words, in their order, found by a hash.
+pub struct Numbers<'t> {
+    key: u64,
+    /// The number that has each slot, plus one.
+    slots: Vec<u32>,
+    words: Vec<&'t str>,
+}
+
+impl<'t> Numbers<'t> {
+    /// Room for so many words.
+    pub fn new(words: usize) -> Result<Self, Error> {
+        let mut known = Vec::new();
+        known.try_reserve(words).map_err(|_| Error::OutOfMemory)?;
+        Ok(Self {
+            key: key(),
+            slots: filled((2 * words).next_power_of_two())?,
+            words: known,
+        })
     }
-    Ok(numbered)
+
+    /// Gives each word a number.
+    pub fn number(
+        &mut self,
+        words: impl ExactSizeIterator<Item = &'t str>,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<Vec<u32>, Error> {
+        let mut numbered = reserved(words.len())?;
+        for (n, word) in words.enumerate() {
+            if (n + 1).is_multiple_of(CHECKED_EVERY) {
+                check_interrupts();
+            }
+            numbered.push(self.number_of(word));
+        }
+        Ok(numbered)
+    }
+
+    /// How many different words there are.
+    pub fn count(&self) -> usize {
+        self.words.len()
+    }
+
+    fn number_of(&mut self, word: &'t str) -> u32 {
+        let last = self.slots.len() - 1;
+        let mut at = hash(word, self.key) & last;
+        loop {
+            match self.slots[at].checked_sub(1) {
+                None => {
+                    self.words.push(word);
+                    self.slots[at] = self.words.len() as u32;
+                    return self.words.len() as u32 - 1;
+                }
+                Some(number) if self.words[number as usize] == word => return number,
+                Some(_) => at = (at + 1) & last,
+            }
+        }
+    }
+}
+
+/// A number of this process that nobody knows, so that no text is made for the hash.
+fn key() -> u64 {
+    static KEY: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0) | 1);
+    *KEY
+}
+
+/// A hash that is only good for places: it differs from process to process.
+fn hash(word: &str, key: u64) -> usize {
+    let mixed = |hash: u64, eight: u64| {
+        let product = u128::from(hash ^ eight) * u128::from(key);
+        product as u64 ^ (product >> 64) as u64
+    };
+    let mut eights = word.as_bytes().chunks_exact(8);
+    let mut hash = key.rotate_left(32) ^ word.len() as u64;
+    for eight in &mut eights {
+        hash = mixed(
+            hash,
+            eight
+                .iter()
+                .rev()
+                .fold(0, |eight, byte| eight << 8 | u64::from(*byte)),
+        );
+    }
+    let rest = eights.remainder().iter();
+    let rest = rest
+        .rev()
+        .fold(0, |rest, byte| rest << 8 | u64::from(*byte));
+    (mixed(hash, rest) >> 16) as usize
+}
+
+/// Room for numbers.
+pub fn reserved(numbers: usize) -> Result<Vec<u32>, Error> {
+    let mut reserved = Vec::new();
+    let full = reserved.try_reserve_exact(numbers);
+    full.map_err(|_| Error::OutOfMemory)?;
+    Ok(reserved)
+}
+
+/// So many zeros.
+pub fn filled(numbers: usize) -> Result<Vec<u32>, Error> {
+    let mut filled = reserved(numbers)?;
+    filled.resize(numbers, 0);
+    Ok(filled)
 }
 
 struct Alignment<'a> {

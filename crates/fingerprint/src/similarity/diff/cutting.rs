@@ -92,7 +92,7 @@ impl Words {
     }
 
     /// The words in the form in which they are compared.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         let form = |place: &WordPlace| &self.form[place.form.0 as usize..place.form.1 as usize];
         self.places.iter().map(form)
     }
