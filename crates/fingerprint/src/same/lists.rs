@@ -1,10 +1,10 @@
 //! The words that decide and those that do not, from `text/lists/same`. They are few, and none is
 //! looked up where two texts agree.
 
-use super::endings::Endings;
-use super::form::fold;
-use super::wording::Phrases;
 use crate::hash::{Hashed, city64};
+use crate::same::align::endings::Endings;
+use crate::same::cut::form::fold;
+use crate::same::cut::wording::Phrases;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 use std::sync::OnceLock;
@@ -301,7 +301,7 @@ impl Lists {
                 *deciding_characters.entry(c).or_default() |= 1 << n;
             }
         }
-        for first in super::wording::firsts() {
+        for first in crate::same::cut::wording::firsts() {
             entry_of(&mut words, first).classes.0 |= Classes::BEGINS_PHRASE.0;
         }
         let mut outlines = vec![0; OUTLINES / u64::BITS as usize];

@@ -2,10 +2,10 @@
 //! and these in one wording. [`super`] makes two of them for each pair, unless a caller keeps them. What
 //! depends on the other text is in none.
 
-use super::sketch::Sketch;
-use super::tokens::Tokens;
-use super::{code, form, frame, layout, wording};
+use super::cut::{code, form, frame, layout, wording};
 use crate::error::Error;
+use crate::same::align::sketch::Sketch;
+use crate::same::cut::tokens::Tokens;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 

@@ -4,7 +4,7 @@
 use super::figures::short_number;
 use super::form::Form;
 use super::{Text, Values};
-use crate::same::cutting::is_character;
+use crate::same::cut::is_character;
 
 /// What stands behind the numbers, the longer ones first.
 const MARKS: [&str; 6] = ["丁目", "番地の", "番地", "番", "号", "-"];

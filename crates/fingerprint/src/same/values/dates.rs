@@ -5,7 +5,7 @@ use super::form::{Begin, Form};
 use super::numerals::{Numeral, Written, numerals};
 use super::table::Meaning;
 use super::{Found, Text, Values};
-use crate::same::tokens::TokenKind;
+use crate::same::cut::tokens::TokenKind;
 
 /// Words that may stand between the day, the month and the year, and behind the year.
 const BETWEEN: [&str; 10] = [

@@ -22,9 +22,9 @@ mod table;
 mod tests;
 mod times;
 
-use super::align::Hunk;
-use super::tokens::{Token, TokenKind, Tokens};
 use crate::error::Error;
+use crate::same::align::Hunk;
+use crate::same::cut::tokens::{Token, TokenKind, Tokens};
 use form::Form;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -6,7 +6,7 @@ use super::form::Form;
 use super::number::Number;
 use super::table::Meaning;
 use super::{Found, Text, Value, Values};
-use crate::same::tokens::TokenKind;
+use crate::same::cut::tokens::TokenKind;
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, PartialEq)]

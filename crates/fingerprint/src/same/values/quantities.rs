@@ -6,7 +6,7 @@ use super::number::Number;
 use super::numerals::{Numeral, multiplier, numerals};
 use super::table::{Meaning, meanings};
 use super::{Found, Text, Value, Values};
-use crate::same::tokens::TokenKind;
+use crate::same::cut::tokens::TokenKind;
 use std::ops::Range;
 
 /// Words in front of a number that stand for its sign.

@@ -168,7 +168,7 @@ fn meaning(code: &'static str) -> Option<Meaning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::same::form::fold;
+    use crate::same::cut::form::fold;
 
     #[test]
     fn each_line_has_a_folded_word_and_is_found() {

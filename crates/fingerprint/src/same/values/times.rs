@@ -4,7 +4,7 @@
 use super::form::Form;
 use super::table::Meaning;
 use super::{Found, Text, Values};
-use crate::same::tokens::TokenKind;
+use crate::same::cut::tokens::TokenKind;
 use std::ops::Range;
 
 /// Hours and minutes, as far as they are written.

@@ -1,9 +1,9 @@
-//! Texts of code: each name, number and operator counts, white space and comments do not. [`super`]
+//! Texts of code: each name, number and operator counts, white space and comments do not. [`crate::same`]
 //! asks first whether two texts are code. The answer depends on their lines alone.
 
 use super::tokens::{Token, TokenKind, Tokens};
-use super::with_room;
 use crate::error::Error;
+use crate::same::with_room;
 
 /// Words with which statements begin.
 const STATEMENTS: [&str; 18] = [

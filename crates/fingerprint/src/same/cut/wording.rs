@@ -1,14 +1,14 @@
 //! Phrases: those that say the same in other words, in one form, as "how can I" and "how do I", `u` and
-//! "you", 出来ます and できます; and those of the lists, which are looked for in a text all at once. [`super`]
+//! "you", 出来ます and できます; and those of the lists, which are looked for in a text all at once. [`crate::same`]
 //! brings each text that is cut into one form. The phrases are data; each place of the text costs one look
 //! at the entry of its word, or one search in the sorted phrases.
 
-use super::characters::is_kana;
-use super::cutting::{is_character, is_elided, is_letter};
 use super::form::fold;
-use super::lists::{Classes, Languages};
 use super::tokens::{TokenKind, Tokens};
+use super::{is_character, is_elided, is_letter};
 use crate::error::Error;
+use crate::same::align::characters::is_kana;
+use crate::same::lists::{Classes, Languages};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -99,7 +99,7 @@ impl Wordings {
     }
 }
 
-const LIST: &str = include_str!("../text/lists/same/wordings.txt");
+const LIST: &str = include_str!("../../text/lists/same/wordings.txt");
 
 /// The phrases, read at the first use.
 fn wordings() -> &'static Wordings {

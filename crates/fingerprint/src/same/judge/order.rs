@@ -1,10 +1,12 @@
 //! Orders of words that say nothing: names written with the surname first, lists, a block at the other end.
-//! `judge` asks for the first, [`super`] for the others where something decides.
+//! `judge` asks for the first, [`crate::same`] for the others where something decides.
 
-use super::align::Middle;
-use super::limits::{LEAST_OF_GROUP, LEAST_REORDERED, MOST_MOVED, MOST_REORDERED, MOST_SHARED};
-use super::lists::{Classes, lists};
-use super::tokens::{TokenKind, Tokens};
+use crate::same::align::Middle;
+use crate::same::cut::tokens::{TokenKind, Tokens};
+use crate::same::limits::{
+    LEAST_OF_GROUP, LEAST_REORDERED, MOST_MOVED, MOST_REORDERED, MOST_SHARED,
+};
+use crate::same::lists::{Classes, lists};
 use std::ops::Range;
 
 /// Whether two texts differ in the order of neighbouring words alone, and in initials.

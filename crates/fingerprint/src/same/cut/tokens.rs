@@ -2,9 +2,9 @@
 //! are equal, `15,000.0` is not. The cutter makes them and all others read them. What does not decide
 //! is in none of them: punctuation, white space, parameters that follow a visitor.
 
-use super::lists::{Classes, Entry, Languages, lists};
-use super::with_room;
 use crate::error::Error;
+use crate::same::lists::{Classes, Entry, Languages, lists};
+use crate::same::with_room;
 use std::ops::Range;
 
 /// Bytes for which room is made for each word that is longer than before.

@@ -1,10 +1,10 @@
 //! The form in which words are compared: the normal form ([`crate::text::normal`]), and beyond it what does
 //! not matter to a reader, as the kind of a dash, letters of another script that look alike, Serbian in
-//! its other script. [`super`] and its lists use it, in this order and before a text is cut.
+//! its other script. [`crate::same`] and its lists use it, in this order and before a text is cut.
 
-use super::lists::lists;
-use super::with_room;
 use crate::error::Error;
+use crate::same::lists::lists;
+use crate::same::with_room;
 use crate::text::normal::{Normalize, for_each_chunk_as};
 use crate::text::other_scripts::serbian_latin;
 use crate::text::other_scripts::simplified;

@@ -1,14 +1,14 @@
 //! Two texts with the sentences that both have taken out, and those that are much alike in one order:
-//! the order of sentences does not decide. [`super`] asks where something else does.
+//! the order of sentences does not decide. [`crate::same`] asks where something else does.
 
-use super::align::{quick_hash, reserved};
+use super::Shape;
 use super::finding::{Finding, Kind, finding};
-use super::judge::Shape;
-use super::judge::{Wanted, judge};
-use super::limits::{ALIKE_SHARE, LEAST_STEMS, MOST_ALIKE, MOST_TURNED, STEM};
-use super::lists::Classes;
-use super::tokens::{TokenKind, Tokens};
+use super::{Wanted, judge};
 use crate::error::Error;
+use crate::same::align::{quick_hash, reserved};
+use crate::same::cut::tokens::{TokenKind, Tokens};
+use crate::same::limits::{ALIKE_SHARE, LEAST_STEMS, MOST_ALIKE, MOST_TURNED, STEM};
+use crate::same::lists::Classes;
 use std::collections::HashMap;
 use std::ops::Range;
 

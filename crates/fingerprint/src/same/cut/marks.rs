@@ -1,12 +1,12 @@
 //! What stands between the words of a text that is cut: marks that end a sentence or a clause, the
-//! parameters of an address, numbers of the items of a list. [`super::cutting`] calls it where no
+//! parameters of an address, numbers of the items of a list. [`crate::same`] calls it where no
 //! word begins. A mark is counted, and never becomes a word unless it is a symbol.
 
-use super::cutting::Reader;
-use super::cutting::{is_character, is_symbol};
+use super::Reader;
 use super::layout::{ALONE, FRAME_BEGINS, FRAME_ENDS};
-use super::lists::lists;
 use super::tokens::TokenKind;
+use super::{is_character, is_symbol};
+use crate::same::lists::lists;
 use crate::text::scripts::is_han;
 
 impl Reader<'_> {

@@ -24,7 +24,7 @@ fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| {
         let mut sounds = vec![[0; SOUNDS]; (LAST - FIRST + 1) as usize];
-        let lines = include_str!("../text/lists/same/sounds_han.txt").lines();
+        let lines = include_str!("../../text/lists/same/sounds_han.txt").lines();
         for (syllable, line) in (1u16..).zip(lines) {
             for c in line.chars() {
                 let of_c = sounds.get_mut((c as u32).wrapping_sub(FIRST) as usize);
@@ -34,7 +34,7 @@ fn table() -> &'static Table {
             }
         }
         let mut shapes: HashMap<char, Vec<u16>> = HashMap::new();
-        let groups = include_str!("../text/lists/same/look_alike_han.txt").split_whitespace();
+        let groups = include_str!("../../text/lists/same/look_alike_han.txt").split_whitespace();
         for (line, group) in (0u16..).zip(groups) {
             group
                 .chars()

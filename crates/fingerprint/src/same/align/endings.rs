@@ -2,8 +2,8 @@
 //! forms. [`super::alike`] asks for two words that differ. An ending that makes another word of it, as
 //! that of a woman's calling, is in no line of the list.
 
-use super::form::fold;
-use super::lists::Languages;
+use crate::same::cut::form::fold;
+use crate::same::lists::Languages;
 use std::collections::HashMap;
 
 /// Letters of a stem that may be letters of both endings.

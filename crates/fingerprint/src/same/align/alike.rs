@@ -1,11 +1,11 @@
 //! Whether two different words are forms of one, or one with a typing error. `judge`, `pairing` and
 //! `tally` ask. Neither order nor place counts.
 
-use super::limits::{
+use crate::same::cut::tokens::{Token, TokenKind, Tokens};
+use crate::same::limits::{
     LEFT_OUT_LETTERS, MOST_LETTERS, REPLACED_LETTERS, SWAPPED_LETTERS, TWICE_WRONG_LETTERS,
 };
-use super::lists::{Classes, Entry, Languages, lists};
-use super::tokens::{Token, TokenKind, Tokens};
+use crate::same::lists::{Classes, Entry, Languages, lists};
 use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 

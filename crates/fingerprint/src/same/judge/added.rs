@@ -1,23 +1,23 @@
-//! Words that only one text has. [`super::judge`] asks for each stretch. What they are decides: a
+//! Words that only one text has. [`crate::same`] asks for each stretch. What they are decides: a
 //! greeting, a heading and in a long text a sentence do not matter; a number does, and any word that
 //! says what the text is about.
 
-use super::align::Hunk;
-use super::characters::{is_hiragana, is_okurigana};
+use super::Judge;
 use super::finding::Kind;
-use super::judge::Judge;
-use super::limits::{
+use super::nature::{
+    cover, describes_itself, facts, is_apart, is_bounded, is_condition, is_date, is_doubled,
+    is_item, is_measure, is_sentence, repeats, slid, stands_for_neighbour,
+};
+use crate::same::align::Hunk;
+use crate::same::align::characters::{is_hiragana, is_okurigana};
+use crate::same::cut::tokens::{Token, TokenKind, Tokens};
+use crate::same::limits::{
     ADDED_CLAUSE, BETWEEN_SWAPPED, BOUNDED_CLAUSE, CHARACTERS_OF_NOTICE, CLAUSE_SHARE,
     LEAST_UNDER_HEADING, LETTERS_OF_CALL, LONG, LONG_PART, MOST_OF_GREETING, MOST_OF_NOTE,
     SENTENCE, SENTENCE_BEHIND_A_NAME, VERY_LONG, WORDS_OF_AN_EXCHANGE, WORDS_OF_CALL,
     WORDS_OF_NOTICE,
 };
-use super::lists::{Classes, lists};
-use super::nature::{
-    cover, describes_itself, facts, is_apart, is_bounded, is_condition, is_date, is_doubled,
-    is_item, is_measure, is_sentence, repeats, slid, stands_for_neighbour,
-};
-use super::tokens::{Token, TokenKind, Tokens};
+use crate::same::lists::{Classes, lists};
 use crate::text::scripts::is_han;
 use std::ops::Range;
 

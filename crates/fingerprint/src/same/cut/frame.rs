@@ -1,14 +1,14 @@
 //! What carries a text and is not of it: the salutation, the closing with the signature behind it, the end
-//! that a preview cuts off. [`super`] marks the words of each text before it compares them; what differs
+//! that a preview cuts off. [`crate::same`] marks the words of each text before it compares them; what differs
 //! in marked words decides only where it names two people.
 
-use super::finding::{Finding, Kind, finding};
-use super::limits::{
+use super::tokens::{TokenKind, Tokens};
+use crate::same::judge::finding::{Finding, Kind, finding};
+use crate::same::limits::{
     LEAST_CUT, MOST_OF_CLOSING, MOST_OF_SALUTATION, MOST_OF_THANKS, WORDS_OF_SIGNATURE,
     WORDS_OF_WEAK_CLOSING,
 };
-use super::lists::{Classes, lists};
-use super::tokens::{TokenKind, Tokens};
+use crate::same::lists::{Classes, lists};
 use std::ops::Range;
 
 /// The words between the salutation and the signature, of a text that has one of both.

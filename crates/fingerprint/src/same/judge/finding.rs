@@ -2,17 +2,17 @@
 //! together: errors, words that were added, negations. The judge and its helpers make findings and
 //! count them in the tally, which it asks last. Places are those of words.
 
-use super::align::Hunk;
-use super::alike::Likeness;
-use super::judge::Shape;
-use super::limits::{
+use super::Shape;
+use super::nature::is_apart;
+use crate::same::align::Hunk;
+use crate::same::align::alike::Likeness;
+use crate::same::cut::tokens::{TokenKind, Tokens};
+use crate::same::limits::{
     ADDED_SHARE, ADDED_SHARE_OF_LONG, ADDED_SHARE_OF_SHORT, ADDED_WORDS, ADDED_WORDS_OF_CHARACTERS,
     CHARACTERS_OF_AN_ERROR, ERROR_SHARE, REWRITTEN_SHARE, REWRITTEN_SHARE_OF_VERY_LONG, VERY_LONG,
     WORDS_OF_A_SENTENCE, WORDS_OF_AN_EXCHANGE,
 };
-use super::lists::{Classes, lists};
-use super::nature::is_apart;
-use super::tokens::{TokenKind, Tokens};
+use crate::same::lists::{Classes, lists};
 use std::ops::Range;
 
 /// What a difference is.

@@ -5,12 +5,20 @@
 //!
 //! A longest common subsequence grows by one word from a place to the next or not at all: a bit says
 //! which, and one addition does it for 64 places (Crochemore and others 2001).
+//!
+//! `alike` says what two words are to each other, by their `endings` and `characters`. `sketch` tells short
+//! texts apart before they are aligned.
 
-use super::alike::{Likeness, Word, likeness};
-use super::limits::{BETWEEN_PASSAGES, MOST_PAIRS};
-use super::tokens::Tokens;
+pub mod alike;
+pub mod characters;
+pub mod endings;
+pub mod sketch;
+
 use crate::error::Error;
+use crate::same::cut::tokens::Tokens;
+use crate::same::limits::{BETWEEN_PASSAGES, MOST_PAIRS};
 use crate::similarity::diff::alignment::{Numbers, align_numbers, filled};
+use alike::{Likeness, Word, likeness};
 use std::ops::Range;
 
 pub use crate::similarity::diff::alignment::{Hunk, reserved};

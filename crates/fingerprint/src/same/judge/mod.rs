@@ -1,22 +1,32 @@
-//! Judges each stretch of words that differs, then lets the tally of [`super::finding`] settle what all of
-//! them decide together. What two texts are like, their shape, says how much may differ. [`super`]
-//! calls it once for two texts, [`super::sentences`] once more. Within one call a finding that decides
+//! Judges each stretch of words that differs, then lets the tally of [`finding`] settle what all of
+//! them decide together. What two texts are like, their shape, says how much may differ. [`crate::same`]
+//! calls it once for two texts, [`sentences`] once more. Within one call a finding that decides
 //! is never taken back.
+//!
+//! A stretch is `replaced` or `added`, its words have a `nature`. Texts that differ are compared once more
+//! by their `order`, and with their equal `sentences` taken out.
 
-use super::align::{Alignment, Hunk, Middle, Numbered, hunks, middle, numbered, passages};
-use super::align::{Pairing, pair};
-use super::alike::Likeness;
-use super::finding::Tally;
-use super::finding::{Finding, Kind, finding};
-use super::limits::{
+mod added;
+pub mod finding;
+mod nature;
+pub mod order;
+mod replaced;
+pub mod sentences;
+
+use crate::error::Error;
+use crate::same::align::alike::Likeness;
+use crate::same::align::{Alignment, Hunk, Middle, Numbered, hunks, middle, numbered, passages};
+use crate::same::align::{Pairing, pair};
+use crate::same::cut::tokens::{TokenKind, Tokens};
+use crate::same::limits::{
     AROUND, FAR_SHARE, FAR_WORDS, LONG, MOST_PAIRED, NAME, UNLIKE_SHARE, UNLIKE_WORDS, VERY_LONG,
     WORDS_OF_A_FIELD,
 };
-use super::lists::{Classes, lists};
-use super::nature::{cover, describes_itself};
-use super::order::is_rotated;
-use super::tokens::{TokenKind, Tokens};
-use crate::error::Error;
+use crate::same::lists::{Classes, lists};
+use finding::Tally;
+use finding::{Finding, Kind, finding};
+use nature::{cover, describes_itself};
+use order::is_rotated;
 use std::ops::Range;
 
 const VOWELS: [char; 5] = ['a', 'e', 'i', 'o', 'u'];

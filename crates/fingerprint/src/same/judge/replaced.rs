@@ -1,18 +1,18 @@
-//! Words of one text that stand where the other has different ones. [`super::judge`] asks for each
+//! Words of one text that stand where the other has different ones. [`crate::same`] asks for each
 //! stretch, and [`super::finding`] settles what is tolerated here one by one. In a long text another
 //! addressee, the date below it and a clause in other words do not decide.
 
-use super::align::Hunk;
-use super::characters::{is_kana, look_alike, may_be_slip};
+use super::Judge;
 use super::finding::Kind;
 use super::finding::more_negations;
-use super::judge::Judge;
-use super::limits::{HEAD, MOST_OF_NAME, REPLACED_CLAUSE, VERY_LONG};
-use super::lists::{Classes, lists};
 use super::nature::{
     cover, describes_itself, facts, is_bounded, is_closing_date, is_initials, is_item,
 };
-use super::tokens::{TokenKind, Tokens};
+use crate::same::align::Hunk;
+use crate::same::align::characters::{is_kana, look_alike, may_be_slip};
+use crate::same::cut::tokens::{TokenKind, Tokens};
+use crate::same::limits::{HEAD, MOST_OF_NAME, REPLACED_CLAUSE, VERY_LONG};
+use crate::same::lists::{Classes, lists};
 use std::ops::Range;
 
 impl Judge<'_> {

@@ -1,14 +1,27 @@
 //! How a folded text is cut into words: a number with its sign, a name with its symbols, an address without
 //! its scheme; and what single characters are there: letters of words, characters that are words,
-//! signs. [`super`] calls it for each text before anything is compared.
+//! signs. [`crate::same`] calls it for each text before anything is compared.
+//!
+//! In reading order: `code` takes texts of code, of which each name and operator counts. `layout` takes
+//! mark-up, quotation marks of mail and page numbers away, `form` what case, accents and look-alike letters
+//! make. This file and `marks` make `tokens` of it; `wording` brings what is said in other words into one
+//! form, `frame` marks salutations and signatures.
 
-use super::lists::{Languages, lists};
-use super::tokens::{Token, TokenKind, Tokens};
-use super::tokens::{canonical, number_end};
+pub mod code;
+pub mod form;
+pub mod frame;
+pub mod layout;
+mod marks;
+pub mod tokens;
+pub mod wording;
+
 use crate::error::Error;
+use crate::same::lists::{Languages, lists};
 use crate::text::ngrams;
 use crate::text::scripts::is_han;
 use std::ops::Range;
+use tokens::{Token, TokenKind, Tokens};
+use tokens::{canonical, number_end};
 use unicode_normalization::char::is_combining_mark;
 
 /// Words of a text that are compared.

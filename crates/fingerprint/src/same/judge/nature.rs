@@ -1,9 +1,11 @@
 //! What words are by themselves and by those beside them: a date, a heading, a whole clause. `judge`,
 //! `added` and `replaced` ask; each answer depends on the texts and the lists alone.
 
-use super::limits::{HEADING_SHARE, LEAD, MOST_REPEATED, MOST_SLID, NAME, NAMED_HEADING_SHARE};
-use super::lists::{Classes, lists};
-use super::tokens::{TokenKind, Tokens};
+use crate::same::cut::tokens::{TokenKind, Tokens};
+use crate::same::limits::{
+    HEADING_SHARE, LEAD, MOST_REPEATED, MOST_SLID, NAME, NAMED_HEADING_SHARE,
+};
+use crate::same::lists::{Classes, lists};
 use std::collections::HashSet;
 use std::ops::Range;
 

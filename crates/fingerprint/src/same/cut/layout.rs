@@ -1,12 +1,12 @@
 //! A text without what carries it: mark-up, quotation marks of mail, hyphens at the ends of lines,
-//! page numbers and the numbers of a list. [`super`] calls it first. What is left is in the order
+//! page numbers and the numbers of a list. [`crate::same`] calls it first. What is left is in the order
 //! of the text.
 
 use super::form::fold;
-use super::limits::{LEAST_PAGES, LINES_OF_A_PAGE, LINES_OF_SIGNATURE, MOST_OF_SPEAKER};
-use super::lists::{Classes, lists};
-use super::with_room;
 use crate::error::Error;
+use crate::same::limits::{LEAST_PAGES, LINES_OF_A_PAGE, LINES_OF_SIGNATURE, MOST_OF_SPEAKER};
+use crate::same::lists::{Classes, lists};
+use crate::same::with_room;
 use crate::text::markup::{Markup, strip};
 use std::borrow::Cow;
 
