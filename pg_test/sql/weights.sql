@@ -78,6 +78,12 @@ SELECT simhash64('<p>a &lt; b</p>', '{"markup": "html"}', preset => 'words') = s
 	simhash_jaccard('<p>a b</p>', 'a <b>b</b>') < 1 AS jaccard_reads_tags,
 	ARRAY(SELECT feature FROM simhash_features('<p>b<p>a', '{"markup": "html"}', 'plain') ORDER BY 1) AS terms;
 
+-- A mail without what others wrote in it, subtitles without their cues.
+SELECT simhash64(E'It is out.\n\nOn 5 Jun Lena wrote:\n> Which?\n-- \nTom', '{"markup": "mail"}') = simhash64('It is out.') AS mail,
+	simhash64(E'> Which?', '{"markup": "mail"}') = simhash64('> Which?') AS quotation_alone,
+	simhash64(E'1\n00:00:01,000 --> 00:00:02,500\n<i>It is</i> out.', '{"markup": "subtitles"}') = simhash64('It is out.') AS subtitles,
+	ARRAY(SELECT feature FROM simhash_features('see http://x.org/?utm_source=n&id=7', '{"markup": "mail"}', 'words') ORDER BY 1) AS terms;
+
 -- Other software can compute the hash of a feature: what stands in front of it tells columns and kinds apart.
 SELECT kind, bool_and(f.hash = simhash64_tokens(ARRAY[E'f1\x1f' || mark || f.feature])) AS as_documented
 FROM (VALUES ('"words"', ''), ('"pairs"', ''), ('"ngrams"', E'\x1e'), ('"whole"', E'\x1d')) AS k (kind, mark),

@@ -117,7 +117,10 @@ impl TextOptions {
                 let wrong = || wrong_shape(quote(key), hash_names(), value);
                 self.hash = Some(named.ok_or_else(wrong)?);
             }
-            "markup" => self.markup = Some(variant(quote(key), "\"html\" or \"none\"", value)?),
+            "markup" => {
+                let expected = "\"html\", \"mail\", \"subtitles\" or \"none\"";
+                self.markup = Some(variant(quote(key), expected, value)?);
+            }
             "normalize" => {
                 let expected = "\"fold\" or \"keep_accents\"";
                 self.normalize = Some(variant(quote(key), expected, value)?);

@@ -7,9 +7,6 @@
 /// Letters of the name of a speaker.
 pub const MOST_OF_SPEAKER: usize = 20;
 
-/// Lines below the two dashes of a signature.
-pub const LINES_OF_SIGNATURE: usize = 16;
-
 /// Lines from a page number to the next one, at least.
 /// A form has a label and a value in turn, a page has more lines.
 pub const LINES_OF_A_PAGE: usize = 4;

@@ -210,7 +210,6 @@ pub struct Lists {
     pub ordering_parts: Phrases,
     surnames: HashSet<char>,
     pub organisations: Phrases,
-    pub tracking_parameters: Vec<String>,
     /// Short forms and what they are short for.
     pub abbreviations: Vec<(String, String)>,
     place_endings: HashSet<char>,
@@ -332,7 +331,6 @@ impl Lists {
             ordering_parts: Phrases::new("然后 之后 战胜 胜 比 先 再 从 到"),
             surnames: characters(list!("surnames")),
             organisations: Phrases::new(list!("organisations")),
-            tracking_parameters: folded(list!("tracking_parameters")).collect(),
             abbreviations: folded(list!("abbreviations"))
                 .zip(folded(list!("abbreviations")).skip(1))
                 .step_by(2)
@@ -449,16 +447,6 @@ impl Lists {
 
     pub fn is_page_word(&self, word: &str) -> bool {
         self.page_words.contains(&fold(word))
-    }
-
-    /// Whether a parameter of an address says where a visitor came from.
-    pub fn is_tracking(&self, parameter: &str) -> bool {
-        self.tracking_parameters
-            .iter()
-            .any(|name| match name.strip_suffix('*') {
-                Some(begin) => parameter.starts_with(begin),
-                None => parameter == name,
-            })
     }
 }
 

@@ -22,6 +22,7 @@ mod tests;
 mod values;
 
 use crate::error::Error;
+use crate::text::markup::with_room;
 use compare::{Comparison, compare};
 use judge::Wanted;
 use judge::finding::Finding;
@@ -144,12 +145,4 @@ fn copied(text: &str) -> Result<String, Error> {
     let mut copied = with_room(text.len())?;
     copied.push_str(text);
     Ok(copied)
-}
-
-/// An empty text with room for that many bytes.
-fn with_room(bytes: usize) -> Result<String, Error> {
-    let mut text = String::new();
-    text.try_reserve_exact(bytes)
-        .map_err(|_| Error::OutOfMemory)?;
-    Ok(text)
 }

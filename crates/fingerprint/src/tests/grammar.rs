@@ -162,11 +162,11 @@ fn options_of_texts_of_another_shape_are_refused() {
         ),
         (
             r#"{"$markup": "xml"}"#,
-            r#""$markup" must be "html" or "none", not "xml""#,
+            r#""$markup" must be "html", "mail", "subtitles" or "none", not "xml""#,
         ),
         (
             r#"{"a": {"markup": true}}"#,
-            r#""markup" must be "html" or "none", not true"#,
+            r#""markup" must be "html", "mail", "subtitles" or "none", not true"#,
         ),
         (
             r#"{"$hash": "md5"}"#,

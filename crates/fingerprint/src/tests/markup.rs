@@ -171,3 +171,69 @@ proptest! {
         }
     }
 }
+
+fn lines(markup: Markup, text: &str) -> Vec<String> {
+    let stripped = strip(markup, text, &mut || {}).unwrap();
+    let lines = stripped.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty());
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_mail_is_what_its_sender_wrote() {
+    for mail in [
+        "The lamp is out.\nPlease fix it.",
+        "The lamp is out.\n> When?\nPlease fix it.\n-- \nLena Fox\nMill Street 4",
+        "The lamp is out.\nPlease fix it.\n\nOn Wed, Jun 5, 2024 at 3:02 PM Lena Fox <l@x.org>\nwrote:\n> Which lamp?\n> L.",
+        "The lamp is out.\nPlease fix it.\n\nAm 5.6.2024 schrieb Lena Fox:\n\n> Which lamp?\n",
+        "The lamp is out.\r\nPlease fix it.\r\n\r\n-----Original Message-----\r\nFrom: Lena\r\nWhich lamp?",
+        "The lamp is out.\nPlease fix it.\n\nVon: Lena\nGesendet: Mittwoch\nBetreff: Lampe\n\nWelche?",
+        "The lamp is out.\nPlease fix it.\n\nSent from my phone\n\nThis e-mail and any attachments are confidential.",
+        "The lamp is out. [image: logo.png]\nPlease fix it.{{footer}}",
+    ] {
+        let own = lines(Markup::Mail, mail);
+        assert_eq!(own, ["The lamp is out.", "Please fix it."], "{mail}");
+    }
+    for mail in [
+        "> Which lamp?\n> L.",
+        "From: Lena\nSubject: Lamp\nIt is out.",
+        "-- \nLena",
+        "The set {{a}, {b}} is 1 << 2 and 100 %% sure: see https://x.org/?q=lamp",
+        "a -- b\n--\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17",
+    ] {
+        let kept: Vec<_> = mail.lines().map(|line| line.trim().to_owned()).collect();
+        assert_eq!(lines(Markup::Mail, mail), kept);
+    }
+    assert_eq!(
+        lines(
+            Markup::Mail,
+            "See https://x.org/a?utm_source=n&id=7&FBCLID=q and http://x.org/?gclid=1"
+        ),
+        ["See https://x.org/a?id=7 and http://x.org/"]
+    );
+}
+
+#[test]
+fn subtitles_are_what_is_spoken() {
+    for text in [
+        "1\n00:00:01,000 --> 00:00:02,500\nThe <i>lamp</i> is out.\n\n2\n00:00:03,000 --> 00:00:04,000\n{\\an8}5 < 6, she said.\n",
+        "\u{feff}WEBVTT - lamp\nKind: captions\n\nNOTE\nby L.\n\nintro\n00:01.000 --> 00:02.500 line:0\nThe <c.x>lamp</c> is out.\n\n00:03.000 --> 00:04.000\n5 < 6, she said.",
+        "{25}{100}The lamp is out.\r\n{110}{120}5 < 6, she said.",
+    ] {
+        let spoken = lines(Markup::Subtitles, text);
+        assert_eq!(spoken, ["The lamp is out.", "5 < 6, she said."], "{text}");
+    }
+}
+
+proptest! {
+    /// Whatever a text is, something is left of a mail, and nothing is made up.
+    #[test]
+    fn what_is_left_is_of_the_text(text in "([>\\-<{}%\\[\\]:?&= \\n]|a|--|-->|\\{\\{|From:|Subject:|wrote:|http://|utm_x){0,40}") {
+        for markup in [Markup::Mail, Markup::Subtitles] {
+            let left = strip(markup, &text, &mut || {}).unwrap();
+            let letters = |text: &str| text.matches('a').count();
+            prop_assert!(letters(&left) <= letters(&text));
+            prop_assert!(markup == Markup::Subtitles || left.trim().is_empty() == text.trim().is_empty());
+        }
+    }
+}

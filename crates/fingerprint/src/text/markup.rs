@@ -1,4 +1,5 @@
-//! Text out of HTML: tags, comments, scripts and styles go, character references are decoded.
+//! Text out of HTML: tags, comments, scripts and styles go, character references are decoded. Mails and
+//! subtitles have files of their own.
 //!
 //! html5gum reads a text as the HTML standard's tokenizer does; here is what becomes of its tokens.
 //! No tree is built: an element that hides its content ends at its own end tag, and nothing else
@@ -9,6 +10,8 @@ use std::borrow::Cow;
 use html5gum::{Emitter, Readable, Reader, State, Tokenizer};
 use serde::Deserialize;
 
+use super::mail::own_text;
+use super::subtitles::spoken;
 use crate::error::{Error, check_memory};
 
 /// Markup of a text.
@@ -19,6 +22,10 @@ pub enum Markup {
     None,
     /// Tags, comments, scripts and styles are taken out, and character references are decoded.
     Html,
+    /// Quoted replies, the signature and notices of a mail are taken out.
+    Mail,
+    /// The numbers, times and tags of subtitles are taken out.
+    Subtitles,
 }
 
 /// Bytes between two checks for interrupts.
@@ -30,8 +37,11 @@ pub fn strip<'t>(
     text: &'t str,
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<Cow<'t, str>, Error> {
-    if markup == Markup::None {
-        return Ok(Cow::Borrowed(text));
+    match markup {
+        Markup::None => return Ok(Cow::Borrowed(text)),
+        Markup::Html => (),
+        Markup::Mail => return own_text(text, check_interrupts).map(Cow::Owned),
+        Markup::Subtitles => return spoken(text, check_interrupts).map(Cow::Owned),
     }
     let mut stripped = Vec::new();
     let input = HtmlReader {
@@ -49,6 +59,14 @@ pub fn strip<'t>(
     let stripped = String::from_utf8(stripped);
     debug_assert!(stripped.is_ok());
     Ok(stripped.map_or(Cow::Borrowed(text), Cow::Owned))
+}
+
+/// An empty text with room for that many bytes.
+pub fn with_room(bytes: usize) -> Result<String, Error> {
+    let mut text = String::new();
+    let reserved = text.try_reserve_exact(bytes);
+    reserved.map_err(|_| Error::OutOfMemory)?;
+    Ok(text)
 }
 
 /// The text, as the tokenizer reads it. Calls of these functions for each byte would take as long

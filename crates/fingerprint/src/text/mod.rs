@@ -1,6 +1,6 @@
 //! From text to words.
 //!
-//! In the order in which text flows through: [`markup`] (HTML out), [`normal`] (normal form; in
+//! In the order in which text flows through: [`markup`] (HTML out, with [`mail`] and `subtitles`), [`normal`] (normal form; in
 //! [`pieces`] for texts that are shown as they are written),
 //! [`words`] and [`ngrams`] (words, with their [`part_of_speech`], and character n-grams, both by
 //! the [`scripts`] of characters), [`user_words`] and [`stop_words`] (words that users add and words
@@ -8,6 +8,7 @@
 //! What must not live here: what a word weighs.
 
 pub(crate) mod folding;
+pub mod mail;
 pub mod markup;
 pub mod ngrams;
 pub mod normal;
@@ -16,6 +17,7 @@ pub mod part_of_speech;
 pub(crate) mod pieces;
 pub(crate) mod scripts;
 pub mod stop_words;
+mod subtitles;
 pub mod user_words;
 pub mod word_list;
 pub mod words;

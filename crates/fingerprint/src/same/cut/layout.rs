@@ -4,9 +4,10 @@
 
 use super::form::fold;
 use crate::error::Error;
-use crate::same::limits::{LEAST_PAGES, LINES_OF_A_PAGE, LINES_OF_SIGNATURE, MOST_OF_SPEAKER};
+use crate::same::limits::{LEAST_PAGES, LINES_OF_A_PAGE, MOST_OF_SPEAKER};
 use crate::same::lists::{Classes, lists};
 use crate::same::with_room;
+use crate::text::mail::{LINES_OF_SIGNATURE, is_quotation_head};
 use crate::text::markup::{Markup, strip};
 use std::borrow::Cow;
 
@@ -199,37 +200,6 @@ pub fn signs_apart(text: &str) -> Result<Cow<'_, str>, Error> {
 fn is_signature_mark(line: &str) -> bool {
     let line = line.trim();
     line.len() >= 2 && line.bytes().all(|byte| byte == b'-' || byte == b'_')
-}
-
-/// The line above a quoted mail: on Wed, Jun 5, 2024 Lena Fox wrote:
-fn is_quotation_head(line: &str) -> bool {
-    let Some(head) = line.trim_end().strip_suffix([':', '\u{ff1a}']) else {
-        return false;
-    };
-    let ends = [
-        "wrote",
-        "schrieb",
-        "geschrieben",
-        "a écrit",
-        "escribió",
-        "escreveu",
-        "ha scritto",
-        "schreef",
-        "пишет",
-        "написал",
-        "написала",
-        "napisał",
-        "napisała",
-        "写道",
-        "寫道",
-        "yazdı",
-        "skrev",
-        "кто-то писал",
-        "wrote",
-        "書きました",
-    ];
-    ends.into_iter().any(|end| head.trim_end().ends_with(end))
-        || head.starts_with("Am ") && head.contains(" schrieb ")
 }
 
 /// A line without the mark of a heading of a wiki: h2.

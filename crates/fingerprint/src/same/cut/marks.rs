@@ -7,6 +7,7 @@ use super::layout::{ALONE, FRAME_BEGINS, FRAME_ENDS};
 use super::tokens::TokenKind;
 use super::{is_character, is_symbol};
 use crate::same::lists::lists;
+use crate::text::mail::is_tracking;
 use crate::text::scripts::is_han;
 
 impl Reader<'_> {
@@ -131,7 +132,7 @@ impl Reader<'_> {
             .bytes()
             .take_while(|byte| byte.is_ascii_graphic() && *byte != b'&')
             .count();
-        match lists().is_tracking(&rest[..name]) {
+        match is_tracking(&rest[..name]) {
             // The caller steps over the mark in front itself.
             true => self.at = begin + value - 1,
             false => self.query_end = begin + value,
