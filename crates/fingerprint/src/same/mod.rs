@@ -2,10 +2,10 @@
 //! `simhash_same` and `simhash_why` return it.
 //!
 //! In the order in which two texts flow through: `prepared` is a text as it is compared, `cut` into words
-//! without what carries it. `compare` brings two of them together: `values` gives what stands for one value
-//! one form, `align` finds the words that differ and those that are forms of one, `judge` says of each
-//! stretch that differs whether it decides, and what all together decide. `lists` has the words that
-//! decide and those that do not, `limits` all figures by which texts are judged, each with its reason.
+//! without what carries it. `compare` brings two of them together. `values` gives what stands for one value
+//! one form. `align` finds the words that differ and those that are forms of one. `judge` says of each
+//! stretch that differs whether it decides, and then what all together decide. `lists` has the words that
+//! decide and those that do not; all figures by which texts are judged are in `limits`, with their reasons.
 //!
 //! The answer depends on the texts alone, and its time is linear in their length. What must not
 //! live here: a threshold for how alike two texts are; that is `similarity`.

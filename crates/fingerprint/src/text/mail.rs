@@ -189,7 +189,7 @@ fn placeholder(text: &str) -> Option<usize> {
         .find(|(begin, _)| text.starts_with(begin))?;
     let most = text.floor_char_boundary(MOST_OF_PLACEHOLDER);
     let (name, _) = text.get(begin.len()..most)?.split_once(end)?;
-    // 1 << 2 is no name.
+    // The signs of 1 << 2 are not around a name.
     let is_of_name = |c: char| c.is_alphanumeric() || "_-.:|()/@".contains(c);
     let is_name = name
         .chars()

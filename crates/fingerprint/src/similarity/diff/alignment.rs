@@ -122,7 +122,7 @@ pub struct Numbers<'t> {
 }
 
 impl<'t> Numbers<'t> {
-    /// Room for so many words.
+    /// Room for that many words.
     pub fn new(words: usize) -> Result<Self, Error> {
         let mut known = Vec::new();
         known.try_reserve(words).map_err(|_| Error::OutOfMemory)?;
@@ -209,7 +209,7 @@ pub fn reserved(numbers: usize) -> Result<Vec<u32>, Error> {
     Ok(reserved)
 }
 
-/// So many zeros.
+/// That many zeros.
 pub fn filled(numbers: usize) -> Result<Vec<u32>, Error> {
     let mut filled = reserved(numbers)?;
     filled.resize(numbers, 0);
