@@ -199,24 +199,29 @@ fn alike_digits(word: &str) -> impl Iterator<Item = u8> {
 }
 
 /// The strokes of a word, as far as a scanner confuses them.
-pub fn strokes(word: &str) -> impl Iterator<Item = char> {
+fn strokes(word: &str) -> impl Iterator<Item = char> {
     word.chars().flat_map(|c| {
-        let strokes = match c {
-            'm' => "iii",
-            'n' | 'u' => "ii",
-            'r' | 'l' | 'j' | '1' => "i",
-            'd' => "ci",
-            'w' => "vv",
-            'e' => "c",
-            'b' | '6' | '8' => "h",
-            't' => "f",
-            'q' | '9' => "g",
-            '0' => "o",
-            '5' => "s",
-            _ => "",
-        };
+        let strokes = strokes_of(c);
         strokes.chars().chain(strokes.is_empty().then_some(c))
     })
+}
+
+/// The strokes of a letter; none if no other one has them.
+pub const fn strokes_of(c: char) -> &'static str {
+    match c {
+        'm' => "iii",
+        'n' | 'u' => "ii",
+        'r' | 'l' | 'j' | '1' => "i",
+        'd' => "ci",
+        'w' => "vv",
+        'e' => "c",
+        'b' | '6' | '8' => "h",
+        't' => "f",
+        'q' | '9' => "g",
+        '0' => "o",
+        '5' => "s",
+        _ => "",
+    }
 }
 
 /// A word in one of the spellings of its language: colour and color, organise and organize, ae for

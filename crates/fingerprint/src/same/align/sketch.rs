@@ -4,7 +4,7 @@
 //! short ones are others too if a word that no list has stands for another such word.
 
 use super::Hunk;
-use super::alike::{is_syllable, strokes};
+use super::alike::{is_syllable, strokes_of};
 use crate::same::cut::tokens::{Token, TokenKind, Tokens};
 use crate::same::limits::{
     SKETCHED_ALONE, SKETCHED_LETTERS, SKETCHED_LETTERS_OF_SHORT, SKETCHED_REPLACED, SKETCHED_SHORT,
@@ -24,6 +24,19 @@ const fn letters_of(word: &[u8]) -> u32 {
     letters
 }
 
+/// A bit for each of the strokes of a character of ASCII.
+static STROKES: [u32; 128] = {
+    let (mut strokes, mut c) = ([0; 128], 0);
+    while c < strokes.len() {
+        strokes[c] = match strokes_of(c as u8 as char).as_bytes() {
+            [] => letters_of(&[c as u8]),
+            of_c => letters_of(of_c),
+        };
+        c += 1;
+    }
+    strokes
+};
+
 /// What a word may be a form of.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
@@ -31,7 +44,7 @@ pub struct Word {
     letters: u32,
     strokes: u32,
     first: char,
-    count: u8,
+    count: u32,
     is_character: bool,
     /// It is short, and of ASCII letters.
     is_short: bool,
@@ -47,17 +60,20 @@ impl Word {
         let is_word = is_character || token.kind == TokenKind::Word;
         let is_initial = token.dot && word.chars().nth(1).is_none();
         let is_around = token.in_query || token.in_frame || token.is_reference || is_initial;
-        let letters = |of: &mut dyn Iterator<Item = char>| {
-            of.fold(0u32, |all, c| all | 1 << (c as u32 % u32::BITS))
-        };
-        let of_word = letters(&mut word.chars());
+        let (mut letters, mut strokes, mut count) = (0u32, 0, 0);
+        for c in word.chars() {
+            let bit = 1 << (c as u32 % u32::BITS);
+            letters |= bit;
+            strokes |= STROKES.get(c as usize).copied().unwrap_or(bit);
+            count += 1;
+        }
         let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
         Self {
-            letters: of_word,
-            strokes: letters(&mut strokes(word)),
-            is_short: word.is_ascii() && of_word.count_ones() <= SKETCHED_SHORT,
+            letters,
+            strokes,
+            is_short: word.is_ascii() && letters.count_ones() <= SKETCHED_SHORT,
             first: word.chars().next().unwrap_or_default(),
-            count: u8::try_from(word.chars().count()).unwrap_or(u8::MAX),
+            count,
             is_character,
             is_open: !is_word || has_digit || word.starts_with(is_syllable),
             counts: is_word && !is_around && token.entry.is_none() && !is_value_word(word),
@@ -116,7 +132,7 @@ impl Sketch {
                 word.counts && !word.is_character && !others.iter().any(|one| word.may_be(one))
             };
             let alone = words.iter().filter(is_alone);
-            alone.map(|word| usize::from(word.count)).sum::<usize>() > least
+            alone.map(|word| word.count as usize).sum::<usize>() > least
         };
         hunks.iter().any(|hunk| {
             let (in_a, in_b) = (&self.0[hunk.a.clone()], &other.0[hunk.b.clone()]);

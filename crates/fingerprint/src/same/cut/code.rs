@@ -48,7 +48,10 @@ fn is_statement(line: &str) -> bool {
     if line.contains("://") {
         return false;
     }
-    let has_operator = || OPERATORS.iter().any(|operator| line.contains(operator));
+    let has_operator = || {
+        line.contains(['=', '&', '|', '+', ':'])
+            && OPERATORS.iter().any(|operator| line.contains(operator))
+    };
     let begins = STATEMENTS.iter().any(|begin| line.starts_with(begin))
         && line.contains(['(', '=', '{', ':', '<']);
     let ends =
