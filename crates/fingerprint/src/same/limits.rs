@@ -98,6 +98,9 @@ pub const SKETCHED_LETTERS: u32 = 4;
 pub const SKETCHED_LETTERS_OF_SHORT: u32 = 2;
 pub const SKETCHED_SHORT: u32 = 5;
 
+/// Letters of a stem, of which both words may have any ending.
+pub const SKETCHED_STEM: usize = 3;
+
 /// Words of a text that are in no form in the other one and in no list: with fewer, more has to be known.
 pub const SKETCHED_ALONE: usize = 3;
 

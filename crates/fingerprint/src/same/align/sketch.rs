@@ -8,7 +8,7 @@ use super::alike::{is_syllable, strokes_of};
 use crate::same::cut::tokens::{Token, TokenKind, Tokens};
 use crate::same::limits::{
     SKETCHED_ALONE, SKETCHED_LETTERS, SKETCHED_LETTERS_OF_SHORT, SKETCHED_REPLACED, SKETCHED_SHORT,
-    SKETCHED_WORDS,
+    SKETCHED_STEM, SKETCHED_WORDS,
 };
 use crate::same::values::is_value_word;
 
@@ -44,6 +44,8 @@ pub struct Word {
     letters: u32,
     strokes: u32,
     first: char,
+    /// A number that its first letters make, which are the least stem of most endings.
+    stem: u32,
     count: u32,
     is_character: bool,
     /// It is short, and of ASCII letters.
@@ -61,6 +63,8 @@ impl Word {
         let is_initial = token.dot && word.chars().nth(1).is_none();
         let is_around = token.in_query || token.in_frame || token.is_reference || is_initial;
         let (mut letters, mut strokes, mut count) = (0u32, 0, 0);
+        let stem = word.chars().take(SKETCHED_STEM);
+        let stem = stem.fold(0u32, |all, c| all.wrapping_mul(0x9e37_79b1) ^ c as u32);
         for c in word.chars() {
             let bit = 1 << (c as u32 % u32::BITS);
             letters |= bit;
@@ -73,6 +77,7 @@ impl Word {
             strokes,
             is_short: word.is_ascii() && letters.count_ones() <= SKETCHED_SHORT,
             first: word.chars().next().unwrap_or_default(),
+            stem,
             count,
             is_character,
             is_open: !is_word || has_digit || word.starts_with(is_syllable),
@@ -80,8 +85,8 @@ impl Word {
         }
     }
 
-    /// Whether two words may be forms of one: few letters are others, or one is short for the other. Words
-    /// that begin with different letters are spellings of one, or look alike to a scanner.
+    /// Whether two words may be forms of one: few letters are others, both begin alike, or one is short for
+    /// the other. Words that begin with different letters are spellings of one, or look alike to a scanner.
     pub fn may_be(&self, other: &Self) -> bool {
         if self.is_character || other.is_character {
             return self.first == other.first;
@@ -96,6 +101,7 @@ impl Word {
             false => SKETCHED_LETTERS,
         };
         others.count_ones() <= most
+            || self.stem == other.stem
             || self.first == other.first && (common == self.letters || common == other.letters)
     }
 }
