@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make bench-tutorial ROWS=1000000 OUT=folder: how long writers wait while a table goes through docs/tutorial.md, on a
+# make bench-tutorial ROWS=1000000 OUT=folder: how long writers wait while a table goes through docs/start.md, on a
 # throw-away cluster of its own. Leaves waits.md in OUT.
 
 # shellcheck source=pg_test/tools/common.sh

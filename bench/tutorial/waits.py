@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""How long writers wait while a large table goes through docs/tutorial.md and the last section of docs/presets.md.
+"""How long writers wait while a large table goes through docs/start.md.
 
-Runs the pages' SQL, block by block, on a table of --rows articles of about 500 bytes, while two pgbench clients insert
+Runs the SQL of the steps below, block by block, on a table of --rows articles of about 500 bytes, while two pgbench clients insert
 and update single rows. Reports the longest statement of a writer that fell into each block. Beside them what the pages
 advise against. Needs psql and pgbench, and an empty database (PGHOST, PGPORT, PGDATABASE, PGUSER) of a server with the
 extension installed. Writes waits.md.
@@ -18,8 +18,8 @@ import tempfile
 import time
 
 DOCS = os.path.join(os.path.dirname(__file__), "..", "..", "docs")
-# The second goes on where the first one ends.
-PAGES = ["tutorial.md", "presets.md"]
+PAGE = "start.md"
+STEPS = ["Search", "Flag what comes in", "Clean up", "Or refuse"]
 FINGERPRINT = "simhash64(body)"
 
 # Five sentences of 16 words. Every twentieth article is its neighbour but for the number at the end.
@@ -75,26 +75,26 @@ AGAINST = [
 ]
 
 
-def blocks_of(page):
-    """(what to call it, SQL) of each block from step 1 on."""
-    with open(os.path.join(DOCS, page), encoding="utf-8") as file:
+def blocks():
+    """(what to call it, SQL) of each block of the steps."""
+    with open(os.path.join(DOCS, PAGE), encoding="utf-8") as file:
         text = file.read()
-    blocks, step = [], None
-    for part in re.finditer(r"^##+ (\d)\.|^```sql\n(.*?)^```", text, re.M | re.S):
+    found, step = [], None
+    for part in re.finditer(r"^## ([^\n]*)$|^```sql\n(.*?)^```", text, re.M | re.S):
         if part[1]:
             step = part[1]
-        elif step:
+        elif step in STEPS:
             commands = re.findall(r"^(?!SET|RESET|BEGIN|END)[A-Z]{4}.*", part[2], re.M)
-            blocks.append((f"{page} {step}: " + "; ".join(command.rstrip(";")[:40] for command in commands), part[2]))
-    return blocks
+            found.append((f"{step}: " + "; ".join(command.rstrip(";")[:40] for command in commands), part[2]))
+    return found
 
 
-def run(blocks):
+def run(steps):
     """Runs the blocks in one session; (name, begin, end, size of the table) of each, in seconds of the epoch."""
     moment = "SELECT 'moment {}', extract(epoch FROM clock_timestamp()), pg_size_pretty(pg_table_size('article'));\n"
     # After each block the writers catch up, so that no wait is counted twice.
     script = "".join(f"{moment.format(i)}{sql}\n;\n{moment.format(i)}SELECT pg_sleep(1);\n"
-                     for i, (_, sql) in enumerate(blocks))
+                     for i, (_, sql) in enumerate(steps))
     output = subprocess.run(["psql", "-X", "-q", "-A", "-t"], input=script, check=True, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
     errors = [line for line in output.split("\n") if "ERROR" in line]
@@ -102,8 +102,8 @@ def run(blocks):
     if errors != [ANNOUNCED]:
         raise SystemExit(f"these errors, instead of the announced one: {ANNOUNCED}")
     moments = re.findall(r"^moment (\d+)\|([0-9.]+)\|(.*)", output, re.M)
-    return [(blocks[int(begin[0])][0], float(begin[1]), float(end[1]), end[2])
-            for begin, end in zip(moments[::2], moments[1::2]) if blocks[int(begin[0])][0]]
+    return [(steps[int(begin[0])][0], float(begin[1]), float(end[1]), end[2])
+            for begin, end in zip(moments[::2], moments[1::2]) if steps[int(begin[0])][0]]
 
 
 def statements(folder):
@@ -146,7 +146,7 @@ def main():
              f"--log-prefix={folder}/writers", "-f", script], stdout=subprocess.DEVNULL)
         try:
             time.sleep(2)
-            steps = run(BEFORE + [block for page in PAGES for block in blocks_of(page)] + AGAINST)
+            steps = run(BEFORE + blocks() + AGAINST)
             time.sleep(1)
         finally:
             # As if its time were over: it writes its log and ends.

@@ -1,4 +1,4 @@
-# docs/cookbook/dba.md runs from top to bottom, its shell too: writers, a dump, a standby that becomes a subscriber, removal.
+# docs/start.md runs from top to bottom, its shell too: writers, a dump, a standby that becomes a subscriber, removal.
 use strict;
 use warnings;
 use SimhashTest;
@@ -9,7 +9,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $page = dirname($ENV{PG_TEST_DATA}) . '/docs/cookbook/dba.md';
+my $page = dirname($ENV{PG_TEST_DATA}) . '/docs/start.md';
 my $node = new_node('cookbook', init => [ allows_streaming => 'logical' ]);
 $node->safe_psql('postgres', 'CREATE DATABASE app');
 my $there = PostgreSQL::Test::Utils::tempdir;
@@ -27,7 +27,7 @@ sub shell
 	return $out;
 }
 
-run_page($node, 'app', $page, 'dba.md', \&shell);
+run_page($node, 'app', $page, 'start.md', \&shell);
 $node->stop;
 done_testing();
 
