@@ -110,7 +110,7 @@ COMMENT ON FUNCTION simhash_shared_passages(text, text, int) IS
 	'stand in the first';
 
 -- ---------------------------------------------------------------- differences
--- docs/see-why.md
+-- docs/passages.md
 
 CREATE FUNCTION simhash_diff(a text, b text, context int DEFAULT 3) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 4000 AS 'MODULE_PATHNAME', 'simhash_diff';
@@ -328,7 +328,7 @@ COMMENT ON FUNCTION simhash_catalog.index_predicate(oid, "any") IS
 	'the predicate of an index for a row, for triggers';
 
 -- ---------------------------------------------------------------- hashes that people have already
--- docs/hashes.md. What would have to be cut is an error, and what is too short too unless "pad" allows it. The ways
+-- docs/media.md. What would have to be cut is an error, and what is too short too unless "pad" allows it. The ways
 -- back need no check, and are expressions that the planner puts into the query. They are parsed while this script
 -- runs, so they name the schema of each operator and function.
 

@@ -1,4 +1,4 @@
--- A page of HTML to look at before near-duplicates are deleted: docs/review.md. psql runs it on a table, view or foreign table:
+-- A page of HTML to look at before near-duplicates are deleted: docs/duplicates.md#the-review-page. psql runs it on a table, view or foreign table:
 --
 --   psql -X -q -f simhash_review.sql -v relation=petition > review.html
 --

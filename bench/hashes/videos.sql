@@ -1,5 +1,5 @@
 -- Which of many videos share half of their frames: how long it takes, and how many of the planted copies it finds. The statements
--- are those of docs/videos.md.
+-- are those of docs/media.md.
 --
 --     psql -X -v videos=20000 -f bench/hashes/videos.sql     in a database with the extension; it makes a schema of its own
 --

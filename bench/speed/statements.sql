@@ -1,4 +1,4 @@
--- What single statements take, where a page of docs/ quotes it: search.md, duplicates.md, search.md#within-a-tenant, hashes.md, passages.md,
+-- What single statements take, where a page of docs/ quotes it: search.md, duplicates.md, search.md#within-a-tenant, media.md, passages.md,
 -- performance.md, operations.md. Milliseconds by the clock, medians; ratios and pages read are what to trust on a busy machine.
 --
 --     psql -X -v rows=1000000 -f bench/speed/statements.sql     as a superuser, in a database with the extension; it makes a schema of its own

@@ -1,4 +1,4 @@
--- Hashes that tools made of the same pictures, brought by the expressions of docs/hash-tools.md: distances are the tools' own.
+-- Hashes that tools made of the same pictures, brought by the expressions of docs/media.md: distances are the tools' own.
 \getenv folder PG_ABS_SRCDIR
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;

@@ -58,7 +58,7 @@ SELECT count(*), count(*) FILTER (WHERE hamming_parts(fingerprint_parts_from_bit
 FROM generate_series(1, 300) AS n, LATERAL (SELECT string_agg(md5(format('%s %s', n, i)), '') AS x,
 	string_agg(md5(format('%s %s', i, n)), '') AS y FROM generate_series(1, 3) AS i) AS m,
 	LATERAL (SELECT substring(('x' || x)::varbit FROM 1 FOR n) AS a, substring(('x' || y)::varbit FROM 1 FOR n) AS b) AS s;
--- Signed numbers of 32 bits, as docs/hashes.md converts them: distances are those of the 32 bits.
+-- Signed numbers of 32 bits, as docs/media.md converts them: distances are those of the 32 bits.
 SELECT count(*) AS pairs, count(*) FILTER (WHERE (a::bigint & 4294967295) <~> (b::bigint & 4294967295)
 	= bit_count((a # b)::bit(32))) AS same,
 	max(a::bigint <~> b::bigint) AS by_cast
@@ -165,7 +165,7 @@ CREATE FUNCTION flipped(p bigint[], bits int[]) RETURNS bigint[] LANGUAGE sql AS
 	FROM unnest(p) WITH ORDINALITY AS x (part, n)
 $$;
 CREATE FUNCTION try_picture(p text) RETURNS void LANGUAGE sql AS 'INSERT INTO picture (id, pdq) VALUES (0, p::bigint[])';
--- The CHECK of docs/hashes.md lets nothing in that the indexes could not find.
+-- The CHECK of docs/media.md lets nothing in that the indexes could not find.
 SELECT count(*) AS hashes, count(*) FILTER (WHERE f.state = '23514') AS refused
 FROM unnest('{"{}", "{1,NULL,3,4}", "{1,2,3}", "[0:3]={1,2,3,4}", "{{1,2},{3,4}}"}'::text[]) AS hash,
 	fault(format($$try_picture(%L)$$, hash)) AS f;
@@ -265,7 +265,7 @@ WHERE q.id <= 60;
 -- From text.
 SELECT count(*) AS found FROM picture AS q JOIN of_text AS t
 	ON hamming_parts_within(fingerprint_parts_from_hex(t.hex), q.pdq, 31) WHERE q.id <= 60;
--- The nearest, as docs/hashes.md asks for them, and from all rows.
+-- The nearest, as docs/media.md asks for them, and from all rows.
 CREATE FUNCTION nearest_pictures(hash bigint[], n int) RETURNS TABLE (picture int, distance int) LANGUAGE plpgsql STABLE AS $$
 BEGIN
 	FOR radius IN 3 .. 127 BY 8 LOOP
@@ -355,7 +355,7 @@ SELECT f.* FROM unnest(ARRAY[
 DELETE FROM uneven WHERE id = 2;
 SELECT f.* FROM fault($$count(*) FROM simhash_clusters('uneven', 'id', 'hash', 3)$$) AS f;
 
--- bktree's form of a search, as in docs/moving.md: a constant, parameters, a join.
+-- bktree's form of a search, as in docs/comparison.md#moving-from-others: a constant, parameters, a join.
 CREATE TYPE bktree_area AS (center bigint, distance bigint);
 CREATE FUNCTION bktree_within(phash bigint, area bktree_area) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
 	RETURN phash <~> (area).center <= (area).distance;

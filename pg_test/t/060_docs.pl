@@ -92,7 +92,7 @@ for my $page (@all)
 is(join("\n", @dead), '', 'links between pages');
 
 # The expressions that the test hash_tools applies are those of the page: one row of its tables names the tool and has it.
-my @rows = slurp_file("$root/docs/hash-tools.md") =~ /^(\|.*)$/gm;
+my @rows = slurp_file("$root/docs/media.md") =~ /^(\|.*)$/gm;
 my @unlisted;
 for my $line (split /\n/, slurp_file("$ENV{PG_TEST_DATA}/hash_tool_expressions.csv"))
 {

@@ -183,7 +183,7 @@ INSERT INTO t VALUES (1, 1);
 END
 		return (grep { /trigger argument/ } @errors)[0] // '';
 	};
-	my @rows = table_rows($page{triggers}, $function);
+	my @rows = table_rows($page{operators}, $function);
 	my ($known) = $fire->("'nothing=1'") =~ /Known arguments: (.*)\./;
 	same([ map { $_->[0] } @rows ], [ map { "$_=" } split /, /, $known ], "arguments of $function");
 	for my $row (@rows)

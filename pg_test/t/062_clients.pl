@@ -12,7 +12,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my @pages = qw(clients.md moving.md cookbook/help-desk.md);
+my @pages = qw(clients.md cookbook/help-desk.md);
 my $docs = dirname($ENV{PG_TEST_DATA}) . '/docs';
 my $python = $ENV{PYTHON} || 'python3';
 # Ends the output of a block.

@@ -82,5 +82,5 @@ sql -f - <"$ROOT/pg_test/tools/demo_show.sql"
 
 page=$ROOT/target/demo_review.html
 sql -f "$("$PG_CONFIG" --sharedir)/extension/simhash_review.sql" -v relation=package -v key=id -v fp=fp -v text=body -v radius=8 >"$page"
-say "a page to look at before anything is deleted (docs/review.md): $page"
+say "a page to look at before anything is deleted (docs/duplicates.md#the-review-page): $page"
 say "done in $((SECONDS - started)) s"
