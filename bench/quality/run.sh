@@ -45,7 +45,7 @@ OUT=$out "$ROOT/bench/records/run.sh"
 echo "tables are in $out"
 
 [ -n "${DATA:-}" ] || exit 0
-for block in advice bare; do
+for block in advice; do
 	with_block "$ROOT/docs/quality.md" "$block" "$out/$block.md"
 done
 [ ! -e "$out/records_short.md" ] || with_block "$ROOT/docs/records.md" table "$out/records_short.md"
