@@ -41,6 +41,7 @@ pure_checks() {
 	check 'released scripts' in_root released_scripts
 	check 'plain English' in_root perl pg_test/tools/prose.pl
 	check 'one version and description' in_root perl pg_test/tools/one_version.pl
+	check 'llms.txt' in_root perl pg_test/tools/llms.pl
 	if command -v shellcheck >/dev/null; then
 		check 'shellcheck' in_root shellcheck -x .ci/run pg_test/tools/*.sh bench/*/*.sh fuzz/*.sh packaging/*.sh
 	fi
