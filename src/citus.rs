@@ -90,7 +90,8 @@ pub fn refuse_distributed(open: &OpenIndex, purpose: OpenPurpose) {
             format!("\"{name}\" is an index of distributed table \"{table}\""),
         )
         .hint(format!(
-            "{function}_shards() looks at the indexes of its shards."
+            "simhash_catalog.{}_shards() looks at the indexes of its shards.",
+            function.trim_start_matches("simhash_")
         ))
         .raise();
     }

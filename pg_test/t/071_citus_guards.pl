@@ -202,7 +202,7 @@ for my $node ($coordinator, $workers[0])
 {
 	my $on = $node->name;
 	like(refusal($node, "SELECT * FROM simhash_index_$_('doc_fp')"),
-		qr/"doc_fp" is an index of distributed table "public\.doc"\nHINT:  simhash_index_${_}_shards\(\)/,
+		qr/"doc_fp" is an index of distributed table "public\.doc"\nHINT:  simhash_catalog\.index_${_}_shards\(\)/,
 		"$_ of a distributed index is refused, on $on") for qw(stats verify);
 	is(answer($node,
 		q{SELECT count(*), count(DISTINCT shard), count(DISTINCT port), sum(rows), sum(null_rows) FROM simhash_catalog.index_stats_shards('doc_fp')}),
