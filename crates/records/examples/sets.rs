@@ -1,0 +1,158 @@
+//! How good pairs of records are, on sets of which the truth is known; no server is needed.
+//! `sets FOLDER [NAME...]` reads NAME_a.csv, NAME_b.csv where there are two tables, and
+//! NAME_pairs.csv, the true pairs of ids, which are unique over both tables. It prints a line of a
+//! table for each set: how many pairs were compared, and how many of them are true; F at the best
+//! threshold; processor time from the first row to the last pair.
+
+use simhash_base::store::TempStores;
+use simhash_records::comparison::compare;
+use simhash_records::features::features;
+use simhash_records::frequencies::Rows;
+use simhash_records::vectors::Rating;
+use std::collections::{HashMap, HashSet};
+use std::error::Error;
+use std::path::Path;
+use std::time::Instant;
+
+struct InMemory;
+
+impl TempStores for InMemory {
+    type File = Vec<u8>;
+
+    fn file(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn check_interrupts(&mut self) {}
+}
+
+/// The lines of a CSV file, RFC 4180.
+fn csv(text: &str) -> Vec<Vec<String>> {
+    let (mut lines, mut line, mut cell) = (Vec::new(), Vec::new(), String::new());
+    let (mut quoted, mut letters) = (false, text.chars().peekable());
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if quoted && letters.peek() == Some(&'"') => {
+                cell.push('"');
+                letters.next();
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => line.push(std::mem::take(&mut cell)),
+            '\n' if !quoted => {
+                line.push(std::mem::take(&mut cell));
+                lines.push(std::mem::take(&mut line));
+            }
+            '\r' if !quoted => (),
+            _ => cell.push(letter),
+        }
+    }
+    lines
+}
+
+/// A set: the names of its columns, and its tables of ids and values.
+struct Set {
+    tables: Vec<Vec<Vec<String>>>,
+    truth: HashSet<(u32, u32)>,
+}
+
+fn read(folder: &Path, name: &str) -> Result<Set, Box<dyn Error>> {
+    let file = |ending: &str| {
+        let text = std::fs::read_to_string(folder.join(format!("{name}_{ending}.csv")))?;
+        Ok::<_, std::io::Error>(csv(&text))
+    };
+    let mut tables = vec![file("a")?];
+    tables.extend(file("b").ok());
+    let mut truth = HashSet::new();
+    for pair in &file("pairs")?[1..] {
+        let (a, b): (u32, u32) = (pair[0].parse()?, pair[1].parse()?);
+        truth.insert((a.min(b), a.max(b)));
+    }
+    Ok(Set { tables, truth })
+}
+
+fn measure(name: &str, set: &Set) -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
+    let (mut rows, mut ids, mut found) = (Rows::new(1 << 28), Vec::new(), Vec::new());
+    for (side, table) in set.tables.iter().enumerate() {
+        if side == 1 {
+            rows.begin_second_table();
+        }
+        for line in &table[1..] {
+            ids.push(line[0].parse::<u32>()?);
+            for (column, value) in (0..).zip(&line[1..]) {
+                if !value.is_empty() {
+                    features(value, 3, &mut found, &mut || {}).map_err(|_| "memory")?;
+                    rows.add(column, &found)?;
+                }
+            }
+            rows.end_row(0, &mut InMemory)?;
+        }
+    }
+    let widths: HashSet<usize> = set.tables.iter().map(|table| table[0].len()).collect();
+    let aligned = widths.len() == 1;
+    let rating = Rating {
+        rarity: 2.0,
+        columns: if aligned { None } else { Some(&[]) },
+    };
+    let mut found = rows.finish(30, rating, &mut InMemory)?;
+    let mut pairs: Vec<(f64, u64, u64)> = Vec::new();
+    compare(
+        &mut found,
+        aligned,
+        &mut InMemory,
+        |copies, pair, similarity| {
+            let (mut count, mut right) = (0, 0);
+            copies.for_each(pair, |a, b| {
+                let (a, b) = (ids[a as usize], ids[b as usize]);
+                count += 1;
+                right += u64::from(set.truth.contains(&(a.min(b), a.max(b))));
+            });
+            pairs.push((similarity, count, right));
+        },
+    )?;
+    let seconds = start.elapsed().as_secs_f64();
+    pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let f = |count: u64, right: u64| 2.0 * right as f64 / (count as f64 + set.truth.len() as f64);
+    let (mut count, mut right, mut best) = (0, 0, (0.0, 0.0));
+    for of_one in pairs.chunk_by(|a, b| a.0 == b.0) {
+        for pair in of_one {
+            (count, right) = (count + pair.1, right + pair.2);
+        }
+        if f(count, right) > best.0 {
+            best = (f(count, right), of_one[0].0);
+        }
+    }
+    let weights: HashMap<_, _> = (set.tables[0][0][1..].iter().zip(&found.weights)).collect();
+    if std::env::var("WEIGHTS").is_ok() {
+        eprintln!("{name}: {weights:.2?}");
+    }
+    println!(
+        "| {name} | {} | {} | {:.3} | {count} | {:.3} | {:.2} | {seconds:.1} |",
+        ids.len(),
+        set.truth.len(),
+        right as f64 / set.truth.len() as f64,
+        best.0,
+        best.1,
+    );
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let folder = arguments.next().ok_or("sets FOLDER [NAME...]")?;
+    let folder = Path::new(&folder);
+    let mut names: Vec<String> = arguments.collect();
+    if names.is_empty() {
+        for entry in std::fs::read_dir(folder)? {
+            let file = entry?.file_name();
+            names.extend(file.to_string_lossy().strip_suffix("_pairs.csv").map(str::to_string));
+        }
+        names.sort();
+    }
+    println!("| set | rows | true pairs | compared | candidates | F | at | s |");
+    println!("|---|---|---|---|---|---|---|---|");
+    for name in names {
+        measure(&name, &read(folder, &name)?)?;
+    }
+    Ok(())
+}
