@@ -1241,11 +1241,11 @@ COMMENT ON FUNCTION simhash_record_quality(regclass) IS
 -- a refresh runs: of rows that come or go.
 
 CREATE FUNCTION simhash_catalog.record_features(
-	columns text[], scope bigint, ngram int, OUT record bigint, OUT features bigint[]
+	columns text[], scope bigint, ngram int, OUT record bigint, OUT features bigint[], OUT parts bigint[]
 ) RETURNS SETOF record
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 ROWS 1 AS 'MODULE_PATHNAME', 'simhash_record_features';
 COMMENT ON FUNCTION simhash_catalog.record_features(text[], bigint, int) IS
-	'the hash of a record, and its words and n-grams, each once';
+	'the hash of a record; its words and n-grams, each once; the hashes of its columns that have a value';
 
 CREATE FUNCTION simhash_catalog.record_links(
 	records regclass, among bigint[], OUT a bigint, OUT b bigint, OUT similarity float8
@@ -1316,8 +1316,9 @@ BEGIN
 			HINT = 'simhash_refresh_records brings it up to date, simhash_drop_records drops it; records => ''...'' names another one.';
 	END IF;
 	EXECUTE format('CREATE TABLE %s (key %2$s PRIMARY KEY, cluster_id %2$s, record bigint, scope bigint NOT NULL, '
-		'columns text[] NOT NULL)', made, key_type);
+		'columns text[] NOT NULL, parts bigint[] NOT NULL)', made, key_type);
 	EXECUTE format('CREATE INDEX ON %s (record)', made);
+	EXECUTE format('CREATE INDEX ON %s USING gin (parts)', made);
 	EXECUTE format('CREATE TABLE %s (feature bigint PRIMARY KEY, df int NOT NULL, records bigint[]) WITH (fillfactor = 70)',
 		simhash_catalog.beside(made::regclass, '_term'));
 	EXECUTE format('CREATE TABLE %s (a bigint, b bigint, similarity float8 NOT NULL, PRIMARY KEY (a, b))',
@@ -1447,7 +1448,7 @@ BEGIN
 		END IF;
 	END IF;
 	EXECUTE format('DELETE FROM %s WHERE $1 OR cluster_id IS NULL', store) USING begins;
-	EXECUTE format('INSERT INTO %1$s (key, record, scope, columns) SELECT r.key, f.record, r.scope, r.columns FROM %2$s AS r,
+	EXECUTE format('INSERT INTO %1$s (key, record, scope, columns, parts) SELECT r.key, f.record, r.scope, r.columns, f.parts FROM %2$s AS r,
 		simhash_catalog.record_features(r.columns, r.scope, $1) AS f WHERE NOT EXISTS (SELECT FROM %1$s AS s WHERE s.key = r.key)',
 		store, from_rows) USING about.ngram;
 	GET DIAGNOSTICS new_rows = ROW_COUNT;

@@ -77,24 +77,48 @@ impl Arguments<'_> {
         within: usize,
     ) -> [RecordTable; N] {
         let within = self.columns(within, "within");
-        let mut side = 0;
-        places.map(|place| {
+        let named = places
+            .each_ref()
+            .map(|place| self.columns(place.columns, &format!("columns{}", place.ending)));
+        let all = self.open(&places, &named, &within);
+        if N == 1 || named.iter().any(|columns| !columns.is_empty()) {
+            return all;
+        }
+        // A column that one of two relations lacks says nothing about a pair.
+        let is_shared = |name: &&String| all[N - 1].columns.contains(name);
+        let shared: Vec<String> = all[0].columns.iter().filter(is_shared).cloned().collect();
+        if shared.is_empty() {
+            Error::new(
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                "the two relations have no columns of one name".to_string(),
+            )
+            .hint("Name the columns of both, in the same order.")
+            .raise()
+        }
+        self.open(&places, &std::array::from_fn(|_| shared.clone()), &within)
+    }
+
+    /// Opens the relations, of which these columns are compared.
+    fn open<const N: usize>(
+        &self,
+        places: &[TableArguments; N],
+        columns: &[Vec<String>; N],
+        within: &[String],
+    ) -> [RecordTable; N] {
+        std::array::from_fn(|side| {
+            let place = &places[side];
             let key_type = match self.keys {
                 KeyTypes::Integers => pg_sys::INT8OID,
                 KeyTypes::Given => self.args.type_of(side),
                 KeyTypes::Text => pg_sys::TEXTOID,
             };
-            side += 1;
             let TableArguments {
-                relation,
-                columns,
-                ending,
-            } = place;
+                relation, ending, ..
+            } = *place;
             let name = |argument| format!("{argument}{ending}");
             let oid = required(self.args.get(relation), self.function, &name("relation"));
             let key = required(self.args.name(relation + 1), self.function, &name("key"));
-            let columns = self.columns(columns, &name("columns"));
-            let table = RecordTable::open(oid, &key, key_type, &columns, &within);
+            let table = RecordTable::open(oid, &key, key_type, &columns[side], within);
             if self.keys != KeyTypes::Text {
                 let column_type = table.key_column_type(&key);
                 let unkeyed = self.function.trim_end_matches("_keyed");

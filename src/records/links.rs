@@ -16,6 +16,7 @@ use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::key_type::KeyType;
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
+use simhash_records::together::value_hashes;
 
 const FEATURES: &str = "simhash_catalog.record_features";
 const LINKS: &str = "simhash_catalog.record_links";
@@ -23,7 +24,7 @@ const LINKS: &str = "simhash_catalog.record_links";
 const CHUNK: usize = 512;
 
 pg_function! {
-    /// simhash_catalog.record_features(columns text[], scope bigint, ngram int) -> SETOF (record, features): one row
+    /// simhash_catalog.record_features(columns text[], scope bigint, ngram int) -> SETOF (record, features, parts): one row
     fn simhash_record_features, pg_finfo_simhash_record_features(args) {
         let mut out = RowsOut::begin(args);
         let columns = args.varlena(0, pg_sys::TEXTARRAYOID);
@@ -34,9 +35,12 @@ pg_function! {
         let mut features: Vec<i64> = record.features.iter().map(|(hash, _)| *hash as i64).collect();
         features.sort_unstable();
         features.dedup();
+        let parts = value_hashes(&record.features);
+        let parts: Vec<i64> = parts.into_iter().map(|(_, hash)| hash as i64).collect();
         out.push([
             record.hash.map(ResultValue::from),
             Some(ResultValue::Value(bigints(features.into_iter()))),
+            Some(ResultValue::Value(bigints(parts.into_iter()))),
         ]);
         args.null()
     }

@@ -19,6 +19,7 @@ use simhash_pg::sql::value::Value;
 use simhash_records::copies::Candidate;
 use simhash_records::frequencies::record_hash;
 use simhash_records::known::KnownRecords;
+use simhash_records::together::{Value as Shared, for_each_two, value_hashes};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::BuildHasherDefault;
@@ -230,6 +231,57 @@ impl Stored {
         });
     }
 
+    /// Returns for each record those that share the values of two columns with it, if few do.
+    fn read_together(
+        &self,
+        asked: &[StoredRecord],
+        more: u32,
+        frequencies: &ByFeature<u32>,
+    ) -> Vec<Vec<i64>> {
+        let rare = self.settings.rare;
+        let mut keys: [Vec<i64>; 3] = Default::default();
+        for (i, record) in asked.iter().enumerate() {
+            let frequency = |(hash, _): &(u64, u32)| frequencies.get(hash).copied().unwrap_or(1);
+            let mut of_columns = record.features.chunk_by(|a, b| a.1 == b.1);
+            let values = value_hashes(&record.features).into_iter();
+            let values = values.map(|(column, hash)| Shared {
+                hash,
+                column,
+                frequency: (of_columns.next().into_iter().flatten())
+                    .map(frequency)
+                    .min()
+                    .unwrap_or(0),
+            });
+            let values: Vec<Shared> = values.collect();
+            for_each_two(&values, self.count + more, rare, |a, b| {
+                let key = [i as i64, a.hash as i64, b.hash as i64];
+                (keys.iter_mut().zip(key)).for_each(|(keys, part)| keys.push(part));
+            });
+        }
+        // More than are rare are as many as one more.
+        let query = format!(
+            "SELECT k.i, pg_catalog.array_agg(r.record) FROM pg_catalog.unnest($1, $2, $3) WITH ORDINALITY AS k (i, a, b, key),
+                LATERAL (SELECT DISTINCT s.record FROM {} AS s WHERE s.parts OPERATOR(pg_catalog.@>) ARRAY[k.a, k.b]
+                    LIMIT {}) AS r
+            GROUP BY k.key, k.i",
+            self.records,
+            rare + 1
+        );
+        let mut together = vec![Vec::new(); asked.len()];
+        if keys[0].is_empty() {
+            return together;
+        }
+        let keys = keys.map(|keys| Some(bigints(keys.into_iter())));
+        for_each_row(&query, &keys, &mut |[i, records]| {
+            let records = records.map_or(Vec::new(), |records| records.array().items);
+            if records.len() + more as usize <= rare {
+                let hashes = records.into_iter().flatten().map(|hash| hash.integer());
+                together[i.map_or(0, |i| i.integer()) as usize].extend(hashes);
+            }
+        });
+        together
+    }
+
     /// Returns how many stored records have each feature of these, and others that the session has looked up. Those that
     /// are in `asked` need not be there.
     fn known_frequencies(
@@ -276,13 +328,14 @@ impl Stored {
                 lists.insert(hash, records);
             }
         });
-        let near: Vec<BTreeSet<i64>> = (asked.iter())
-            .map(|record| {
+        let together = self.read_together(asked, more, &of_asked);
+        let near: Vec<BTreeSet<i64>> = (asked.iter().zip(&together))
+            .map(|(record, together)| {
                 let lists = record
                     .features
                     .iter()
                     .filter_map(|(hash, _)| lists.get(hash));
-                let hashes = lists.flatten().copied();
+                let hashes = lists.flatten().chain(together).copied();
                 hashes.filter(|hash| Some(*hash) != record.hash).collect()
             })
             .collect();

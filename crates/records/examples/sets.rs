@@ -2,14 +2,14 @@
 //! `sets FOLDER [NAME...]` reads NAME_a.csv, NAME_b.csv where there are two tables, and
 //! NAME_pairs.csv, the true pairs of ids, which are unique over both tables. It prints a line of a
 //! table for each set: how many pairs were compared, and how many of them are true; F at the best
-//! threshold; processor time from the first row to the last pair.
+//! threshold; the time from the first row to the last pair.
 
 use simhash_base::store::TempStores;
 use simhash_records::comparison::compare;
 use simhash_records::features::features;
 use simhash_records::frequencies::Rows;
 use simhash_records::vectors::Rating;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
@@ -73,13 +73,19 @@ fn read(folder: &Path, name: &str) -> Result<Set, Box<dyn Error>> {
 fn measure(name: &str, set: &Set) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let (mut rows, mut ids, mut found) = (Rows::new(1 << 28), Vec::new(), Vec::new());
+    let heads: Vec<&[String]> = set.tables.iter().map(|table| &table[0][1..]).collect();
+    let is_shared = |name: &&String| heads.iter().all(|head| head.contains(name));
+    let columns: Vec<&String> = heads[0].iter().filter(is_shared).collect();
     for (side, table) in set.tables.iter().enumerate() {
+        let place = |name: &&String| table[0].iter().position(|other| other == *name);
+        let places: Vec<usize> = columns.iter().filter_map(place).collect();
         if side == 1 {
             rows.begin_second_table();
         }
         for line in &table[1..] {
             ids.push(line[0].parse::<u32>()?);
-            for (column, value) in (0..).zip(&line[1..]) {
+            for (column, place) in (0..).zip(&places) {
+                let value = &line[*place];
                 if !value.is_empty() {
                     features(value, 3, &mut found, &mut || {}).map_err(|_| "memory")?;
                     rows.add(column, &found)?;
@@ -88,17 +94,15 @@ fn measure(name: &str, set: &Set) -> Result<(), Box<dyn Error>> {
             rows.end_row(0, &mut InMemory)?;
         }
     }
-    let widths: HashSet<usize> = set.tables.iter().map(|table| table[0].len()).collect();
-    let aligned = widths.len() == 1;
     let rating = Rating {
         rarity: 2.0,
-        columns: if aligned { None } else { Some(&[]) },
+        columns: None,
     };
     let mut found = rows.finish(30, rating, &mut InMemory)?;
     let mut pairs: Vec<(f64, u64, u64)> = Vec::new();
     compare(
         &mut found,
-        aligned,
+        true,
         &mut InMemory,
         |copies, pair, similarity| {
             let (mut count, mut right) = (0, 0);
@@ -122,10 +126,6 @@ fn measure(name: &str, set: &Set) -> Result<(), Box<dyn Error>> {
             best = (f(count, right), of_one[0].0);
         }
     }
-    let weights: HashMap<_, _> = (set.tables[0][0][1..].iter().zip(&found.weights)).collect();
-    if std::env::var("WEIGHTS").is_ok() {
-        eprintln!("{name}: {weights:.2?}");
-    }
     println!(
         "| {name} | {} | {} | {:.3} | {count} | {:.3} | {:.2} | {seconds:.1} |",
         ids.len(),
@@ -145,7 +145,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     if names.is_empty() {
         for entry in std::fs::read_dir(folder)? {
             let file = entry?.file_name();
-            names.extend(file.to_string_lossy().strip_suffix("_pairs.csv").map(str::to_string));
+            names.extend(
+                file.to_string_lossy()
+                    .strip_suffix("_pairs.csv")
+                    .map(str::to_string),
+            );
         }
         names.sort();
     }

@@ -160,7 +160,10 @@ mod tests {
             }
         }
         let frequency = |f: &u64| frequencies[f];
-        let weight = |f: &u64| (count / frequency(f) as f64).ln().powf(rating.rarity);
+        let weight = |f: &u64| {
+            let share = if frequency(f) > 1 { 1.0 } else { 0.5 };
+            share * (count / frequency(f) as f64).ln().powf(rating.rarity)
+        };
         // The weight of each feature of each column.
         let vector = |row: &Row| -> Vec<BTreeMap<u64, f64>> {
             let square =
@@ -179,6 +182,20 @@ mod tests {
                 column.iter().map(|f| (*f, weight(f) * scale)).collect()
             };
             row.iter().enumerate().map(column).collect()
+        };
+        // Whether two columns of both rows have equal values, which few rows have together.
+        let all_records = (records.len() + empty) as f64;
+        let shares_two = |x: &Row, y: &Row| {
+            let least = |i: usize| x[i].iter().map(frequency).min().unwrap_or(0);
+            let is_common = |i: usize| x[i] == y[i] && least(i) > rare;
+            let together = |i: usize, j: usize| {
+                let have = |(_, row): &&(u64, Row)| row[i] == x[i] && row[j] == x[j];
+                let product = (least(i) * least(j)) as f64;
+                product <= 4.0 * rare as f64 * all_records
+                    && records.iter().filter(have).count() <= rare
+            };
+            let mut two = (0..4).flat_map(|j| (0..j).map(move |i| (i, j)));
+            two.any(|(i, j)| is_common(i) && is_common(j) && together(i, j))
         };
         let whole = |v: &[BTreeMap<u64, f64>], f: &u64| {
             v.iter().filter_map(|column| column.get(f)).sum::<f64>()
@@ -200,7 +217,8 @@ mod tests {
                 let (x, y) = (full(&rows[a]), full(&rows[b]));
                 let all: BTreeSet<u64> = x.iter().flatten().copied().collect();
                 let common: Vec<u64> = all.into_iter().filter(|f| has(&y, f)).collect();
-                let is_candidate = x == y || common.iter().any(|f| frequency(f) <= rare);
+                let is_candidate =
+                    x == y || common.iter().any(|f| frequency(f) <= rare) || shares_two(&x, &y);
                 if apart || scope(a) != scope(b) || is_empty(&x) || !is_candidate {
                     continue;
                 }
@@ -217,7 +235,8 @@ mod tests {
         #[test]
         fn candidates_are_compared_by_the_definition(
             rows in prop::collection::vec(
-                prop::collection::vec(prop::collection::btree_set(0u64..60, 0..9), 0..4), 0..50),
+                prop::collection::vec(prop_oneof![prop::collection::btree_set(0u64..60, 0..9),
+                    prop::collection::btree_set(60u64..63, 1..2)], 0..4), 0..50),
             first in prop::option::of(0usize..50), rare in 0usize..12, rarity in 0u8..4,
             memory in 0usize..4000,
         ) {

@@ -1,11 +1,13 @@
 //! Which records share a feature; equal rows are one record. Rows come in with their features; out
 //! come a vector of each record, by the document frequencies of its features, and the candidates:
-//! pairs of records of one scope that share a feature which at most `rare` records have. A feature
+//! pairs of records of one scope that share a feature, or the values of two columns, which at most
+//! `rare` records have. A feature
 //! that more of them have makes no candidate, so there are at most records times features times
 //! `rare` of them, whatever the rows are.
 
 use crate::copies::{Candidate, Copies, CopiesBuilder};
 use crate::evidence::Evidence;
+use crate::together::{for_each_two, key};
 use crate::vector_blocks::{ByBlock, VectorBlocks};
 use crate::vectors::{Rating, VectorsWriter};
 use simhash_base::bytes::{get_u32, get_u64};
@@ -69,7 +71,7 @@ pub struct Rows<S: TempStores> {
 pub struct Found<S: TempStores> {
     /// The vector of each record.
     pub vectors: VectorBlocks<S::File>,
-    /// Pairs of records that share a rare feature, in the order in which
+    /// Pairs of records that share something rare, in the order in which
     /// [`VectorBlocks::for_each_pair`] is fast.
     pub candidates: Sorted<S::File, Candidate, ByBlock>,
     /// Which rows are which record.
@@ -188,7 +190,34 @@ impl<S: TempStores> Rows<S> {
             }
         }
         drop(features);
-        let mut vectors = vectors.finish(rating, stores)?;
+        let mut keys = Sorter::new(self.memory / 2, ByHash);
+        let mut vectors = vectors.finish(rating, stores, |row, values, stores| {
+            let mut added = Ok(());
+            for_each_two(values, records, rare, |a, b| {
+                let (hash, column) = (key(a, b), 0);
+                if added.is_ok() {
+                    added = keys.add(RowFeature { hash, row, column }, stores);
+                }
+            });
+            added
+        })?;
+        let mut keys = keys.finish(stores)?;
+        while let Some(first) = keys.next() {
+            stores.check_interrupts();
+            few.clear();
+            few.push(first.row);
+            let mut frequency = 1;
+            while let Some(next) = next_with(&mut keys, first.hash) {
+                frequency += 1;
+                if few.len() <= most {
+                    few.push(next.row);
+                }
+            }
+            if frequency <= rare {
+                filter.for_each_candidate(&few, |pair| candidates.add(pair, stores))?;
+            }
+        }
+        drop(keys);
         // What it counts does not depend on the order of the pairs.
         let mut evidence = Evidence::default();
         vectors.for_each_pair(sampled.finish(stores)?, stores, |_, a, b| {

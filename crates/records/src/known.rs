@@ -59,7 +59,7 @@ impl KnownRecords {
             }
             writer.end_feature(frequency)?;
         }
-        let mut vectors = writer.finish(rating, stores)?;
+        let mut vectors = writer.finish(rating, stores, |_, _, _| Ok(()))?;
         vectors.for_each_pair(pairs.iter().copied(), stores, |pair, a, b| {
             let aligned = true;
             each(pair, Pair { a, b, aligned }.similarity());

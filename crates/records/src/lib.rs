@@ -3,7 +3,8 @@
 //!
 //! In the order of the work: `abbreviations` and `plain` (one form of what people write in several
 //! ways), [`features`] (the words and n-grams of a value), [`copies`] (rows that are equal),
-//! [`frequencies`] (which records share features, and which share a rare one), [`vectors`] (how
+//! [`frequencies`] (which records share features, and which share a rare one), [`together`] (what two columns share
+//! together), [`vectors`] (how
 //! much each counts in a row), [`vector`] (one row), [`vector_blocks`] (rows in memory, a block at
 //! a time), `evidence` (how much each column counts), [`comparison`] and [`pair`] (how similar two
 //! rows are), [`partners`] (which row is whose best), [`report`] (pairs by similarity), [`sample`]
@@ -55,6 +56,7 @@ mod plain;
 pub mod quality;
 pub mod report;
 pub mod sample;
+pub mod together;
 pub mod vector;
 pub mod vector_blocks;
 pub mod vectors;

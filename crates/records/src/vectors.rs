@@ -3,10 +3,11 @@
 //! vectors row by row. What memory does not hold is in a store.
 //!
 //! A feature that df of N rows have weighs ln((N + 1 + [`MORE_ROWS`]) / df) to the power of
-//! `rarity` (Spärck Jones 1972 has the power 1, and no more rows). A column's part of the vector is
+//! `rarity` (Spärck Jones 1972 has the power 1, and no more rows), [`OF_ONE_ROW`] of that if df is 1. A column's part of the vector is
 //! made shorter, the longer it is, so that a long description does not drown a name, nor a rare
 //! word all other columns.
 
+use crate::together::{Value, mix};
 use crate::vector::{Component, SINGLE};
 use crate::vector_blocks::{VectorBlocks, block_rows};
 use simhash_base::bytes::get_u32;
@@ -20,6 +21,9 @@ const MOST_OF_COLUMN: f64 = 3.0;
 
 /// Rows that are added to the count of rows. Without them every feature of a small table would be frequent.
 const MORE_ROWS: f64 = 50.0;
+
+/// How much a feature counts that one row alone has: a typing error makes many of them.
+const OF_ONE_ROW: f64 = 0.5;
 
 /// The length of a column's part becomes its length to the power of one less this.
 const SHORTER: f64 = 0.6;
@@ -139,16 +143,17 @@ impl<S: TempStores> VectorsWriter<S> {
         Ok(())
     }
 
-    /// Returns the vectors.
+    /// Returns the vectors. Shows `each` the number and the values of each row.
     pub fn finish(
         self,
         rating: Rating<'_>,
         stores: &mut S,
+        mut each: impl FnMut(u32, &[Value], &mut S) -> Result<(), TryReserveError>,
     ) -> Result<VectorBlocks<S::File>, TryReserveError> {
         let mut vectors = VectorBlocks::new(self.block_rows, self.memory);
         let weights = Weights::new(self.frequencies, self.of_rows, rating)?;
         let mut entries = self.entries.finish(stores)?.peekable();
-        let (mut of_row, mut parts) = (Vec::new(), Vec::new());
+        let (mut of_row, mut parts, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for row in 0..self.rows {
             stores.check_interrupts();
             of_row.clear();
@@ -157,6 +162,8 @@ impl<S: TempStores> VectorsWriter<S> {
                 of_row.push(entry);
             }
             weights.scales(&of_row, &mut parts);
+            weights.values(&of_row, parts.len(), &mut values);
+            each(row, &values, stores)?;
             let same = |a: &Entry, b: &Entry| a.feature == b.feature && a.column == b.column;
             for alike in of_row.chunk_by(same) {
                 // Several are those that no other row has.
@@ -182,6 +189,7 @@ impl<S: TempStores> VectorsWriter<S> {
 struct Weights<'a> {
     /// The weight of each feature that several rows have.
     shared: Vec<f64>,
+    frequencies: Vec<u32>,
     /// That of a feature of one row.
     single: f64,
     columns: Option<&'a [f64]>,
@@ -190,12 +198,20 @@ struct Weights<'a> {
 impl<'a> Weights<'a> {
     fn new(frequencies: Vec<u32>, rows: u32, rating: Rating<'a>) -> Result<Self, TryReserveError> {
         let rows = f64::from(rows) + 1.0 + MORE_ROWS;
-        let weight = |frequency: u32| (rows / f64::from(frequency)).ln().powf(rating.rarity);
+        let weight = |frequency: u32| {
+            let rarity = (rows / f64::from(frequency)).ln().powf(rating.rarity);
+            if frequency > 1 {
+                rarity
+            } else {
+                OF_ONE_ROW * rarity
+            }
+        };
         let mut shared = Vec::new();
         shared.try_reserve_exact(frequencies.len())?;
-        shared.extend(frequencies.into_iter().map(weight));
+        shared.extend(frequencies.iter().copied().map(weight));
         Ok(Weights {
             shared,
+            frequencies,
             single: weight(1),
             columns: rating.columns,
         })
@@ -206,6 +222,26 @@ impl<'a> Weights<'a> {
             SINGLE => self.single,
             shared => self.shared[shared as usize],
         }
+    }
+
+    /// Sets `values` to those of the columns of a row that have one.
+    fn values(&self, entries: &[Entry], columns: usize, values: &mut Vec<Value>) {
+        values.clear();
+        values.extend((0..columns as u32).map(|column| Value {
+            hash: 1,
+            column,
+            frequency: u32::MAX,
+        }));
+        for entry in entries {
+            let value = &mut values[entry.column as usize];
+            let frequency = match entry.feature {
+                SINGLE => 1,
+                shared => self.frequencies[shared as usize],
+            };
+            value.frequency = value.frequency.min(frequency);
+            value.hash = mix(value.hash, u64::from(entry.feature));
+        }
+        values.retain(|value| value.frequency < u32::MAX);
     }
 
     /// Sets `scales` to what the weights of each column of a row are multiplied by.
