@@ -67,6 +67,12 @@ SELECT a, b, pg_typeof(a), pg_typeof(b)
 FROM simhash_record_pairs_keyed(NULL::int, NULL::text, 'product', 'id', 'offer', 'code', 0.5, '{name}', '{title}', one_to_one => true)
 ORDER BY a, b;
 SELECT a, b FROM simhash_record_pairs('product', 'id', 'product', 'id', 0.9, '{name}', '{name}') ORDER BY a, b;
+-- Without a list they are the columns of both, whatever their order.
+CREATE TABLE item (code int PRIMARY KEY, stock int, colour text, name text);
+INSERT INTO item SELECT id, id * 7, 'none', name FROM product WHERE id < 4;
+SELECT count(*), count(*) FILTER (WHERE a = b AND similarity > 0.999) FROM simhash_record_pairs('product', 'id', 'item', 'code', 0);
+CREATE TABLE song (id int, title text);
+SELECT a, b FROM simhash_record_pairs('song', 'id', 'item', 'code', 0);
 SELECT threshold, pairs, one_to_one, low_example, high_example
 FROM simhash_record_report('product', 'id', '{name}', 'offer', 'code', '{title}') WHERE low_example IS NOT NULL AND threshold > 0.5;
 

@@ -133,7 +133,7 @@ CREATE TABLE feature AS SELECT id, col, f FROM record, LATERAL (VALUES (1, c1), 
 CREATE TABLE distinct_record AS SELECT min(id) AS id FROM record GROUP BY lower(c1), lower(c2), lower(c3);
 CREATE TABLE df AS SELECT f, count(DISTINCT id) AS df FROM feature JOIN distinct_record USING (id) GROUP BY f;
 CREATE TABLE weighted AS
-WITH idf AS (SELECT f, ln(((SELECT count(*) FROM distinct_record) + 51)::float8 / df) ^ 2 AS idf FROM df),
+WITH idf AS (SELECT f, CASE WHEN df > 1 THEN 1 ELSE 0.5 END * ln(((SELECT count(*) FROM distinct_record) + 51)::float8 / df) ^ 2 AS idf FROM df),
 	part AS (SELECT id, col, sum(idf ^ 2) AS square, sum(idf ^ 2) ^ 0.4 AS length FROM feature JOIN idf USING (f) GROUP BY id, col),
 	scale AS (SELECT id, col, sqrt(least(length, 3 * (sum(length) OVER row - length) / nullif(count(*) OVER row - 1, 0)) / square)
 		* CASE col WHEN 3 THEN 2 ELSE 1 END AS scale FROM part WINDOW row AS (PARTITION BY id))

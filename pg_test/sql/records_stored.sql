@@ -147,6 +147,29 @@ SELECT simhash_refresh_records('namesake_records', true) IS NOT NULL AS done;
 SELECT s.groups = n.groups AND s.found = n.found AS are_equal, n.found > 5 AS some FROM step_by_step AS s, namesakes AS n;
 DROP VIEW namesakes;
 SELECT simhash_drop_records('namesake_records');
+-- Common names and dates: rows are compared that share the values of two columns which few have together. A question and
+-- groups find what pairs find.
+CREATE TABLE census (id int PRIMARY KEY, given text, surname text, born int, town text);
+INSERT INTO census SELECT i, 'given' || i * 7919 % 12, 'name' || i * 104729 / 20 % 15, 1930 + i * 31 % 40, 'town' || i * 11 % 8 FROM generate_series(1, 3000) i;
+INSERT INTO census SELECT 3000 + id, given, surname, born, 'elsewhere ' || id % 3 FROM census WHERE id <= 200;
+SELECT count(*) FILTER (WHERE b = a + 3000) AS found FROM simhash_record_pairs('census', 'id', 0.3);
+SELECT simhash_keep_records('census', 'id', 0.6, weights => '{}');
+CREATE FUNCTION unlike_census() RETURNS bigint LANGUAGE sql AS $$
+	WITH pairs AS (SELECT a, b, round(similarity::numeric, 6) FROM simhash_record_pairs('census', 'id', 0.6, weights => '{}') WHERE similarity < 1),
+		stored AS (SELECT least(x.key, y.key), greatest(x.key, y.key), round(p.similarity::numeric, 6)
+			FROM census_records_pair AS p JOIN census_records AS x ON x.record = p.a JOIN census_records AS y ON y.record = p.b)
+	SELECT (SELECT count(*) FROM (TABLE pairs EXCEPT TABLE stored) AS d) + (SELECT count(*) FROM (TABLE stored EXCEPT TABLE pairs) AS d)
+$$;
+SELECT unlike_census();
+CREATE TABLE census_answer AS SELECT * FROM simhash_record_search('census_records', '{"given": "given3", "surname": "name7", "born": 1940, "town": "Rome"}', 5000);
+SELECT count(*) > 10 AS several FROM census_answer;
+INSERT INTO census VALUES (9000, 'given3', 'name7', 1940, 'Rome');
+SELECT count(*) FILTER (WHERE abs(s.similarity - p.similarity) < 1e-9 IS NOT TRUE) AS differ
+FROM census_answer AS s FULL JOIN (SELECT a::text AS key, similarity FROM simhash_record_pairs('census', 'id', 0, weights => '{}') WHERE b = 9000) AS p USING (key);
+SELECT simhash_refresh_records('census_records') > 0 AS some;
+SELECT count(*) FILTER (WHERE x.key = 9000 OR y.key = 9000) = (SELECT count(*) FROM simhash_record_pairs('census', 'id', 0.6, weights => '{}') WHERE b = 9000) AS as_pairs
+FROM census_records_pair AS p JOIN census_records AS x ON x.record = p.a JOIN census_records AS y ON y.record = p.b;
+SELECT simhash_drop_records('census_records');
 -- Errors.
 SELECT simhash_keep_records('person', 'id', 0.5, '{name, street}', records => 'by_year');
 SELECT simhash_keep_records('person', 'id', 0.5, '{nope}', records => 'x');

@@ -260,7 +260,8 @@ impl Stored {
         }
         // More than are rare are as many as one more.
         let query = format!(
-            "SELECT k.i, pg_catalog.array_agg(r.record) FROM pg_catalog.unnest($1, $2, $3) WITH ORDINALITY AS k (i, a, b, key),
+            "SELECT k.i, pg_catalog.array_agg(r.record) FROM ROWS FROM (pg_catalog.unnest($1),
+                pg_catalog.unnest($2), pg_catalog.unnest($3)) WITH ORDINALITY AS k (i, a, b, key),
                 LATERAL (SELECT DISTINCT s.record FROM {} AS s WHERE s.parts OPERATOR(pg_catalog.@>) ARRAY[k.a, k.b]
                     LIMIT {}) AS r
             GROUP BY k.key, k.i",

@@ -1,4 +1,4 @@
-//! What two columns share together: a common name says little, and so does a common date of birth,
+//! What two columns share together: a common name says little, a common date of birth does too,
 //! but few rows have both. [`super::frequencies`] and the search of stored records ask here which
 //! two values of a row may make candidates, so that both find the same pairs. A value with a rare
 //! feature makes none, since that feature makes them already.
