@@ -1318,7 +1318,8 @@ BEGIN
 	EXECUTE format('CREATE TABLE %s (key %2$s PRIMARY KEY, cluster_id %2$s, record bigint, scope bigint NOT NULL, '
 		'columns text[] NOT NULL, parts bigint[] NOT NULL)', made, key_type);
 	EXECUTE format('CREATE INDEX ON %s (record)', made);
-	EXECUTE format('CREATE INDEX ON %s USING gin (parts)', made);
+	-- Without a list of pending entries, which each search would read through.
+	EXECUTE format('CREATE INDEX ON %s USING gin (parts) WITH (fastupdate = off)', made);
 	EXECUTE format('CREATE TABLE %s (feature bigint PRIMARY KEY, df int NOT NULL, records bigint[]) WITH (fillfactor = 70)',
 		simhash_catalog.beside(made::regclass, '_term'));
 	EXECUTE format('CREATE TABLE %s (a bigint, b bigint, similarity float8 NOT NULL, PRIMARY KEY (a, b))',

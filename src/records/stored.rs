@@ -258,15 +258,12 @@ impl Stored {
                 (keys.iter_mut().zip(key)).for_each(|(keys, part)| keys.push(part));
             });
         }
-        // More than are rare are as many as one more.
+        // With a LIMIT the server would go through all records in their order instead of the index of parts.
         let query = format!(
-            "SELECT k.i, pg_catalog.array_agg(r.record) FROM ROWS FROM (pg_catalog.unnest($1),
-                pg_catalog.unnest($2), pg_catalog.unnest($3)) WITH ORDINALITY AS k (i, a, b, key),
-                LATERAL (SELECT DISTINCT s.record FROM {} AS s WHERE s.parts OPERATOR(pg_catalog.@>) ARRAY[k.a, k.b]
-                    LIMIT {}) AS r
-            GROUP BY k.key, k.i",
-            self.records,
-            rare + 1
+            "SELECT k.i, r.records FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) AS k (i, a, b),
+                LATERAL (SELECT pg_catalog.array_agg(DISTINCT s.record) AS records FROM {} AS s
+                    WHERE s.parts OPERATOR(pg_catalog.@>) ARRAY[k.a, k.b]) AS r",
+            self.records
         );
         let mut together = vec![Vec::new(); asked.len()];
         if keys[0].is_empty() {
