@@ -48,7 +48,7 @@ type_it() {
 # The README's first search, by the user who owns the database. The extension goes with it: the next way installs it again.
 search() {
 	inside su me -c 'psql -X -q -v ON_ERROR_STOP=1 -f /tmp/readme.sql app' | same_answer &&
-		inside su me -c 'psql -X -q -c "DROP EXTENSION simhash_dedup CASCADE; DROP TABLE petition CASCADE" app' &&
+		inside su me -c 'psql -X -q -c "DROP EXTENSION simhash_dedup CASCADE; DROP TABLE ticket CASCADE" app' &&
 		typed "make uninstall PG_CONFIG=/usr/lib/postgresql/$PG_MAJOR/bin/pg_config"
 }
 
