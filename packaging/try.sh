@@ -77,7 +77,8 @@ cargo_certificate() {
 readme_search() {
 	awk '/^```sql$/ { inside = 1; next } /^```text$/ { exit } /^```$/ { inside = 0; next } inside' "$ROOT/README.md"
 }
-readme_answer() { awk '/^```text$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$ROOT/README.md"; }
+# What psql writes to its standard output: notices are not there.
+readme_answer() { awk '/^```text$/ { inside = 1; next } /^```$/ { if (inside) exit } inside && !/^NOTICE:/' "$ROOT/README.md"; }
 
 # Compares what psql printed, on the standard input, with the README, and shows it.
 same_answer() {
