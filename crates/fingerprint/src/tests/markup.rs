@@ -225,6 +225,13 @@ fn subtitles_are_what_is_spoken() {
     }
 }
 
+/// Each quotation reads the lines above it that are empty, and takes all but one away.
+#[test]
+fn quotations_between_empty_lines() {
+    let mail = format!("a\n{}b", "\n\n>q\n".repeat(200_000));
+    assert_eq!(lines(Markup::Mail, &mail), ["a", "b"]);
+}
+
 proptest! {
     /// Whatever a text is, something is left of a mail, and nothing is made up.
     #[test]

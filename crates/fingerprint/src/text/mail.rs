@@ -105,7 +105,11 @@ pub fn own_text(mail: &str, check_interrupts: &mut dyn FnMut()) -> Result<String
 
 /// Takes the line away that says whom the next lines quote: on Wed, Jun 5, 2024 Lena Fox wrote:
 fn drop_quotation_head(lines: &mut Vec<&str>) {
-    let Some(last) = lines.iter().rposition(|line| !line.trim().is_empty()) else {
+    // One empty line stays of many, so that no quotation reads them all again.
+    let written = lines.iter().rposition(|line| !line.trim().is_empty());
+    let written = written.map_or(0, |last| last + 1);
+    lines.truncate(written + 1);
+    let Some(last) = written.checked_sub(1) else {
         return;
     };
     if is_quotation_head(lines[last]) {
