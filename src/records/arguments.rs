@@ -90,9 +90,9 @@ impl Arguments<'_> {
         if shared.is_empty() {
             Error::new(
                 ERRCODE_INVALID_PARAMETER_VALUE,
-                "the two relations have no columns of one name".to_string(),
+                "the two relations have no column name in common".to_string(),
             )
-            .hint("Name the columns of both, in the same order.")
+            .hint("Name the columns with columns_a and columns_b, in the same order.")
             .raise()
         }
         self.open(&places, &std::array::from_fn(|_| shared.clone()), &within)

@@ -26,29 +26,6 @@ impl TempStores for InMemory {
     fn check_interrupts(&mut self) {}
 }
 
-/// The lines of a CSV file, RFC 4180.
-fn csv(text: &str) -> Vec<Vec<String>> {
-    let (mut lines, mut line, mut cell) = (Vec::new(), Vec::new(), String::new());
-    let (mut quoted, mut letters) = (false, text.chars().peekable());
-    while let Some(letter) = letters.next() {
-        match letter {
-            '"' if quoted && letters.peek() == Some(&'"') => {
-                cell.push('"');
-                letters.next();
-            }
-            '"' => quoted = !quoted,
-            ',' if !quoted => line.push(std::mem::take(&mut cell)),
-            '\n' if !quoted => {
-                line.push(std::mem::take(&mut cell));
-                lines.push(std::mem::take(&mut line));
-            }
-            '\r' if !quoted => (),
-            _ => cell.push(letter),
-        }
-    }
-    lines
-}
-
 /// A set: the names of its columns, and its tables of ids and values.
 struct Set {
     tables: Vec<Vec<Vec<String>>>,
@@ -57,8 +34,12 @@ struct Set {
 
 fn read(folder: &Path, name: &str) -> Result<Set, Box<dyn Error>> {
     let file = |ending: &str| {
-        let text = std::fs::read_to_string(folder.join(format!("{name}_{ending}.csv")))?;
-        Ok::<_, std::io::Error>(csv(&text))
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .from_path(folder.join(format!("{name}_{ending}.csv")))?;
+        reader
+            .deserialize()
+            .collect::<csv::Result<Vec<Vec<String>>>>()
     };
     let mut tables = vec![file("a")?];
     tables.extend(file("b").ok());

@@ -1,9 +1,8 @@
 //! Which records share a feature; equal rows are one record. Rows come in with their features; out
 //! come a vector of each record, by the document frequencies of its features, and the candidates:
 //! pairs of records of one scope that share a feature, or the values of two columns, which at most
-//! `rare` records have. A feature
-//! that more of them have makes no candidate, so there are at most records times features times
-//! `rare` of them, whatever the rows are.
+//! `rare` records have. A feature that more of them have makes no candidate, so there are at most
+//! records times features times `rare` of them, whatever the rows are.
 
 use crate::copies::{Candidate, Copies, CopiesBuilder};
 use crate::evidence::Evidence;
@@ -201,23 +200,9 @@ impl<S: TempStores> Rows<S> {
             });
             added
         })?;
-        let mut keys = keys.finish(stores)?;
-        while let Some(first) = keys.next() {
-            stores.check_interrupts();
-            few.clear();
-            few.push(first.row);
-            let mut frequency = 1;
-            while let Some(next) = next_with(&mut keys, first.hash) {
-                frequency += 1;
-                if few.len() <= most {
-                    few.push(next.row);
-                }
-            }
-            if frequency <= rare {
-                filter.for_each_candidate(&few, |pair| candidates.add(pair, stores))?;
-            }
-        }
-        drop(keys);
+        filter.for_each_of_keys(keys, rare, stores, |pair, stores| {
+            candidates.add(pair, stores)
+        })?;
         // What it counts does not depend on the order of the pairs.
         let mut evidence = Evidence::default();
         vectors.for_each_pair(sampled.finish(stores)?, stores, |_, a, b| {
@@ -286,6 +271,33 @@ impl CandidateFilter {
                 if in_scope && self.copies.count(pair) > 0 {
                     each(pair)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with the pairs of rows that share a key which at most `rare` rows have.
+    fn for_each_of_keys<S: TempStores>(
+        &self,
+        keys: Sorter<S::File, RowFeature, ByHash>,
+        rare: usize,
+        stores: &mut S,
+        mut each: impl FnMut(Candidate, &mut S) -> Result<(), TryReserveError>,
+    ) -> Result<(), TryReserveError> {
+        let mut rows: Vec<u32> = Vec::new();
+        rows.try_reserve_exact(rare + 1)?;
+        let mut keys = keys.finish(stores)?;
+        while let Some(first) = keys.next() {
+            stores.check_interrupts();
+            rows.clear();
+            rows.push(first.row);
+            while let Some(next) = next_with(&mut keys, first.hash) {
+                if rows.len() <= rare {
+                    rows.push(next.row);
+                }
+            }
+            if rows.len() <= rare {
+                self.for_each_candidate(&rows, |pair| each(pair, stores))?;
             }
         }
         Ok(())
