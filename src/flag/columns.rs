@@ -254,8 +254,8 @@ fn key_names(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Ve
     }
     if names.is_empty() && options.mode == Mode::Conflict {
         let hint = format!(
-            "Add 'key=...' with the columns of ON CONFLICT: the table has no primary key of up to \
-             {MOST_KEY} columns."
+            "The table has no primary key of up to {MOST_KEY} columns: add one, or the argument \
+             'key=...' with the columns of ON CONFLICT."
         );
         refuse("\"mode=conflict\" needs a key", &hint);
     }

@@ -212,6 +212,23 @@ fn fitting(table: Oid, options: &FlagOptions) -> Vec<Read> {
     fitting
 }
 
+/// Returns, of indexes of the same texts in the same scope, those that make the fingerprints themselves: one on a
+/// column of fingerprints may serve another purpose, such as kept clusters, and must not stop the trigger.
+fn of_texts_themselves(table: Oid, mut fitting: Vec<Read>) -> Vec<Read> {
+    let compared = |(_, index): &Read| (texts_of(table, index), index.scope.clone());
+    let Some(first) = fitting.first().map(compared) else {
+        return fitting;
+    };
+    let makes_them = |(_, index): &Read| index.column.is_none();
+    if !first.0.is_empty()
+        && fitting.iter().all(|one| compared(one) == first)
+        && fitting.iter().any(makes_them)
+    {
+        fitting.retain(makes_them);
+    }
+    fitting
+}
+
 /// Returns the index that the arguments mean.
 fn chosen(table: Oid, options: &FlagOptions) -> Result<Read, Box<Error>> {
     let names = |all: &[Read]| {
@@ -233,7 +250,7 @@ fn chosen(table: Oid, options: &FlagOptions) -> Result<Read, Box<Error>> {
                 Box::new(Error::new(ERRCODE_UNDEFINED_OBJECT, message).hint(hint))
             });
     }
-    let fitting = fitting(table, options);
+    let fitting = of_texts_themselves(table, fitting(table, options));
     let same = |(_, one): &Read, (_, other): &Read| {
         one.identity() == other.identity()
             && (!options.within.is_empty() || one.scope == other.scope)
