@@ -627,8 +627,8 @@ COMMENT ON FUNCTION simhash_pairs(regclass, text, text, int, text[], name, float
 	'every pair of near-duplicate rows, once, with a < b: their texts, or the fingerprints in a column, differ in at most '
 	'radius bits; with '
 	'within, names of columns, only pairs that are equal in all of them; with across, only the others; with text, the name of a column, '
-	'only if the Jaccard similarity of the texts is at least min_jaccard, 0.8 if NULL; with checked_by, only '
-	'those for which that function of two texts or two rows returns true';
+	'only those whose texts are the same by simhash_same, or have a Jaccard similarity of at least min_jaccard; with '
+	'checked_by, only those for which that function of two texts or two rows returns true';
 
 CREATE FUNCTION simhash_pairs(
 	relation regclass, key_type anyelement, columns text DEFAULT NULL, radius int DEFAULT NULL, within text[] DEFAULT '{}',
@@ -925,7 +925,7 @@ COMMENT ON FUNCTION simhash_catalog.make_kept(text, text, text, oid) IS
 	'makes a table for simhash_keep_clusters, unless there is one of that name';
 
 CREATE FUNCTION simhash_keep_clusters(
-	relation regclass, key name, fingerprint name, radius int DEFAULT 3, within text[] DEFAULT '{}',
+	relation regclass, key name, fingerprint name, radius int DEFAULT NULL, within text[] DEFAULT '{}',
 	clusters text DEFAULT NULL, refresh text DEFAULT 'at once', text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL,
 	checked_by regproc DEFAULT NULL, decisions regclass DEFAULT NULL
 ) RETURNS regclass
@@ -950,9 +950,14 @@ DECLARE
 	one record;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
-	PERFORM simhash_catalog.check_kept($1, $2, $3, $4, $5, $7, $8, $9, $10, $11);
 	SELECT format('%I', n.nspname) INTO here
 	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
+	-- The defaults of simhash_clusters.
+	radius := coalesce($4, CASE WHEN $8 IS NULL THEN 3 ELSE 12 END);
+	IF $8 IS NOT NULL AND $9 IS NULL AND $10 IS NULL THEN
+		checked_by := (here || '.simhash_same(text, text)')::regprocedure;
+	END IF;
+	PERFORM simhash_catalog.check_kept($1, $2, $3, $4, $5, $7, $8, $9, $10, $11);
 	SELECT CASE c.relpersistence WHEN 't' THEN 'TEMPORARY ' WHEN 'u' THEN 'UNLOGGED ' ELSE '' END,
 		simhash_catalog.key_type($1, $2), c.relowner,
 		parse_ident(coalesce($6, format('%I.%I', n.nspname, c.relname || '_cluster')))
@@ -976,7 +981,7 @@ BEGIN
 		|| CASE WHEN $5 <> '{}' THEN ARRAY['within=' || (SELECT string_agg(format('%I', c.name), ',' ORDER BY c.place)
 			FROM unnest($5) WITH ORDINALITY AS c (name, place))] END
 		|| CASE WHEN $8 IS NOT NULL THEN ARRAY['text=' || $8] END
-		|| CASE WHEN $8 IS NOT NULL AND $10 IS NULL THEN ARRAY['min_jaccard=' || coalesce($9, 0.8)] END
+		|| CASE WHEN $9 IS NOT NULL AND $10 IS NULL THEN ARRAY['min_jaccard=' || $9] END
 		|| (SELECT ARRAY['checked_by=' || format('%I.%I', n.nspname, p.proname)]
 			FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = $10::oid)
 		|| (SELECT ARRAY['decisions=' || format('%I.%I', n.nspname, c.relname)]
@@ -1043,9 +1048,8 @@ COMMENT ON FUNCTION simhash_keep_clusters(
 	regclass, name, name, int, text[], text, text, name, float8, regproc, regclass
 ) IS
 	'makes a table (key, cluster_id) of the clusters of a table''s rows, and triggers that keep it right at once, or with '
-	'refresh => ''manual'' note what changes for simhash_refresh_clusters; a second call makes what is missing; with text, '
-	'the name of a column, a pair counts only if the Jaccard similarity of its texts is at least min_jaccard (0.8), or if '
-	'checked_by, a function as in simhash_clusters, says so; what the table decisions (a, b, same) says of a pair decides '
+	'refresh => ''manual'' note what changes for simhash_refresh_clusters; a second call makes what is missing; radius, '
+	'text, the name of a column, min_jaccard and checked_by as in simhash_clusters; what the table decisions (a, b, same) says of a pair decides '
 	'before all';
 
 CREATE FUNCTION simhash_drop_clusters(clusters regclass) RETURNS void

@@ -19,7 +19,7 @@ INSERT INTO petition (id, body) VALUES
 SELECT b.id, b.duplicate_of, round(simhash_jaccard(a.body, b.body)::numeric, 2) AS jaccard,
 	round(simhash_jaccard(a.body, b.body, 5)::numeric, 2) AS of_five
 FROM petition a JOIN petition b ON b.id = a.id + 10 ORDER BY 1;
-SELECT cluster_id, array_agg(key ORDER BY key) FROM simhash_clusters('petition', 'id', 'fp', 10, text => 'body') GROUP BY 1 ORDER BY 1;
+SELECT cluster_id, array_agg(key ORDER BY key) FROM simhash_clusters('petition', 'id', 'fp', 10, text => 'body', min_jaccard => 0.8) GROUP BY 1 ORDER BY 1;
 -- A length that is given is that of all scripts.
 SELECT simhash_jaccard('路灯坏了', '路灯没了') AS two, simhash_jaccard('路灯坏了', '路灯没了', 1) AS one,
 	simhash_jaccard('あいうえ', 'あいう') AS kana, simhash_jaccard('가나다라', '가나다') AS hangul, simhash_jaccard('abcdef', 'abcdeg') AS latin;

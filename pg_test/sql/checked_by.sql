@@ -54,7 +54,8 @@ BEGIN
 END $$;
 CREATE TEMP TABLE checks (call text, which text);
 INSERT INTO checks VALUES
-	($$text => 'body'$$, 'simhash_jaccard(x.body, y.body) >= 0.8'),
+	($$text => 'body', min_jaccard => 0.8$$, 'simhash_jaccard(x.body, y.body) >= 0.8'),
+	($$text => 'body'$$, 'simhash_same(x.body, y.body)'),
 	($$text => 'body', min_jaccard => 0.95$$, 'simhash_jaccard(x.body, y.body) >= 0.95'),
 	($$text => 'body', checked_by => 'simhash_same'$$, 'simhash_same(x.body, y.body)'),
 	($$text => 'body', checked_by => 'same_numbers'$$, 'same_numbers(x.body, y.body)'),

@@ -124,6 +124,20 @@ INSERT INTO page (id, doc) VALUES (1, '{"a": "The lamp in Mill Lane is dark"}'),
 DROP TRIGGER page_once ON page;
 SELECT simhash_guard('page', 'title', arguments => '{duplicate_of=original}') \gexec
 INSERT INTO page (id, title) VALUES (4, 'The lamp in Mill Lane is dark'), (5, 'The lamp in Mill Lane is DARK!') RETURNING id, original;
+-- An index on a column of fingerprints, made for kept clusters, does not stop the trigger of an index on the text; and
+-- clusters of texts are checked by simhash_same.
+CREATE TABLE street (id int PRIMARY KEY, body text, original int);
+SELECT simhash_guard('street', 'body', arguments => '{duplicate_of=original}') \gexec
+INSERT INTO street VALUES (1, 'A hole of 40 cm in front of 12 Mill Lane'), (2, 'A hole of 40 cm in front of 21 Mill Lane');
+ALTER TABLE street ADD fp bigint GENERATED ALWAYS AS (simhash64(body)) STORED;
+CREATE INDEX ON street USING simhash (fp);
+SELECT simhash_keep_clusters('street', 'id', 'fp', text => 'body');
+INSERT INTO street VALUES (3, 'a hole of 40 cm, in front of 12 Mill Lane') RETURNING id, original;
+TABLE street_cluster ORDER BY key;
+SELECT simhash_guard('street', 'body', arguments => '{duplicate_of=original}');
+-- A table without a key.
+CREATE TABLE keyless (body text);
+SELECT simhash_guard('keyless', 'body');
 -- A column that a trigger fills is filled in each row.
 CREATE TABLE filled (id int PRIMARY KEY, body text, fp bigint, draft boolean);
 CREATE TRIGGER once BEFORE INSERT OR UPDATE ON filled FOR EACH ROW WHEN (NOT new.draft)

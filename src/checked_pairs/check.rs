@@ -63,11 +63,10 @@ impl Check {
             min_jaccard,
             checked_by,
         } = arguments;
-        // Texts whose fingerprints are made are known, and checked by simhash_same unless the call asks
-        // for another check.
+        // Texts that are known are checked by simhash_same unless the call asks for another check.
         let made_of: Option<Vec<String>> = sources.iter().map(|one| one.made_of.clone()).collect();
         let is_named = texts.iter().any(Option::is_some);
-        let unsaid = made_of.is_some() && min_jaccard.is_none();
+        let unsaid = (is_named || made_of.is_some()) && min_jaccard.is_none();
         let checked_by = checked_by.or_else(|| unsaid.then(|| same_beside(own)).flatten());
         let made_of = made_of.filter(|_| !is_named).map(|texts| {
             let as_text = |text: &String| format!("{text}::pg_catalog.text");

@@ -102,7 +102,8 @@ fn clusters(
     if keys.is_some() {
         sources[0].restrict_to_keys(&order);
     }
-    let radius = radius_of(args.get::<i32>(radius_at), name, &sources);
+    let names_text = args.name(radius_at + 2).is_some();
+    let radius = radius_of(args.get::<i32>(radius_at), name, &sources, names_text);
     let columns = ScopeColumns::from_arguments(args, radius_at + 4, across_at, name, &sources);
     let columns = match keys {
         Some(keys) => columns.with_parameter(keys),
@@ -140,7 +141,8 @@ fn refuse_text(text: &str) -> ! {
     let message =
         format!("column {text} is a text, and kept clusters need a column of fingerprints");
     let hint = format!(
-        "Add one, and name it: ALTER TABLE ... ADD fp bigint GENERATED ALWAYS AS (simhash64({text})) STORED."
+        "Add one, which rewrites the table, and name it, with text => '...' for the text: ALTER TABLE ... ADD fp bigint \
+         GENERATED ALWAYS AS (simhash64({text})) STORED."
     );
     Error::new(ERRCODE_DATATYPE_MISMATCH, message)
         .hint(hint)
@@ -328,7 +330,7 @@ pg_function! {
             checked_by: None,
         };
         let check = Check::new(checked, &sources).unwrap_or_else(no_check);
-        let radius = radius_of(None, NAME, &sources);
+        let radius = radius_of(None, NAME, &sources, false);
         let mut activity = Activity::new(NAME);
         let mut paired_rows = PairedRows::find(&sources, &columns, radius, false, &mut activity);
         let edges = std::mem::replace(&mut paired_rows.edges, no_edges());

@@ -98,7 +98,8 @@ fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum 
     let text = (N == 1).then_some(radius_at + 2);
     let keys_at = keyed.then_some(radius_at + 5 + N);
     let sources: [SourceTable; N] = SourceTable::from_arguments(args, name, keys_at, text);
-    let radius = radius_of(args.get::<i32>(radius_at), name, &sources);
+    let names_text = args.name(radius_at + 2).is_some();
+    let radius = radius_of(args.get::<i32>(radius_at), name, &sources, names_text);
     let columns =
         ScopeColumns::from_arguments(args, radius_at + 1, Some(radius_at + 4 + N), name, &sources);
     let checked = CheckArguments {

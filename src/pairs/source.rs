@@ -66,9 +66,15 @@ pub fn expected_rows(sources: &[SourceTable]) -> Option<u64> {
 }
 
 /// Returns the argument `radius` of a function that compares rows of these tables. If it is NULL, that of
-/// texts where they are compared, and else that of hashes.
-pub fn radius_of(given: Option<i32>, function: &str, sources: &[SourceTable]) -> u32 {
-    let usual = match sources.iter().any(|source| source.made_of.is_some()) {
+/// texts where they are known, since their fingerprints are made here or the call names them, and else that of hashes.
+pub fn radius_of(
+    given: Option<i32>,
+    function: &str,
+    sources: &[SourceTable],
+    names_text: bool,
+) -> u32 {
+    let is_made = sources.iter().any(|source| source.made_of.is_some());
+    let usual = match names_text || is_made {
         true => NEAR_TEXTS,
         false => NEAR,
     };

@@ -26,6 +26,7 @@ use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::key_type::{KeyType, no_order};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::{Storage, Value};
+use simhash_trigger::arguments::DEFAULT_MIN_JACCARD;
 
 const NAME: &str = "simhash_radius_report";
 /// Number of rows between two reports of how many were read, and two looks at the memory that is
@@ -40,12 +41,15 @@ pg_function! {
     fn simhash_radius_report, pg_finfo_simhash_radius_report(args) {
         let rows = RowsOut::begin(args);
         let relation = [relation(args)];
+        let (text, checked_by) = (args.name(3), args.get::<pg_sys::Oid>(6));
+        // Of texts beside fingerprints the report has the Jaccard similarity, and what passes only where asked.
+        let is_similarity = text.is_some() && checked_by.is_none();
         let check = Check::new(CheckArguments {
             function: NAME,
             own: args.function(),
-            texts: [args.name(3)],
-            min_jaccard: None,
-            checked_by: args.get::<pg_sys::Oid>(6),
+            texts: [text],
+            min_jaccard: is_similarity.then_some(DEFAULT_MIN_JACCARD),
+            checked_by,
         }, &relation);
         let columns = ScopeColumns::from_arguments(args, 7, Some(8), NAME, &relation);
         let max_distance = bits_of(args.get::<i32>(4), NAME, "max_radius", &relation);
