@@ -17,7 +17,7 @@ SELECT format($q$DO $$ DECLARE began timestamptz := clock_timestamp(); ms int; B
 	ms := 1000 * extract(epoch FROM clock_timestamp() - began);
 	INSERT INTO result SELECT %2$L, %4$L, %1$s, count(alike.a)::numeric / NULLIF(count(*), 0), count(alike.a)::numeric / (SELECT count(*) FROM alike), ms
 	FROM c AS x JOIN c AS y ON x.cluster_id = y.cluster_id AND x.key < y.key LEFT JOIN alike ON (a, b) = (x.key, y.key); END $$$q$,
-	radius, method, CASE WHEN checked THEN ', text => ''body''' END, checked)
+	radius, method, CASE WHEN checked THEN ', text => ''body'', min_jaccard => 0.8' END, checked)
 FROM unnest('{components,star,leader}'::text[]) AS method, unnest('{f,t}'::boolean[]) AS checked, unnest('{3,6,8}'::int[]) AS radius \gexec
 SELECT (SELECT count(*) FROM d) AS texts, (SELECT count(*) FROM alike) AS right_pairs;
 SELECT '| `' || method || '`' || CASE WHEN checked THEN ', `text`' ELSE '' END || ' | ' ||
