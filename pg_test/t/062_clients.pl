@@ -1,6 +1,5 @@
-# The Python of some pages runs, and prints what the page says. A line `pip install` on a page begins a program, of all blocks up to the
-# next such line, on an empty database; on a page of the cookbook, on what its SQL has made. The program is skipped if the interpreter
-# PYTHON lacks a package of that line, or has an older one.
+# The Python of docs/clients.md runs, and prints what the page says. A line `pip install` begins a program, of all blocks up to the next
+# such line, on an empty database. The program is skipped if the interpreter PYTHON lacks a package of that line, or has an older one.
 use strict;
 use warnings;
 use SimhashTest;
@@ -12,7 +11,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my @pages = qw(clients.md cookbook/help-desk.md);
+my @pages = qw(clients.md);
 my $docs = dirname($ENV{PG_TEST_DATA}) . '/docs';
 my $python = $ENV{PYTHON} || 'python3';
 # Ends the output of a block.
@@ -91,9 +90,6 @@ sub run_program
 	my ($node, $page, @blocks) = @_;
 	$node->safe_psql('postgres', 'DROP DATABASE IF EXISTS app');
 	$node->safe_psql('postgres', 'CREATE DATABASE app');
-	# A block that shows an error leaves nothing that a program needs; 060_docs runs it.
-	$node->safe_psql('app', join("\n", map { $_->{code} } grep { ($_->{expected} // '') !~ /^ERROR/m } code_blocks("$docs/$page", 'sql',
-		$node->pg_version->major))) if $page =~ /^cookbook/;
 	chdir PostgreSQL::Test::Utils::tempdir or die $!;
 	local @ENV{qw(PGHOST PGPORT PYTHONUTF8)} = ($node->host, $node->port, 1);
 	my ($ended, $out, $err) = run_python(joined(@blocks));
