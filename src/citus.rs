@@ -7,8 +7,7 @@ use pgrx::PgSqlErrorCode::{ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_WRO
 use pgrx::pg_sys::Oid;
 
 use crate::errors::ToError;
-use simhash_pg::am::access::{OpenPurpose, table_of_index};
-use simhash_pg::am::open::OpenIndex;
+use crate::index::open_index::{OpenIndex, OpenPurpose, table_of_index};
 use simhash_pg::catalog::citus::{is_distributed, lacks_metadata, partition_row, table_of_shard};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::catalog::{table, table_name};
@@ -110,7 +109,7 @@ pg_function! {
             true => OpenPurpose::Verification,
             false => OpenPurpose::Statistics,
         };
-        let table = table_of_index(index, c"simhash", purpose);
+        let table = table_of_index(index, purpose);
         if !is_distributed(table) {
             let (name, function) = (table_name::shown(index), reading_function(purpose));
             Error::new(

@@ -13,7 +13,7 @@ use Test::More;
 my %server = copy_server(PostgreSQL::Test::Utils::tempdir());
 my $library = "$server{pkglibdir}/simhash_dedup.so";
 
-# The hash of a version as crates/pg/src/parallel/shared_memory.rs makes it, as the bytes of a number of 64 bits above its lowest 16.
+# The hash of a version as src/index/parallel_build.rs makes it, as the bytes of a number of 64 bits above its lowest 16.
 sub key_bytes
 {
 	my ($version) = @_;

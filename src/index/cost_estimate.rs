@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::scan_request::operator;
+use super::opclass::operator;
 use simhash_base::tid::Tid;
 use simhash_hamming::ball::{Ball, NEAR, NEAR_TEXTS};
 use simhash_hamming::cost::{Prices, SearchedRows, Work};

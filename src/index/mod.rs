@@ -2,34 +2,44 @@
 //! key space, so that everything within a Hamming radius is found exactly, in a scope if the index
 //! has columns for it. README.md in this folder explains layout, locking, WAL and why it is exact.
 //!
-//! The algorithms are in `simhash_hamming`: pages, tree, search, insert, removal. `store` gives
-//! them the server's pages, through `simhash_pg`. `handler` has the callbacks that the server
-//! knows, [`build`] and [`check`] are a folder each, the other files one role of an access method
-//! each. Nothing here knows how a fingerprint was made.
-mod amvalidate;
-pub mod build;
-pub mod check;
+//! The algorithms are in `simhash_hamming`: pages, tree, search, insert, removal. [`store`] gives
+//! them the server's pages, which [`buffer`] pins and locks. [`handler`] names the callbacks that the
+//! server knows; each role of an access method is a file with the server's half of it: [`build`],
+//! [`insert`], [`scan`], [`vacuum`], [`cost_estimate`], [`opclass`], and [`verify`] and [`stats`] for
+//! users. Nothing here knows how a fingerprint was made.
+
+#![allow(
+    clippy::unnecessary_cast,
+    reason = "constants have other types on other majors"
+)]
+
+mod buffer;
+mod build;
+mod bulk_writer;
 mod cost_estimate;
 mod dead_postings;
-mod dead_rows;
 mod handler;
 mod insert;
-mod many_matches;
-pub(crate) mod operators;
+pub(crate) mod opclass;
+pub(crate) mod open_index;
+mod parallel_build;
+mod row_address;
 mod scan;
 mod scan_request;
 mod session_cache;
+mod spool;
+mod stats;
 mod store;
-mod table_read_ahead;
 mod vacuum;
+mod verify;
 
+use opclass::FINGERPRINT;
 use pgrx::pg_sys;
-use simhash_pg::am::scope::FINGERPRINT;
 use simhash_pg::catalog::lookup;
 
 /// Registers what the access method needs of the server; called once per process from `_PG_init`.
 pub fn init() {
-    simhash_pg::am::storage_parameters::register();
+    handler::register_options();
     simhash_pg::process::settings::register();
 }
 

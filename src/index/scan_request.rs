@@ -1,4 +1,5 @@
-//! What the keys of a scan ask for, and the stages of searching that answer it.
+//! What the keys of a scan ask for, and the stages of searching that answer it. `scan` makes one for each
+//! start of a scan.
 //!
 //! The server may send any conditions on any key columns, or none, and several orders. The scopes
 //! are known if each scope column is compared by `=`, or tested for NULL; all other conditions on
@@ -6,30 +7,58 @@
 
 #![allow(unsafe_code)]
 
-use pgrx::pg_sys;
+use super::insert::{fingerprint, hash, makes_fingerprints};
+use super::opclass::operator;
+use pgrx::pg_sys::{self, ScanKeyData};
 use simhash_base::indexed_row::hash_or_null;
 use simhash_base::tid::Tid;
 use simhash_hamming::ball::{Ball, NEAR, NEAR_TEXTS};
 use simhash_hamming::search::nearest::NearestSearch;
 use simhash_hamming::search::scopes::Scopes;
 use simhash_hamming::search::within::{FARTHEST, Match, NullSearch, WithinSearch};
-use simhash_pg::am::scan::{KeyArgument, KeyTest, Recheck, Scan, ScanKey};
-use simhash_pg::am::scope::{ConditionHash, fingerprint, makes_fingerprints};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::memory::{reserve, work_mem_bytes};
 
-/// Operator numbers of the operator classes, as in sql/.
-pub mod operator {
-    /// `fp <@ ball`
-    pub const IN_BALL: u16 = 1;
-    /// `fp <~> centre`, in ORDER BY only
-    pub const DISTANCE: u16 = 2;
-    /// `fp ~= other`
-    pub const NEAR: u16 = 3;
-    /// `column = value`
-    pub const EQUAL: u16 = 4;
-    /// `value ~= other`, of values of which fingerprints are made: near, and the same by a function
-    pub const SAME: u16 = 5;
+/// The test of a condition on a key column.
+#[derive(Clone, Copy)]
+enum KeyTest<'k> {
+    IsNull,
+    IsNotNull,
+    /// An operator with a NULL argument.
+    WithNull,
+    Operator(&'k ScanKeyData),
+}
+
+impl KeyTest<'_> {
+    fn of(key: &ScanKeyData) -> KeyTest<'_> {
+        if has(key, pg_sys::SK_SEARCHNULL) {
+            KeyTest::IsNull
+        } else if has(key, pg_sys::SK_SEARCHNOTNULL) {
+            KeyTest::IsNotNull
+        } else if has(key, pg_sys::SK_ISNULL) {
+            KeyTest::WithNull
+        } else {
+            KeyTest::Operator(key)
+        }
+    }
+}
+
+fn has(key: &ScanKeyData, flag: u32) -> bool {
+    key.sk_flags & flag as i32 != 0
+}
+
+/// Returns the number of the column, from 0.
+fn column(key: &ScanKeyData) -> usize {
+    key.sk_attno as usize - 1
+}
+
+/// Tests that the executor has to repeat on a row that a scan returns.
+#[derive(Clone, Copy, Default)]
+pub struct Recheck {
+    /// The conditions: some rows may not meet them.
+    pub conditions: bool,
+    /// The order: the distances are least ones.
+    pub order: bool,
 }
 
 pub enum Stage {
@@ -54,8 +83,15 @@ pub struct ScanRequest {
 }
 
 impl ScanRequest {
-    pub fn from_scan(scan: &Scan) -> ScanRequest {
-        let index = scan.index();
+    /// Reads the conditions, all of which a row must meet, and the orderings, the first one first.
+    ///
+    /// # Safety
+    /// They must be those of a running scan of the index.
+    pub unsafe fn new(
+        index: Rel,
+        conditions: &[ScanKeyData],
+        order_bys: &[ScanKeyData],
+    ) -> ScanRequest {
         let last = index.key_columns() - 1;
         let mut pins: Vec<Option<u32>> = vec![None; last];
         let mut request = ScanRequest {
@@ -63,7 +99,8 @@ impl ScanRequest {
             other_rows: true,
             ..ScanRequest::default()
         };
-        for ScanKey { column, test } in scan.conditions() {
+        for key in conditions {
+            let (column, test) = (column(key), KeyTest::of(key));
             if column == last {
                 match makes_fingerprints(index) {
                     true => request.restrict_value(index, test),
@@ -75,28 +112,28 @@ impl ScanRequest {
             match test {
                 // The operators are strict: a NULL argument is never true.
                 KeyTest::WithNull => (request.null_rows, request.other_rows) = (false, false),
-                _ => pins[column] = pins[column].or_else(|| hash(index, column, test)),
+                _ => pins[column] = pins[column].or_else(|| pinned(index, column, test)),
             }
         }
         if let Some(hashes) = pins.into_iter().collect::<Option<Vec<_>>>() {
             request.scopes = Scopes::of_columns(hashes);
         }
         request.balls.sort_by_key(|ball| ball.radius);
-        request.set_order(scan, last);
+        request.set_order(order_bys, last);
         request
     }
 
     /// Sets the order. A distance to the fingerprint is returned in order; other orders are left to
     /// the executor.
-    fn set_order(&mut self, scan: &Scan, last: usize) {
-        let mut order_bys = scan.order_bys();
-        let Some(first) = order_bys.next() else {
+    fn set_order(&mut self, order_bys: &[ScanKeyData], last: usize) {
+        let Some(first) = order_bys.first() else {
             return;
         };
-        if first.column == last {
-            self.centre = Some(first.centre.map(|datum| datum.value() as u64));
+        if column(first) == last {
+            let centre = (!has(first, pg_sys::SK_ISNULL)).then_some(first.sk_argument);
+            self.centre = Some(centre.map(|datum| datum.value() as u64));
         }
-        self.recheck.order = self.centre.is_none() || order_bys.next().is_some();
+        self.recheck.order = self.centre.is_none() || order_bys.len() > 1;
     }
 
     fn restrict_fingerprint(&mut self, test: KeyTest) {
@@ -104,9 +141,9 @@ impl ScanRequest {
             KeyTest::IsNull => self.other_rows = false,
             KeyTest::IsNotNull => self.null_rows = false,
             KeyTest::WithNull => (self.null_rows, self.other_rows) = (false, false),
-            KeyTest::Operator(operator, value) => {
+            KeyTest::Operator(key) => {
                 self.null_rows = false;
-                self.balls.push(ball(operator, value));
+                self.balls.push(ball(key));
             }
         }
     }
@@ -120,18 +157,19 @@ impl ScanRequest {
                 self.recheck.conditions = true;
             }
             KeyTest::IsNotNull => self.recheck.conditions = true,
-            KeyTest::Operator(number @ (operator::EQUAL | operator::SAME), value)
-                if value.value_type != pg_sys::INT8OID =>
+            KeyTest::Operator(key)
+                if [operator::EQUAL, operator::SAME].contains(&key.sk_strategy)
+                    && key.sk_subtype != pg_sys::INT8OID =>
             {
                 self.recheck.conditions = true;
-                let is_equal = number == operator::EQUAL;
+                let is_equal = key.sk_strategy == operator::EQUAL;
                 // Texts that such a collation takes for equal may differ in their words.
                 if is_equal && !index.collation_is_deterministic(index.key_columns() - 1) {
                     return;
                 }
                 // SAFETY: the index of a running scan is open; both operators are of the type of
                 // the column's class.
-                match unsafe { fingerprint(index, value.datum) } {
+                match unsafe { fingerprint(index, key.sk_argument) } {
                     Some(bits) => {
                         let radius = if is_equal { 0 } else { NEAR_TEXTS };
                         self.null_rows = false;
@@ -215,30 +253,31 @@ impl ScanRequest {
 }
 
 /// Returns the ball of a condition on the fingerprint.
-fn ball(operator: u16, value: KeyArgument) -> Ball {
-    let bits = match value.value_type {
-        pg_sys::INT2OID => i64::from(value.datum.value() as i16),
-        pg_sys::INT4OID => i64::from(value.datum.value() as i32),
-        _ => value.datum.value() as i64,
+fn ball(key: &ScanKeyData) -> Ball {
+    let value = key.sk_argument;
+    let bits = match key.sk_subtype {
+        pg_sys::INT2OID => i64::from(value.value() as i16),
+        pg_sys::INT4OID => i64::from(value.value() as i32),
+        _ => value.value() as i64,
     };
-    match operator {
+    match key.sk_strategy {
         operator::NEAR => Ball::new(bits, NEAR),
         operator::EQUAL => Ball::new(bits, 0),
         // SAFETY: the only other operator is <@ (bigint, hamming_ball); not NULL.
-        _ => unsafe { *value.datum.cast_mut_ptr::<Ball>() },
+        _ => unsafe { *value.cast_mut_ptr::<Ball>() },
     }
 }
 
 /// Returns the hash of the only value for which a condition on a scope column can hold; None when
 /// there may be several.
-fn hash(index: Rel, column: usize, test: KeyTest) -> Option<u32> {
+fn pinned(index: Rel, column: usize, test: KeyTest) -> Option<u32> {
     match test {
         KeyTest::IsNull => Some(hash_or_null(None)),
-        // SAFETY: the index of a running scan is open, and the server sends a value of this type.
-        KeyTest::Operator(operator::EQUAL, value) => Some(unsafe {
-            ConditionHash::for_condition(index, column, value.value_type).of_value(value.datum)
-        }),
+        KeyTest::Operator(key) if key.sk_strategy == operator::EQUAL => {
+            // SAFETY: the index of a running scan is open, and the server sends a value of this type.
+            Some(unsafe { hash(index, column, key.sk_subtype, key.sk_argument) })
+        }
         // Operators of fingerprints on a column that stands before the last one.
-        KeyTest::Operator(..) | KeyTest::IsNotNull | KeyTest::WithNull => None,
+        KeyTest::Operator(_) | KeyTest::IsNotNull | KeyTest::WithNull => None,
     }
 }

@@ -7,7 +7,7 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use crate::index::operators::simhash_ball_make;
+use crate::index::opclass::simhash_ball_make;
 use simhash_pg::catalog::lookup;
 
 /// Strategy number of `<@ (bigint, hamming_ball)` in the operator class.

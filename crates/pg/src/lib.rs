@@ -22,10 +22,7 @@
     reason = "only this workspace uses the crate, and needs neither"
 )]
 
-pub mod am;
 pub mod catalog;
-pub mod page;
-pub mod parallel;
 pub mod planner;
 pub mod process;
 pub mod spi;

@@ -225,7 +225,7 @@ pub fn is_extension_access_method(access_method: Oid) -> bool {
 }
 
 /// Returns whether the access method has this name.
-pub(crate) fn is_access_method(access_method: Oid, name: &CStr) -> bool {
+pub fn is_access_method(access_method: Oid, name: &CStr) -> bool {
     // SAFETY: a syscache look-up; the result is null or a zero-terminated copy.
     unsafe {
         let found = pg_sys::get_am_name(access_method);
@@ -234,7 +234,7 @@ pub(crate) fn is_access_method(access_method: Oid, name: &CStr) -> bool {
 }
 
 /// The access method of an index; None when the index is gone.
-pub(crate) fn index_access_method(index: Oid) -> Option<Oid> {
+pub fn index_access_method(index: Oid) -> Option<Oid> {
     // SAFETY: syscache look-up; the row is read before it is released.
     unsafe {
         let cache = pg_sys::SysCacheIdentifier::RELOID as i32;

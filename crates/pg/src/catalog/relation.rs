@@ -26,7 +26,8 @@ impl<'a> Rel<'a> {
         }
     }
 
-    pub(crate) fn raw(self) -> pg_sys::Relation {
+    /// The server's pointer, which is valid as long as the relation is open.
+    pub fn raw(self) -> pg_sys::Relation {
         self.raw
     }
 
@@ -72,7 +73,7 @@ impl<'a> Rel<'a> {
 
     /// As [`Rel::name`], without reading a catalog: in a database that is not in UTF-8, bytes
     /// beyond ASCII become \x...
-    pub(crate) fn name_without_catalogs(self) -> String {
+    pub fn name_without_catalogs(self) -> String {
         match std::str::from_utf8(self.raw_name()) {
             Ok(name) => name.to_owned(),
             Err(_) => self.raw_name().escape_ascii().to_string(),
@@ -80,7 +81,7 @@ impl<'a> Rel<'a> {
     }
 
     /// Returns whether queries may use the index (pg_index.indisvalid).
-    pub(crate) fn is_valid(self) -> bool {
+    pub fn is_valid(self) -> bool {
         // SAFETY: rd_index of an open index is its row of pg_index; of another relation it is null.
         unsafe { self.data().rd_index.as_ref() }.is_some_and(|row| row.indisvalid)
     }
@@ -103,7 +104,7 @@ impl<'a> Rel<'a> {
     }
 
     /// The collation of a key column of an index.
-    pub(crate) fn collation(self, column: usize) -> pg_sys::Oid {
+    pub fn collation(self, column: usize) -> pg_sys::Oid {
         assert!(column < self.key_columns());
         // SAFETY: an open index has an entry for each key column.
         unsafe { *self.data().rd_indcollation.add(column) }
@@ -152,40 +153,34 @@ impl<'a> Rel<'a> {
     }
 
     /// The operator family of a key column.
-    pub(crate) fn operator_family(self, column: usize) -> pg_sys::Oid {
+    pub fn operator_family(self, column: usize) -> pg_sys::Oid {
         assert!(column < self.key_columns());
         // SAFETY: as above.
         unsafe { *self.data().rd_opfamily.add(column) }
     }
 
-    /// The table of an index.
-    pub(crate) fn table_oid(self) -> pg_sys::Oid {
-        // SAFETY: rd_index of an open index is its row of pg_index; of another relation it is null.
-        unsafe { self.data().rd_index.as_ref() }.map_or(pg_sys::Oid::INVALID, |row| row.indrelid)
-    }
-
     /// Returns whether the relation is a temporary one of this session.
-    pub(crate) fn is_own_temporary(self) -> bool {
+    pub fn is_own_temporary(self) -> bool {
         self.is_temporary() && self.data().rd_islocaltemp
     }
 
     /// Returns whether the relation is a temporary one.
-    pub(crate) fn is_temporary(self) -> bool {
+    pub fn is_temporary(self) -> bool {
         self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP
     }
 
     /// Returns whether the relation is neither temporary nor unlogged.
-    pub(crate) fn is_permanent(self) -> bool {
+    pub fn is_permanent(self) -> bool {
         self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT
     }
 
     /// Returns whether its access method is the heap.
-    pub(crate) fn is_heap(self) -> bool {
+    pub fn is_heap(self) -> bool {
         self.class().relam == pg_sys::HEAP_TABLE_AM_OID
     }
 
     /// Returns whether changes must be logged (the macro RelationNeedsWAL).
-    pub(crate) fn needs_wal(self) -> bool {
+    pub fn needs_wal(self) -> bool {
         // SAFETY: wal_level is a plain int that only the postmaster changes.
         let skips_new_files =
             unsafe { pg_sys::wal_level } < pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32;
@@ -203,7 +198,7 @@ impl<'a> Rel<'a> {
     /// A lower bound of the blocks in the main fork: the last length that this process measured, 0
     /// if none. A process that truncates a file invalidates this, and the others process that
     /// message before they lock the relation again.
-    pub(crate) fn least_block_count(self) -> u32 {
+    pub fn least_block_count(self) -> u32 {
         const MAIN: usize = pg_sys::ForkNumber::MAIN_FORKNUM as usize;
         // SAFETY: the relation is open; the server opens its storage handle if it has none.
         let known = unsafe { (*pg_sys::RelationGetSmgr(self.raw)).smgr_cached_nblocks[MAIN] };
@@ -239,44 +234,5 @@ impl<'a> Rel<'a> {
     /// Size of the main fork.
     pub fn bytes(self) -> u64 {
         u64::from(self.block_count()) * u64::from(pg_sys::BLCKSZ)
-    }
-
-    /// As [`Rel::block_count`], after waiting for a backend that is extending the file: no page
-    /// that a backend had added before the call lies beyond the answer.
-    pub fn block_count_after_extension(self) -> u32 {
-        let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
-        let local = self.is_temporary();
-        // SAFETY: the relation is open; the lock is released right after the file was measured, and
-        // by the server if that fails.
-        unsafe {
-            if !local {
-                pg_sys::LockRelationForExtension(self.raw, mode);
-            }
-            let count = self.block_count();
-            if !local {
-                pg_sys::UnlockRelationForExtension(self.raw, mode);
-            }
-            count
-        }
-    }
-
-    /// The parsed reloptions, as the struct that the access method's amoptions made.
-    ///
-    /// # Safety
-    /// `T` must be that struct.
-    pub(crate) unsafe fn options<T>(self) -> Option<&'a T> {
-        // SAFETY: rd_options lives as long as the relation is open; the caller vouches for its
-        // type.
-        unsafe { self.data().rd_options.cast::<T>().as_ref() }
-    }
-
-    /// Under SERIALIZABLE, looks for other transactions whose scans hold a predicate lock on this
-    /// relation, and records the conflict; may raise serialization_failure (40001).
-    pub fn check_for_serializable_conflict(self) {
-        // SAFETY: the relation is open; a null address and no block stand for the relation as a
-        // whole.
-        unsafe {
-            pg_sys::CheckForSerializableConflictIn(self.raw, std::ptr::null_mut(), u32::MAX);
-        }
     }
 }

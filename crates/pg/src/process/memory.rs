@@ -107,7 +107,7 @@ impl MemoryContext {
     /// # Safety
     /// `raw` must live as long as the result is used.
     #[inline]
-    pub(crate) unsafe fn from_raw(raw: pg_sys::MemoryContext) -> Self {
+    pub unsafe fn from_raw(raw: pg_sys::MemoryContext) -> Self {
         Self(raw)
     }
 
@@ -118,7 +118,7 @@ impl MemoryContext {
 
     /// Creates a small context below this one.
     #[inline]
-    pub(crate) fn child(self, name: &'static CStr) -> Self {
+    pub fn child(self, name: &'static CStr) -> Self {
         // SAFETY: the parent is live, the name static.
         Self(unsafe { pg_sys::AllocSetContextCreateInternal(self.0, name.as_ptr(), 0, 1024, 8192) })
     }
@@ -132,7 +132,7 @@ impl MemoryContext {
     /// Runs `f` with this as the current context. What `f` allocates must not be used for longer
     /// than the context lives.
     #[inline]
-    pub(crate) fn run<R>(self, f: impl FnOnce() -> R) -> R {
+    pub fn run<R>(self, f: impl FnOnce() -> R) -> R {
         // SAFETY: the context is live.
         unsafe {
             let outer = pg_sys::MemoryContextSwitchTo(self.0);
@@ -147,7 +147,7 @@ impl MemoryContext {
     /// # Safety
     /// Nothing that was allocated in it may be used afterwards.
     #[inline]
-    pub(crate) unsafe fn reset(self) {
+    pub unsafe fn reset(self) {
         // SAFETY: guaranteed by the caller.
         unsafe { pg_sys::MemoryContextReset(self.0) };
     }
@@ -155,7 +155,7 @@ impl MemoryContext {
     /// # Safety
     /// Neither the context nor what was allocated in it may be used afterwards.
     #[inline]
-    pub(crate) unsafe fn delete(self) {
+    pub unsafe fn delete(self) {
         // SAFETY: guaranteed by the caller.
         unsafe { pg_sys::MemoryContextDelete(self.0) };
     }

@@ -19,5 +19,5 @@ pub mod snapshot;
 pub mod subtransaction;
 pub mod temp_file;
 pub mod transaction;
-pub(crate) mod unguarded;
+pub mod unguarded;
 pub mod user;

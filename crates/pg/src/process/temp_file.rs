@@ -12,25 +12,6 @@ use simhash_base::store::{Store, TempStores};
 /// SEEK_SET of the C library.
 const SEEK_SET: i32 = 0;
 
-/// The files that the processes of a parallel operation share.
-#[derive(Clone, Copy)]
-pub struct SharedFiles<'s> {
-    raw: *mut pg_sys::SharedFileSet,
-    life: PhantomData<&'s pg_sys::SharedFileSet>,
-}
-
-impl<'s> SharedFiles<'s> {
-    /// # Safety
-    /// `raw` must be a set that was initialised and that this process is attached to, for 's.
-    #[inline]
-    pub(crate) unsafe fn from_raw(raw: *mut pg_sys::SharedFileSet) -> Self {
-        SharedFiles {
-            raw,
-            life: PhantomData,
-        }
-    }
-}
-
 /// Temporary files of the process, and its interrupts, for what sorts and groups in stores.
 pub struct TempFiles;
 
@@ -53,7 +34,7 @@ impl TempStores for TempFiles {
 /// its segments are found through the set.
 pub struct TempFile<'s> {
     raw: *mut pg_sys::BufFile,
-    life: PhantomData<SharedFiles<'s>>,
+    life: PhantomData<&'s pg_sys::SharedFileSet>,
 }
 
 impl TempFile<'static> {
@@ -77,23 +58,27 @@ impl<'s> TempFile<'s> {
 
     /// Creates a file that other processes of the parallel operation can open, once it was
     /// published.
-    #[inline]
-    pub(crate) fn create_shared(files: SharedFiles<'s>, name: &CStr) -> Self {
-        // SAFETY: this process is attached to the set.
+    ///
+    /// # Safety
+    /// `files` must be a set that was initialised and that this process is attached to, for 's.
+    pub unsafe fn create_shared(files: *mut pg_sys::SharedFileSet, name: &CStr) -> Self {
+        // SAFETY: guaranteed by the caller.
         unsafe {
-            let set = &raw mut (*files.raw).fs;
+            let set = &raw mut (*files).fs;
             Self::from_raw(pg_sys::BufFileCreateFileSet(set, name.as_ptr()))
         }
     }
 
     /// Opens a published file for reading.
-    #[inline]
-    pub(crate) fn open_shared(files: SharedFiles<'s>, name: &CStr) -> Self {
+    ///
+    /// # Safety
+    /// As of [`TempFile::create_shared`].
+    pub unsafe fn open_shared(files: *mut pg_sys::SharedFileSet, name: &CStr) -> Self {
         /// O_RDONLY of the C library.
         const READ_ONLY: i32 = 0;
-        // SAFETY: as above.
+        // SAFETY: guaranteed by the caller.
         unsafe {
-            let set = &raw mut (*files.raw).fs;
+            let set = &raw mut (*files).fs;
             let file = pg_sys::BufFileOpenFileSet(set, name.as_ptr(), READ_ONLY, false);
             Self::from_raw(file)
         }

@@ -2,9 +2,11 @@
 //!
 //! The guard around each call (sigsetjmp, to turn a server ERROR into a Rust panic) costs about as
 //! much as these calls themselves. These need none. Some raise an ERROR only for a buffer that we
-//! have not pinned or locked, which the types in [`crate::page::buffer`] rule out. The others
+//! have not pinned or locked, which the types of `src/index/buffer.rs` rule out. The others
 //! are called inside a critical section, where every ERROR is a PANIC that ends the process, or
 //! inside a guard that their caller has set up for many calls.
+
+#![allow(missing_docs, reason = "they are the server's functions")]
 
 use super::compat::BufDataLength;
 use pgrx::pg_sys;
@@ -38,7 +40,7 @@ unsafe extern "C-unwind" {
 /// The functions of buffer locks, of which PostgreSQL 19 has others than the majors before it. Only
 /// [`super::compat`] calls them.
 #[allow(dead_code, reason = "each major has half of them")]
-pub mod buffer_lock {
+pub(super) mod buffer_lock {
     use super::*;
 
     unsafe extern "C-unwind" {

@@ -154,7 +154,7 @@ impl<'a> Value<'a> {
     /// # Safety
     /// `datum` must be a value of the type that `storage` describes, and live as long as `'a`.
     #[inline]
-    pub(crate) unsafe fn new(datum: pg_sys::Datum, storage: Storage) -> Self {
+    pub unsafe fn new(datum: pg_sys::Datum, storage: Storage) -> Self {
         Self {
             datum,
             storage,

@@ -1,5 +1,5 @@
 //! What differs between majors in access methods: the routine, scans of tables, builds, storage
-//! parameters, counters. The modules of [`crate::am`] call it.
+//! parameters, counters. `src/index` calls it.
 
 use super::IS_TESTED;
 use pgrx::pg_sys;

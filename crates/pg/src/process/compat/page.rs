@@ -1,5 +1,4 @@
-//! What differs between majors in buffers, their locks, files and WAL records. The modules of
-//! [`crate::page`] call it.
+//! What differs between majors in buffers, their locks, files and WAL records. `src/index` calls it.
 
 use crate::process::unguarded::{self, buffer_lock};
 use pgrx::pg_sys;

@@ -1,29 +1,30 @@
-//! Writing a whole fork of a relation past the buffer pool, as CREATE INDEX does.
-//!
-//! Pages go to the file in order, each batch logged as full page images first; the file is forced
-//! to disk at the end, because checkpoints do not know of these writes. Several processes can write
-//! one fork: each reserves a batch of blocks at a time at the end of the file.
+//! Where the pages of a build go: past the buffer pool, in order, each batch logged as full page images
+//! first. The file is forced to disk at the end, because checkpoints do not know of these writes.
+//! Several processes can write one fork: each reserves a batch of blocks at a time at the end of the file.
 
-use crate::catalog::relation::Rel;
-use crate::process::compat;
-use crate::process::error::Error;
-use pgrx::pg_sys;
+#![allow(unsafe_code)]
+
+use super::build::set_progress;
+use pgrx::pg_sys::{self, ForkNumber};
+use simhash_hamming::build::load::{Loaded, PageSink};
+use simhash_hamming::key::{SPACES, Space};
+use simhash_hamming::page::Page;
+use simhash_hamming::page::meta::Meta;
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::compat;
+use simhash_pg::process::error::Error;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The bytes of a page.
-pub use super::buffer::Page;
+/// The fork of the index itself; logged unless the relation is unlogged or temporary.
+pub const MAIN: ForkNumber::Type = ForkNumber::MAIN_FORKNUM;
+
+/// The template from which an unlogged index is restored after a crash; always logged.
+pub const INIT: ForkNumber::Type = ForkNumber::INIT_FORKNUM;
 
 /// Pages logged by one WAL record (the server allows 32).
 const BATCH: usize = 32;
-
-/// The fork that is written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Fork {
-    /// The index itself; logged unless the relation is unlogged or temporary.
-    Main,
-    /// The template from which an unlogged index is restored after a crash; always logged.
-    Init,
-}
 
 /// A page with the alignment that direct I/O requires.
 struct AlignedPage(*mut Page);
@@ -60,59 +61,68 @@ enum Writers {
     Many,
 }
 
-/// Writes pages after block 0, which [`write_first`] writes last.
+/// Progress of loading, in quarters of rows: each row has four postings (one if NULL).
+#[derive(Clone, Copy)]
+pub struct Progress<'p> {
+    pub quarters: &'p AtomicU64,
+    /// Whether this process runs the command, and so reports its progress.
+    pub report: bool,
+}
+
+impl Progress<'_> {
+    pub fn report(&self) {
+        if self.report {
+            let rows = self.quarters.load(Ordering::Relaxed) / 4;
+            set_progress(pg_sys::PROGRESS_CREATEIDX_TUPLES_DONE, rows as i64);
+        }
+    }
+}
+
+/// Writes pages after block 0, which [`write_meta`] writes last.
 pub struct BulkWriter<'r> {
     rel: Rel<'r>,
-    fork: pg_sys::ForkNumber::Type,
+    fork: ForkNumber::Type,
     writers: Writers,
+    progress: Progress<'r>,
     batch: Vec<AlignedPage>,
     filled: usize,
     /// Block number of the first page of the batch.
     start: u32,
-    /// Where the next batch goes, if [`BulkWriter::block_after_next`] had to know it already.
+    /// Where the next batch goes, if [`PageSink::block_after_next`] had to know it already.
     next_start: Option<u32>,
 }
 
 impl<'r> BulkWriter<'r> {
-    /// The only writer of a fork that has block 0 and no other.
-    #[inline]
-    pub fn new(rel: Rel<'r>, fork: Fork) -> BulkWriter<'r> {
-        Self::starting_at(rel, fork, Writers::One, 1)
+    /// The only writer of an empty fork. Block 0 is zeros at first: its content is known only at the end.
+    pub fn alone(rel: Rel<'r>, fork: ForkNumber::Type, progress: Progress<'r>) -> BulkWriter<'r> {
+        let page = AlignedPage::new();
+        // SAFETY: the fork is empty; the page is BLCKSZ bytes.
+        unsafe { pg_sys::smgrextend(smgr(rel), fork, 0, page.0.cast(), true) };
+        Self::starting_at(rel, fork, Writers::One, progress, 1)
     }
 
     /// One of several writers of the main fork. Blocks reserved and not used stay zero.
-    #[inline]
-    pub fn one_of_many(rel: Rel<'r>) -> BulkWriter<'r> {
-        Self::starting_at(rel, Fork::Main, Writers::Many, reserve(rel))
+    pub fn one_of_many(rel: Rel<'r>, progress: Progress<'r>) -> BulkWriter<'r> {
+        Self::starting_at(rel, MAIN, Writers::Many, progress, reserve(rel))
     }
 
-    fn starting_at(rel: Rel<'r>, fork: Fork, writers: Writers, start: u32) -> BulkWriter<'r> {
+    fn starting_at(
+        rel: Rel<'r>,
+        fork: ForkNumber::Type,
+        writers: Writers,
+        progress: Progress<'r>,
+        start: u32,
+    ) -> BulkWriter<'r> {
         BulkWriter {
             rel,
-            fork: fork.number(),
+            fork,
             writers,
+            progress,
             batch: (0..BATCH).map(|_| AlignedPage::new()).collect(),
             filled: 0,
             start,
             next_start: None,
         }
-    }
-
-    /// The block number that the next appended page will have.
-    #[inline]
-    pub fn next_block(&self) -> u32 {
-        self.start + self.filled as u32
-    }
-
-    /// The block number of the page after that one.
-    #[inline]
-    pub fn block_after_next(&mut self) -> u32 {
-        if self.filled + 1 < BATCH {
-            return self.next_block() + 1;
-        }
-        let next = self.next_start.unwrap_or_else(|| self.following());
-        self.next_start = Some(next);
-        next
     }
 
     /// Returns where the batch after this one goes.
@@ -121,24 +131,6 @@ impl<'r> BulkWriter<'r> {
             Writers::One => self.start + BATCH as u32,
             Writers::Many => reserve(self.rel),
         }
-    }
-
-    /// Appends a page and returns its block. `fill` writes it, over zeros or an older page.
-    #[inline]
-    pub fn append(&mut self, fill: impl FnOnce(&mut Page)) -> u32 {
-        let block = self.next_block();
-        // SAFETY: the batch owns its pages; `filled` is below BATCH.
-        fill(unsafe { &mut *self.batch[self.filled].0 });
-        self.filled += 1;
-        if self.filled == BATCH {
-            self.write_batch();
-            self.start = match self.next_start.take() {
-                Some(start) => start,
-                None => self.following(),
-            };
-            self.filled = 0;
-        }
-        block
     }
 
     /// Logs and writes the pages of the batch.
@@ -165,42 +157,76 @@ impl<'r> BulkWriter<'r> {
     }
 
     /// Writes the last, incomplete batch.
-    #[inline]
     pub fn finish(self) {
         self.write_batch();
     }
 }
 
-impl Fork {
-    fn number(self) -> pg_sys::ForkNumber::Type {
-        match self {
-            Fork::Main => pg_sys::ForkNumber::MAIN_FORKNUM,
-            Fork::Init => pg_sys::ForkNumber::INIT_FORKNUM,
+impl PageSink for BulkWriter<'_> {
+    fn next_block(&self) -> u32 {
+        self.start + self.filled as u32
+    }
+
+    fn block_after_next(&mut self) -> u32 {
+        if self.filled + 1 < BATCH {
+            return self.next_block() + 1;
+        }
+        let next = self.next_start.unwrap_or_else(|| self.following());
+        self.next_start = Some(next);
+        next
+    }
+
+    fn count(&mut self, space: Space, postings: usize) {
+        let weight = if space == Space::NULL { 4 } else { 1 };
+        let quarters = self.progress.quarters;
+        quarters.fetch_add(weight * postings as u64, Ordering::Relaxed);
+        self.progress.report();
+    }
+
+    /// `fill` writes the page over zeros or an older one.
+    fn put(&mut self, fill: impl FnOnce(&mut Page)) {
+        check_for_interrupts();
+        // SAFETY: the batch owns its pages; `filled` is below BATCH.
+        fill(unsafe { &mut *self.batch[self.filled].0 });
+        self.filled += 1;
+        if self.filled == BATCH {
+            self.write_batch();
+            self.start = match self.next_start.take() {
+                Some(start) => start,
+                None => self.following(),
+            };
+            self.filled = 0;
         }
     }
 }
 
-/// Adds block 0 to an empty fork, as zeros: its content is known only at the end.
-#[inline]
-pub fn reserve_first(rel: Rel, fork: Fork) {
-    let page = AlignedPage::new();
-    // SAFETY: the fork is empty; the page is BLCKSZ bytes.
-    unsafe { pg_sys::smgrextend(smgr(rel), fork.number(), 0, page.0.cast(), true) };
-}
-
-/// Writes block 0, after all others, and forces the fork to disk.
-#[inline]
-pub fn write_first(rel: Rel, fork: Fork, fill: impl FnOnce(&mut Page)) {
+/// Writes the metapage, in block 0, with which the index is complete, and forces the fork to disk.
+pub fn write_meta(
+    rel: Rel,
+    fork: ForkNumber::Type,
+    stamp: u64,
+    spaces: &[Loaded; SPACES],
+    rows: u64,
+    null_rows: u64,
+) {
+    let meta = Meta {
+        stamp,
+        roots: spaces.each_ref().map(|s| s.root),
+        levels: spaces.each_ref().map(|s| s.level),
+        leaves: spaces.each_ref().map(|s| s.leaves),
+        rows,
+        null_rows,
+    };
     let page = [AlignedPage::new()];
-    // SAFETY: the page is ours; block 0 exists since `reserve_first`.
+    // SAFETY: the page is ours; block 0 exists since the first writer began.
     unsafe {
-        fill(&mut *page[0].0);
-        log(rel, fork.number(), 0, &page);
+        meta.init(&mut *page[0].0);
+        log(rel, fork, 0, &page);
         let bytes = page[0].0;
         pg_sys::PageSetChecksumInplace(bytes.cast(), 0);
-        pg_sys::smgrwrite(smgr(rel), fork.number(), 0, bytes.cast(), true);
+        pg_sys::smgrwrite(smgr(rel), fork, 0, bytes.cast(), true);
         if !rel.is_temporary() {
-            pg_sys::smgrimmedsync(smgr(rel), fork.number());
+            pg_sys::smgrimmedsync(smgr(rel), fork);
         }
     }
 }
@@ -215,24 +241,18 @@ fn reserve(rel: Rel) -> u32 {
     // server releases the lock.
     unsafe {
         pg_sys::LockRelationForExtension(rel.raw(), mode);
-        // Block 0 is left to `write_first`.
+        // Block 0 is left to `write_meta`.
         let start = rel.block_count().max(1);
         let last = start + BATCH as u32 - 1;
-        pg_sys::smgrextend(
-            smgr(rel),
-            pg_sys::ForkNumber::MAIN_FORKNUM,
-            last,
-            page.0.cast(),
-            true,
-        );
+        pg_sys::smgrextend(smgr(rel), MAIN, last, page.0.cast(), true);
         pg_sys::UnlockRelationForExtension(rel.raw(), mode);
         start
     }
 }
 
 /// Logs pages as full images of the blocks from `start` on, if the fork is logged; sets their LSN.
-fn log(rel: Rel, fork: pg_sys::ForkNumber::Type, start: u32, pages: &[AlignedPage]) {
-    let logged = fork == pg_sys::ForkNumber::INIT_FORKNUM || rel.needs_wal();
+fn log(rel: Rel, fork: ForkNumber::Type, start: u32, pages: &[AlignedPage]) {
+    let logged = fork == INIT || rel.needs_wal();
     if !logged || pages.is_empty() {
         return;
     }

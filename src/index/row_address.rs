@@ -1,13 +1,31 @@
-//! Row addresses read from an index's pages, checked before the server looks for a row there.
+//! Row addresses: as the server has them, and those read from an index's pages, which are checked before
+//! the server looks for a row there.
 
-use crate::catalog::relation::Rel;
-use crate::process::error::Error;
+#![allow(unsafe_code)]
+
 use pgrx::pg_sys;
 use simhash_base::tid::Tid;
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::process::error::Error;
+
+/// Converts from the server's item pointer.
+#[inline]
+pub fn tid_from(raw: pg_sys::ItemPointerData) -> Tid {
+    let (block, offset) = pgrx::itemptr::item_pointer_get_both(raw);
+    Tid { block, offset }
+}
+
+/// Converts to the server's item pointer.
+#[inline]
+pub fn tid_to(tid: Tid) -> pg_sys::ItemPointerData {
+    let mut raw = pg_sys::ItemPointerData::default();
+    pgrx::itemptr::item_pointer_set_all(&mut raw, tid.block, tid.offset);
+    raw
+}
 
 /// MaxHeapTuplesPerPage: the most rows on a page of a heap, and the highest offset that a bitmap
 /// accepts.
-pub(crate) const MAX_HEAP_OFFSET: u16 = {
+pub const MAX_HEAP_OFFSET: u16 = {
     let header =
         (size_of::<pg_sys::HeapTupleHeaderData>() as u32).next_multiple_of(pg_sys::MAXIMUM_ALIGNOF);
     let row = header + size_of::<pg_sys::ItemIdData>() as u32;
@@ -29,7 +47,7 @@ impl RowAddresses {
         // SAFETY: an open index has its row of pg_index; a backend that uses an index has its
         // table locked, so that the table's entry in the relation cache can be had and given back.
         unsafe {
-            let table = pg_sys::RelationIdGetRelation(index.table_oid());
+            let table = pg_sys::RelationIdGetRelation(index.table());
             if table.is_null() {
                 return RowAddresses::default();
             }
@@ -92,7 +110,7 @@ impl RowAddresses {
 }
 
 /// Raises index_corrupted for a row address.
-pub(crate) fn damaged_address(index: Rel, tid: Tid) -> ! {
+pub fn damaged_address(index: Rel, tid: Tid) -> ! {
     Error::index_corrupted(format!(
         "index \"{}\" is damaged: no row can be at {tid}",
         index.name()

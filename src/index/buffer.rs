@@ -1,12 +1,16 @@
-//! Pages in shared buffers: pinned, locked, and released when they go out of scope.
+//! Pages in shared buffers: pinned, locked, and released when they go out of scope. `store` and what
+//! reads an index page by page call it; `store` alone changes a page.
 //!
-//! Destructors do nothing while an error unwinds (see the head of `crate`).
+//! Destructors do nothing while an error unwinds (see the head of `simhash_pg`).
 
-use crate::catalog::relation::Rel;
-use crate::process::error::Error;
-use crate::process::{compat, unguarded};
+#![allow(unsafe_code)]
+
 use pgrx::pg_sys;
 use simhash_base::processor::prefetch_line;
+use simhash_hamming::page::Page;
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::process::error::Error;
+use simhash_pg::process::{compat, unguarded};
 use std::cell::Cell;
 use std::ops::{Deref, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -22,9 +26,6 @@ fn damaged_index(name: &str, what: &str) -> ! {
     Error::index_corrupted(format!("index \"{name}\" is damaged: {what}")).raise()
 }
 
-/// The bytes of a page.
-pub type Page = [u8; pg_sys::BLCKSZ as usize];
-
 /// A pinned, unlocked buffer: the page stays in memory, its content may change.
 pub struct Pinned<'r> {
     buffer: pg_sys::Buffer,
@@ -35,7 +36,7 @@ pub struct Pinned<'r> {
 /// A page locked for reading.
 pub struct Shared<'r>(Pinned<'r>);
 
-/// A page locked for writing. Its bytes are changed only through `wal::change`.
+/// A page locked for writing. Its bytes are changed only through `store::change`.
 pub struct Exclusive<'r>(Pinned<'r>);
 
 impl<'r> Pinned<'r> {
@@ -83,7 +84,7 @@ impl<'r> Pinned<'r> {
 
     /// Pins a block that is in a buffer already, which raises no ERROR. One that is not is asked of
     /// the operating system in advance.
-    pub(crate) fn read_if_cached(rel: Rel<'r>, block: u32) -> Option<Pinned<'r>> {
+    pub fn read_if_cached(rel: Rel<'r>, block: u32) -> Option<Pinned<'r>> {
         let fork = pg_sys::ForkNumber::MAIN_FORKNUM;
         // SAFETY: the relation is open; the server checks what the buffer holds when it is pinned.
         unsafe {
@@ -98,7 +99,7 @@ impl<'r> Pinned<'r> {
     /// # Safety
     /// `strategy` must be null or a live strategy of the server.
     #[inline]
-    pub(crate) unsafe fn read_with(
+    pub unsafe fn read_with(
         rel: Rel<'r>,
         block: u32,
         strategy: pg_sys::BufferAccessStrategy,
@@ -238,7 +239,7 @@ impl<'r> Shared<'r> {
     }
 
     /// The bytes of a page on which hints may change while it is locked for reading.
-    pub(crate) fn as_ptr(&self) -> *const Page {
+    pub fn as_ptr(&self) -> *const Page {
         self.0.page()
     }
 
@@ -284,16 +285,16 @@ impl<'r> Exclusive<'r> {
     }
 
     #[inline]
-    pub(crate) fn buffer(&self) -> pg_sys::Buffer {
+    pub fn buffer(&self) -> pg_sys::Buffer {
         self.0.buffer
     }
 
     /// The page itself, not a copy.
     ///
     /// # Safety
-    /// Only inside a critical section that ends with the change logged (`wal::patch`).
+    /// Only inside a critical section that ends with the change logged (`store::patch`).
     #[inline]
-    pub(crate) unsafe fn bytes_in_critical_section(&mut self) -> &mut Page {
+    pub unsafe fn bytes_in_critical_section(&mut self) -> &mut Page {
         // SAFETY: the page is pinned and locked for writing by us, and borrowed mutably.
         unsafe { &mut *self.0.page() }
     }
@@ -324,7 +325,7 @@ impl Deref for Exclusive<'_> {
 
     fn deref(&self) -> &Page {
         // SAFETY: the page is pinned and locked for writing by us, and `&self` keeps
-        // `wal::change`, which needs `&mut`, away.
+        // `store::change`, which needs `&mut`, away.
         unsafe { &*self.0.page() }
     }
 }

@@ -1,14 +1,14 @@
-//! The rows of a build, gathered: in memory up to a limit, beyond it in sorted runs of each space.
+//! Postings in the order of key spaces, in memory up to a limit, beyond it in sorted runs in files: a
+//! [`Spool`] has the rows of a build for all spaces, a [`PostingSorter`] those that verification compares
+//! with one. `simhash_hamming::build` sorts and loads.
 
-#![forbid(unsafe_code)]
-
-use super::output::BuildOutput;
+use super::insert::check_tid;
 use simhash_base::indexed_row::IndexedRow;
 use simhash_base::runs::Runs;
 use simhash_base::tid::Tid;
-use simhash_hamming::build::load::{BuildOptions, Loaded, Loader};
+use simhash_hamming::build::load::{BuildOptions, Loaded, Loader, PageSink};
 use simhash_hamming::build::sort::{Posting, SortScope, merge, sort_for};
-use simhash_hamming::key::{SPACES, Space};
+use simhash_hamming::key::{Key, SPACES, Space};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::{or_out_of_memory, push_within, reserve};
 use simhash_pg::process::temp_file::TempFile;
@@ -45,7 +45,7 @@ impl<'f, S: SortScope> Spool<'f, S> {
     }
 
     pub fn add(&mut self, row: IndexedRow, tid: Tid) {
-        crate::index::insert::check_tid(tid);
+        check_tid(tid);
         let (rows, count) = match row.fingerprint {
             Some(_) => (&mut self.with_fingerprint, &mut self.rows),
             None => (&mut self.without, &mut self.null_rows),
@@ -92,7 +92,7 @@ impl<'f, S: SortScope> Spool<'f, S> {
     /// Loads every space.
     pub fn load(
         mut self,
-        output: &mut BuildOutput,
+        sink: &mut impl PageSink,
         stamp: u32,
         options: BuildOptions,
         memory: usize,
@@ -104,7 +104,7 @@ impl<'f, S: SortScope> Spool<'f, S> {
         let mut spaces = Space::all();
         std::array::from_fn(|_| {
             let space = spaces.next().unwrap_or(Space::NULL);
-            let mut loader = Loader::new(output, space, stamp, options);
+            let mut loader = Loader::new(sink, space, stamp, options);
             match runs.as_mut().and_then(Iterator::next) {
                 Some(runs) => {
                     or_out_of_memory(merge(vec![runs], memory / 2, |key| loader.push(key)))
@@ -125,7 +125,7 @@ impl<'f, S: SortScope> Spool<'f, S> {
 }
 
 /// Sorts into `spare`.
-pub fn sort<S: SortScope>(space: Space, postings: &[Posting<S>], spare: &mut Vec<Posting<S>>) {
+fn sort<S: SortScope>(space: Space, postings: &[Posting<S>], spare: &mut Vec<Posting<S>>) {
     reserve(spare, postings.len().saturating_sub(spare.len()));
     sort_for(space, postings, spare, &mut check_for_interrupts);
 }
@@ -139,5 +139,64 @@ fn of_space<'p, S>(
         null_rows
     } else {
         rows
+    }
+}
+
+/// Rows to be sorted into the order of a key space.
+pub struct PostingSorter {
+    order: Space,
+    rows: Vec<Posting<u32>>,
+    spare: Vec<Posting<u32>>,
+    /// Rows that fit half of the memory; the other half is the sort's target.
+    limit: usize,
+    memory: usize,
+    runs: Option<Runs<TempFile<'static>, Posting<u32>>>,
+}
+
+impl PostingSorter {
+    /// `memory` is the number of bytes that it may use.
+    pub fn new(order: Space, memory: usize) -> PostingSorter {
+        PostingSorter {
+            order,
+            rows: Vec::new(),
+            spare: Vec::new(),
+            limit: (memory / 2 / size_of::<Posting<u32>>()).max(1000),
+            memory,
+            runs: None,
+        }
+    }
+
+    pub fn add(&mut self, row: IndexedRow, tid: Tid) {
+        push_within(&mut self.rows, Posting::new(row, tid), self.limit);
+        if self.rows.len() >= self.limit {
+            self.spill();
+        }
+    }
+
+    fn spill(&mut self) {
+        sort(self.order, &self.rows, &mut self.spare);
+        self.rows.clear();
+        self.runs
+            .get_or_insert_with(|| Runs::new(TempFile::new()))
+            .add(&self.spare);
+    }
+
+    /// Calls `emit` with all rows in order, each as the key space files it.
+    pub fn finish(mut self, mut emit: impl FnMut(Key)) {
+        if self.runs.is_some() && !self.rows.is_empty() {
+            self.spill();
+        }
+        match self.runs {
+            Some(runs) => {
+                (self.rows, self.spare) = (Vec::new(), Vec::new());
+                or_out_of_memory(merge(vec![runs], self.memory, emit));
+            }
+            None if self.rows.is_empty() => {}
+            None => {
+                sort(self.order, &self.rows, &mut self.spare);
+                self.rows = Vec::new();
+                self.spare.iter().for_each(|posting| emit(posting.key()));
+            }
+        }
     }
 }

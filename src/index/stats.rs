@@ -1,16 +1,15 @@
 //! simhash_index_stats: what an index holds, counted in one pass over its pages.
 
+use super::buffer::Pinned;
+use super::open_index::{OpenIndex, OpenPurpose};
+use super::store::read_meta;
 use crate::citus::refuse_distributed;
 use crate::errors::raise_in_index;
-use crate::index::store::read_meta;
 use pgrx::pg_sys;
 use simhash_hamming::check::census::Census;
 use simhash_hamming::page::meta::{FORMAT_VERSION, META_BLOCK};
 use simhash_hamming::page::{LEAF, is_zero, leaf, special};
-use simhash_pg::am::access::OpenPurpose;
-use simhash_pg::am::open::OpenIndex;
 use simhash_pg::catalog::relation::Rel;
-use simhash_pg::page::buffer::Pinned;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
@@ -25,7 +24,7 @@ pg_function! {
         let Some(oid) = args.get::<pg_sys::Oid>(0) else {
             return args.null();
         };
-        let open = OpenIndex::new(oid, c"simhash", OpenPurpose::Statistics);
+        let open = OpenIndex::new(oid, OpenPurpose::Statistics);
         refuse_distributed(&open, OpenPurpose::Statistics);
         let index = open.index();
         let meta = read_meta(index);
