@@ -129,13 +129,14 @@ sub with_table
 	return $line;
 }
 
-# The short names of types, and defaults without a cast: the type stands before them.
+# The short names of types, defaults without a cast (the type stands before them), and IMMUTABLE where nothing else is said.
 sub short
 {
 	my ($line) = @_;
 	return $line unless $line =~ /\) RETURNS /;
 	$line =~ s/\bdouble precision\b/float8/g;
 	$line =~ s/\binteger\b/int/g;
+	$line =~ s/ IMMUTABLE\b//;
 	$line =~ s/( DEFAULT (?:'[^']*'|[\w.]+))::[\w ]+(?:\[\])?/$1/g;
 	return $line;
 }
