@@ -17,8 +17,8 @@
 //!   and the plan of a search, pairs, components; pure Rust.
 //! * `simhash_records`: pairs of records that share rare features; pure Rust.
 //! * `simhash_trigger`: what triggers decide without a server; pure Rust.
-//! * `simhash_pg`: safe wrappers of pages, buffers, WAL, nodes and datums; the only crate with raw
-//!   PostgreSQL structs, and with conditions on the server's major.
+//! * `simhash_pg`: safe wrappers of nodes, datums, queries and catalogs; the only crate with conditions
+//!   on the server's major.
 //! * `simhash_base`: what these share.
 //!
 //! This crate joins them:
@@ -38,8 +38,8 @@
 //! * `script`: what the SQL script's functions in PL/pgSQL need.
 //! * `errors`: the SQLSTATEs of the other crates' errors.
 //!
-//! Unsafe code is denied except where `allow(unsafe_code)` stands: in the callbacks of the access
-//! method and the few other files that take the server's pointers.
+//! Unsafe code is denied except where `allow(unsafe_code)` stands: in the files of the access method and
+//! of the planner, and the few others that take the server's pointers.
 
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 

@@ -1,17 +1,18 @@
-//! Estimates the cost of an index path. `handler` calls it as amcostestimate. A path that the index
-//! cannot search costs more than any other.
+//! The cost of an index path (amcostestimate): its conditions, the sizes of index and table, and the share of
+//! rows that the query reads, priced by `simhash_hamming::cost`. A path that the index cannot search costs
+//! more than any other. Of the planner's structs only the price is changed.
 
-#![forbid(unsafe_code)]
+#![allow(unsafe_code)]
 
 use super::opclass::operator;
+use pgrx::pg_guard;
+use pgrx::pg_sys::{self, NodeTag};
 use simhash_base::tid::Tid;
 use simhash_hamming::ball::{Ball, NEAR, NEAR_TEXTS};
 use simhash_hamming::cost::{Prices, SearchedRows, Work};
 use simhash_hamming::cost_nearest::{Nearest, startup};
-use simhash_pg::planner::nodes::NodeRef;
-use simhash_pg::planner::path::{
-    ConditionTest, CostEstimate, IndexCondition, IndexPath, PathOrderBy, RowsTaken, cpu_costs,
-};
+use simhash_pg::planner::nodes::{NodeList, NodeRef};
+use simhash_pg::process::compat;
 use simhash_pg::process::memory::work_mem_bytes;
 
 /// The radius that planning assumes where it is not a constant.
@@ -24,6 +25,54 @@ const EQUAL_SURCHARGE: f64 = 2.0;
 /// A price above that of any path that a setting like enable_seqscan = off disables (1e10, up to
 /// PostgreSQL 17).
 const NEVER: f64 = 1e12;
+
+#[pg_guard]
+#[expect(clippy::too_many_arguments, reason = "the server's signature")]
+pub unsafe extern "C-unwind" fn amcostestimate(
+    root: *mut pg_sys::PlannerInfo,
+    path: *mut pg_sys::IndexPath,
+    loops: f64,
+    startup: *mut f64,
+    total: *mut f64,
+    selectivity: *mut f64,
+    correlation: *mut f64,
+    pages: *mut f64,
+) {
+    // SAFETY: the planner's arguments of amcostestimate: valid structs and places for five results.
+    unsafe {
+        let index_path = IndexPath {
+            root,
+            path: &*path,
+            info: &*(*path).indexinfo,
+            loops: loops.max(1.0),
+        };
+        let estimate = estimate(&index_path).unwrap_or_else(|| {
+            compat::disable_path(path);
+            CostEstimate {
+                startup: NEVER,
+                total: NEVER,
+                selectivity: index_path.selectivity(|_| true),
+                pages: f64::from(index_path.info.pages),
+            }
+        });
+        *startup = estimate.startup;
+        *total = estimate.total;
+        *selectivity = estimate.selectivity;
+        // Fingerprints say nothing about where a row lies in the table.
+        *correlation = 0.0;
+        *pages = estimate.pages;
+    }
+}
+
+/// The results of amcostestimate: the cost before the first row, and that of all rows of one scan.
+struct CostEstimate {
+    startup: f64,
+    total: f64,
+    /// Share of the table's rows that the scan returns.
+    selectivity: f64,
+    /// Pages of the index that one scan reads.
+    pages: f64,
+}
 
 /// What the conditions of a path require of the index.
 struct Request {
@@ -47,33 +96,21 @@ enum FingerprintCondition {
     Within { radius: i32, equal: bool },
 }
 
-/// Prices an index path.
-pub fn estimate(path: &IndexPath) -> CostEstimate {
+/// Prices an index path; None where any other must be preferred, even one that a setting disables. There is
+/// always one, a scan of the table, also for conditions that the index cannot search with.
+fn estimate(path: &IndexPath) -> Option<CostEstimate> {
     let request = Request::from_path(path);
     // An index-only scan would have to be safe against VACUUM without visiting the table. The pins
-    // for that are not kept, and on a standby they would not help. The planner always has another
-    // path, a scan of the table, also for conditions that the index cannot search with.
-    if path.is_index_only() || request.unsearchable {
-        return CostEstimate {
-            startup: NEVER,
-            total: NEVER,
-            selectivity: path.selectivity(|_| true),
-            pages: path.index_pages(),
-            never: true,
-        };
+    // for that are not kept, and on a standby they would not help. For a query that needs no column at all,
+    // the planner considers one for every index without a mandatory key (amoptionalkey).
+    if path.path.path.pathtype == NodeTag::T_IndexOnlyScan || request.unsearchable {
+        return None;
     }
-    let (operator, index_row) = cpu_costs();
-    let page_costs = path.page_costs();
-    let prices = Prices {
-        random_page: page_costs.random,
-        sequential_page: page_costs.sequential,
-        operator,
-        index_row,
-    };
-    match path.order_bys().first() {
-        Some(order_by) => in_order(path, &request, order_by, &prices),
+    let prices = path.prices();
+    Some(match path.order_bys().first() {
+        Some(order_by) => in_order(path, &request, *order_by, &prices),
         None => unordered(path, &request, &prices),
-    }
+    })
 }
 
 fn unordered(path: &IndexPath, request: &Request, prices: &Prices) -> CostEstimate {
@@ -98,7 +135,6 @@ fn unordered(path: &IndexPath, request: &Request, prices: &Prices) -> CostEstima
         total: work.price(&cached(path, prices, &work), matches),
         selectivity,
         pages: work.pages(),
-        never: false,
     }
 }
 
@@ -107,7 +143,7 @@ fn unordered(path: &IndexPath, request: &Request, prices: &Prices) -> CostEstima
 fn in_order(
     path: &IndexPath,
     request: &Request,
-    by: &PathOrderBy,
+    by: (usize, NodeRef),
     prices: &Prices,
 ) -> CostEstimate {
     let selectivity = request.selectivity(path);
@@ -128,12 +164,7 @@ fn in_order(
     let prices = cached(path, prices, &all);
     let first = work(1.0).price_in_order(&prices, 0.0);
     let total = all.price_in_order(&prices, matches);
-    let (rows_read, share) = match path.rows_taken() {
-        RowsTaken::First(share) if path.loops() <= 1.0 => (share * matches, share),
-        // The planner assumes nearly as many groups as rows.
-        RowsTaken::Groups(groups) => (nearest.share_of_rings(groups) * matches, groups / matches),
-        _ => (matches, 1.0),
-    };
+    let (rows_read, share) = path.rows_taken(matches, &nearest);
     let pages = |rows: f64| path.table_pages(rows) * prices.random_page;
     let at_share = work(rows_read).price_in_order(&prices, rows_read) + pages(rows_read);
     let of_all = total + pages(matches);
@@ -142,19 +173,19 @@ fn in_order(
         total,
         selectivity,
         pages: all.pages(),
-        never: false,
     }
 }
 
 /// Returns what a search without scopes has to search: the whole index.
 fn index(path: &IndexPath) -> SearchedRows {
-    SearchedRows::index(path.index_rows(), path.index_pages())
+    SearchedRows::index(path.info.tuples, f64::from(path.info.pages))
 }
 
 /// Returns the number of rows that the scan returns.
 fn matches(path: &IndexPath, selectivity: f64) -> f64 {
-    let rows = path.index_rows().max(1.0);
-    (path.table_rows() * selectivity).clamp(1.0, rows)
+    // SAFETY: an index belongs to a table.
+    let table_rows = unsafe { (*path.info.rel).tuples };
+    (table_rows * selectivity).clamp(1.0, path.info.tuples.max(1.0))
 }
 
 /// Returns the prices, lower where the scan is repeated and finds looked-up pages in the cache.
@@ -162,7 +193,7 @@ fn matches(path: &IndexPath, selectivity: f64) -> f64 {
 /// again.
 fn cached(path: &IndexPath, prices: &Prices, work: &Work) -> Prices {
     let pages = work.random_pages;
-    let share = path.pages_of_all_loops(pages) / (pages * path.loops()).max(1.0);
+    let share = path.pages_of_all_loops(pages) / (pages * path.loops).max(1.0);
     Prices {
         random_page: prices.random_page * share.min(1.0),
         ..*prices
@@ -176,7 +207,8 @@ impl Request {
         let order_bys = path.order_bys();
         // The executor treats a NULL in the first of several orders as the whole order, and the
         // distance of a scope column is not in the index.
-        let other_order = order_bys.len() > 1 || order_bys.iter().any(|by| by.column != last);
+        let other_order =
+            order_bys.len() > 1 || order_bys.iter().any(|(column, _)| *column != last);
         let values: Option<Vec<f64>> = (0..last)
             .map(|column| scopes_pinned(&conditions, column))
             .collect();
@@ -218,11 +250,11 @@ impl Request {
 
     /// Returns the last ring of a scan in the order of distance: the radius of a ball around the
     /// same centre.
-    fn farthest(&self, path: &IndexPath, by: &PathOrderBy) -> u32 {
+    fn farthest(&self, path: &IndexPath, by: (usize, NodeRef)) -> u32 {
         let radius = |condition: IndexCondition| match condition.test {
-            ConditionTest::Operator { number, argument } if condition.column == by.column => {
-                let ball = ball(number, argument)?;
-                ball.centre.equals(by.argument).then_some(ball.radius)
+            ConditionTest::Operator { number, argument } if condition.column == by.0 => {
+                let (centre, radius) = ball(number, argument)?;
+                centre.equals(by.1).then_some(radius)
             }
             _ => None,
         };
@@ -268,7 +300,7 @@ fn fingerprint_condition<'c, 'p: 'c>(
         ConditionTest::IsNotNull => FingerprintCondition::Everything,
         ConditionTest::IsNull => FingerprintCondition::Nulls,
         ConditionTest::Operator { number, argument } => FingerprintCondition::Within {
-            radius: ball(number, argument).map_or(ASSUMED_RADIUS, |ball| ball.radius),
+            radius: ball(number, argument).map_or(ASSUMED_RADIUS, |(_, radius)| radius),
             equal: number == operator::EQUAL,
         },
         ConditionTest::Any { number, .. } => FingerprintCondition::Within {
@@ -291,12 +323,7 @@ fn fingerprint_condition<'c, 'p: 'c>(
         .unwrap_or(FingerprintCondition::Everything)
 }
 
-/// A ball, as far as it is known.
-struct PlannedBall<'p> {
-    centre: Centre<'p>,
-    radius: i32,
-}
-
+/// The centre of a ball, as far as it is known.
 enum Centre<'p> {
     Known(i64),
     Computed(NodeRef<'p>),
@@ -311,29 +338,259 @@ impl Centre<'_> {
     }
 }
 
-/// Returns the ball that an operator and its argument stand for; None when nothing is known of it.
-fn ball(number: u16, argument: NodeRef<'_>) -> Option<PlannedBall<'_>> {
-    let around = |centre, radius| PlannedBall {
-        centre: Centre::Computed(centre),
-        radius,
-    };
+/// Returns centre and radius of the ball that an operator and its argument stand for; None when nothing is
+/// known of it.
+fn ball(number: u16, argument: NodeRef<'_>) -> Option<(Centre<'_>, i32)> {
+    let around = |centre, radius| Some((Centre::Computed(centre), radius));
     match number {
-        operator::NEAR => Some(around(argument, NEAR)),
-        operator::EQUAL => Some(around(argument, 0)),
-        operator::SAME => Some(around(argument, NEAR_TEXTS)),
+        operator::NEAR => around(argument, NEAR),
+        operator::EQUAL => around(argument, 0),
+        operator::SAME => around(argument, NEAR_TEXTS),
         operator::IN_BALL => {
             if let Some(ball) = argument.as_by_reference().map(Ball::from_bytes) {
-                return Some(PlannedBall {
-                    centre: Centre::Known(ball.centre),
-                    radius: ball.radius,
-                });
+                return Some((Centre::Known(ball.centre), ball.radius));
             }
             let [centre, radius] = argument.as_call()?.args.as_array()?;
             let radius = radius
                 .as_integer()
                 .map(|radius| radius.clamp(-1, 64) as i32);
-            Some(around(centre, radius.unwrap_or(ASSUMED_RADIUS)))
+            around(centre, radius.unwrap_or(ASSUMED_RADIUS))
         }
         _ => None,
     }
+}
+
+/// An index path being costed, by the planner's structs, which live as long as the planning.
+struct IndexPath<'p> {
+    root: *mut pg_sys::PlannerInfo,
+    path: &'p pg_sys::IndexPath,
+    info: &'p pg_sys::IndexOptInfo,
+    /// How often the scan is expected to run (the inner side of a nested loop).
+    loops: f64,
+}
+
+/// A condition that the index searches with.
+struct IndexCondition<'p> {
+    /// Number of the index's column, from 0.
+    column: usize,
+    test: ConditionTest<'p>,
+}
+
+/// The test of a condition on its column. Operators are named by their number in the column's
+/// operator family.
+enum ConditionTest<'p> {
+    /// `column operator argument`.
+    Operator {
+        number: u16,
+        argument: NodeRef<'p>,
+    },
+    /// `column operator ANY (array)`, with the number of elements that the planner expects.
+    Any {
+        number: u16,
+        elements: f64,
+    },
+    IsNull,
+    IsNotNull,
+}
+
+impl<'p> IndexPath<'p> {
+    /// The cost settings, of the tablespace where it has its own.
+    fn prices(&self) -> Prices {
+        let (mut random_page, mut sequential_page) = (0.0, 0.0);
+        let tablespace = self.info.reltablespace;
+        // SAFETY: fills two doubles; plain settings.
+        unsafe {
+            pg_sys::get_tablespace_page_costs(tablespace, &mut random_page, &mut sequential_page);
+            Prices {
+                random_page,
+                sequential_page,
+                operator: pg_sys::cpu_operator_cost,
+                index_row: pg_sys::cpu_index_tuple_cost,
+            }
+        }
+    }
+
+    /// Share of the table's rows that the index's own predicate and its conditions keep, of the
+    /// columns that `keeps` chooses.
+    fn selectivity(&self, keeps: impl Fn(usize) -> bool) -> f64 {
+        // SAFETY: the planner's own structs; the list is made in the planner's memory.
+        unsafe {
+            let quals = self.quals().filter(|(column, _)| keeps(*column));
+            let quals = quals.fold(std::ptr::null_mut(), |list, (_, qual)| {
+                pg_sys::lappend(list, qual.cast())
+            });
+            let quals = pg_sys::add_predicate_to_index_quals(self.path.indexinfo, quals);
+            let relation = (*self.info.rel).relid as i32;
+            pg_sys::clauselist_selectivity(
+                self.root,
+                quals,
+                relation,
+                pg_sys::JoinType::JOIN_INNER,
+                std::ptr::null_mut(),
+            )
+        }
+    }
+
+    /// The index's last column.
+    fn last_column(&self) -> usize {
+        (self.info.nkeycolumns - 1) as usize
+    }
+
+    /// Pages that all scans together read, each `pages` of them, given what stays in the cache
+    /// between the scans.
+    fn pages_of_all_loops(&self, pages: f64) -> f64 {
+        if self.loops <= 1.0 {
+            return pages;
+        }
+        let (total, own) = (pages * self.loops, self.info.pages);
+        // SAFETY: plain arithmetic on the planner's structs.
+        unsafe { pg_sys::index_pages_fetched(total, own, f64::from(own), self.root) }
+    }
+
+    /// Pages of the table that looking up `rows` of its rows reads, as the planner counts them
+    /// where one row says nothing about the place of the next.
+    fn table_pages(&self, rows: f64) -> f64 {
+        // SAFETY: plain arithmetic on the planner's structs; an index belongs to a table.
+        unsafe {
+            let pages = (*self.info.rel).pages;
+            pg_sys::index_pages_fetched(rows, pages, f64::from(self.info.pages), self.root)
+        }
+    }
+
+    /// Returns how many rows the query takes of `matches`, which come in an order that it asks for, and
+    /// their share: all where that is not known.
+    fn rows_taken(&self, matches: f64, nearest: &Nearest) -> (f64, f64) {
+        // SAFETY: the planner's own structs; the arrays are as long as its relations are many, and
+        // a child has an entry in the second.
+        let share = unsafe {
+            let root = &*self.root;
+            let mut relation = &*self.info.rel;
+            while relation.reloptkind == pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL {
+                let link = *root.append_rel_array.add(relation.relid as usize);
+                relation = &**root.simple_rel_array.add((*link).parent_relid as usize);
+            }
+            let query = &*root.parse;
+            let grouped = !query.groupClause.is_null() || !query.distinctClause.is_null();
+            let rows = relation.rows * self.share_that_joins_keep(relation.relid);
+            // A fraction from 1 on is a number of rows.
+            match root.tuple_fraction {
+                _ if root.limit_tuples > 0.0 => root.limit_tuples / rows,
+                // The planner assumes nearly as many groups as rows.
+                groups if grouped && groups >= 1.0 => {
+                    return (nearest.share_of_rings(groups) * matches, groups / matches);
+                }
+                _ if grouped => 1.0,
+                count if count >= 1.0 => count / rows,
+                fraction => fraction,
+            }
+        };
+        match share > 0.0 && share < 1.0 && self.loops <= 1.0 {
+            true => (share * matches, share),
+            false => (matches, 1.0),
+        }
+    }
+
+    /// Share of a relation's rows that joins with the others keep, on the assumption that foreign
+    /// keys lead to these tables. Each keeps the share that the conditions on it keep of its own
+    /// rows. 1 where there are outer or semi-joins.
+    fn share_that_joins_keep(&self, relation: u32) -> f64 {
+        // SAFETY: the planner's own structs. The sizes of all relations are known before any path
+        // is priced.
+        unsafe {
+            let root = &*self.root;
+            if !root.join_info_list.is_null() {
+                return 1.0;
+            }
+            let kept = |other: i32| {
+                let other = &**root.simple_rel_array.add(other as usize);
+                (other.rows / other.tuples.max(other.rows)).min(1.0)
+            };
+            (1..root.simple_rel_array_size)
+                .filter(|other| *other as u32 != relation)
+                .filter(|other| pg_sys::bms_is_member(*other, root.all_baserels))
+                .map(kept)
+                .product()
+        }
+    }
+
+    /// The index conditions.
+    fn conditions(&self) -> Vec<IndexCondition<'p>> {
+        self.quals()
+            .filter_map(|(column, qual)| {
+                // SAFETY: a live RestrictInfo around the clause that the index executes.
+                let test = unsafe { self.test(column, (*qual).clause.cast()) }?;
+                Some(IndexCondition { column, test })
+            })
+            .collect()
+    }
+
+    /// The ordering operators: the column of each, and its right operand.
+    fn order_bys(&self) -> Vec<(usize, NodeRef<'p>)> {
+        let columns = self.path.indexorderbycols;
+        let column = |i: usize| {
+            // SAFETY: a list of integers that lives as long as the planning, with one for each operator.
+            unsafe { (*(*columns).elements.add(i)).int_value as usize }
+        };
+        let operators = list(self.path.indexorderbys).iter().enumerate();
+        operators
+            .filter_map(|(i, by)| Some((column(i), by.as_binary_operator()?.right)))
+            .collect()
+    }
+
+    /// The quals of the index conditions, with the number of their column.
+    fn quals(&self) -> impl Iterator<Item = (usize, *mut pg_sys::RestrictInfo)> + use<'p> {
+        let clauses = list(self.path.indexclauses);
+        clauses.iter().flat_map(|clause| {
+            // SAFETY: the list's elements are index clauses, with lists of RestrictInfos.
+            let clause = unsafe { &*clause.as_ptr::<pg_sys::IndexClause>() };
+            let quals = list(clause.indexquals);
+            quals
+                .iter()
+                .map(|qual| (clause.indexcol as usize, qual.as_ptr()))
+        })
+    }
+
+    /// # Safety
+    /// `clause` must be a live expression node of a condition on the index's column.
+    unsafe fn test(&self, column: usize, clause: *mut pg_sys::Node) -> Option<ConditionTest<'p>> {
+        // SAFETY: guaranteed by the caller; the tag says which struct it is. An index has an
+        // operator family for each key column.
+        unsafe {
+            let family = *self.info.opfamily.add(column);
+            let number = |operator| pg_sys::get_op_opfamily_strategy(operator, family) as u16;
+            match (*clause).type_ {
+                NodeTag::T_OpExpr => {
+                    let clause = &*clause.cast::<pg_sys::OpExpr>();
+                    Some(ConditionTest::Operator {
+                        number: number(clause.opno),
+                        argument: list(clause.args).get(1)?,
+                    })
+                }
+                NodeTag::T_ScalarArrayOpExpr => {
+                    let clause = &*clause.cast::<pg_sys::ScalarArrayOpExpr>();
+                    let array = list(clause.args).get(1)?;
+                    Some(ConditionTest::Any {
+                        number: number(clause.opno),
+                        elements: compat::array_length(self.root, array.as_ptr()).max(1.0),
+                    })
+                }
+                NodeTag::T_NullTest => {
+                    let is_null = pg_sys::NullTestType::IS_NULL;
+                    let clause = &*clause.cast::<pg_sys::NullTest>();
+                    Some(if clause.nulltesttype == is_null {
+                        ConditionTest::IsNull
+                    } else {
+                        ConditionTest::IsNotNull
+                    })
+                }
+                _ => None,
+            }
+        }
+    }
+}
+
+/// A list of nodes in a struct of the planner.
+fn list<'p>(list: *mut pg_sys::List) -> NodeList<'p> {
+    // SAFETY: called with lists that live as long as the planning.
+    unsafe { NodeList::new(list) }
 }

@@ -7,7 +7,6 @@ use super::{build, cost_estimate, insert, opclass, scan, vacuum};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::{pg_guard, pg_sys};
 use simhash_pg::catalog::relation::Rel;
-use simhash_pg::planner::path::IndexPath;
 use simhash_pg::process::compat;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::fmgr::pg_function;
@@ -46,7 +45,7 @@ const fn routine() -> pg_sys::IndexAmRoutine {
     am.aminsert = Some(insert::aminsert);
     am.ambulkdelete = Some(vacuum::ambulkdelete);
     am.amvacuumcleanup = Some(vacuum::amvacuumcleanup);
-    am.amcostestimate = Some(amcostestimate);
+    am.amcostestimate = Some(cost_estimate::amcostestimate);
     am.amoptions = Some(amoptions);
     am.ambuildphasename = Some(build::ambuildphasename);
     am.amvalidate = Some(opclass::amvalidate);
@@ -56,34 +55,6 @@ const fn routine() -> pg_sys::IndexAmRoutine {
     am.amgetbitmap = Some(scan::amgetbitmap);
     am.amendscan = Some(scan::amendscan);
     am
-}
-
-#[pg_guard]
-#[expect(clippy::too_many_arguments, reason = "the server's signature")]
-unsafe extern "C-unwind" fn amcostestimate(
-    root: *mut pg_sys::PlannerInfo,
-    path: *mut pg_sys::IndexPath,
-    loops: f64,
-    startup: *mut f64,
-    total: *mut f64,
-    selectivity: *mut f64,
-    correlation: *mut f64,
-    pages: *mut f64,
-) {
-    // SAFETY: the planner's arguments of amcostestimate: valid structs and places for five results.
-    unsafe {
-        let index_path = IndexPath::from_raw(root, path, loops);
-        let estimate = cost_estimate::estimate(&index_path);
-        if estimate.never {
-            compat::disable_path(path);
-        }
-        *startup = estimate.startup;
-        *total = estimate.total;
-        *selectivity = estimate.selectivity;
-        // Fingerprints say nothing about where a row lies in the table.
-        *correlation = 0.0;
-        *pages = estimate.pages;
-    }
 }
 
 /// The parsed options, as the server stores them in the relation cache.

@@ -1,15 +1,17 @@
 //! Recognises `hamming(a, b) op k` in its many spellings, and translates it to `hamming_within(a,
 //! b, k)`. `rewrite` and `planner_distances` call it during planning. The translation has the same
-//! rows as the original, or there is none.
+//! rows as the original, or there is none. `hamming_parts_within(a, b, radius)` of longer hashes gets
+//! conditions on the parts with an index beside it, which hold wherever it holds: so answers are exact,
+//! whichever parts have an index.
 
-use pgrx::pg_sys;
-use pgrx::pg_sys::Oid;
+use pgrx::pg_sys::{self, Oid};
 
-use super::own_functions::{distance_operator_of_within, is_hamming, within_beside};
-use super::parts;
-use super::sql_objects::BallConstructor;
-use super::targets::Targets;
+use super::indexes::{Indexed, Targets};
+use super::own_objects::{
+    BallConstructor, distance_operator_of_within, is_hamming, is_parts_within, within_beside,
+};
 use super::text_operators::as_fingerprints;
+use simhash_hamming::parts::part_radius;
 use simhash_pg::catalog::lookup;
 use simhash_pg::planner::nodes::{NodeRef, Planner};
 
@@ -55,7 +57,7 @@ pub fn translate<'p>(
         if let Some(near) = as_fingerprints(planner, targets, clause) {
             return Some(Translation::Equivalent(near));
         }
-        return parts::implied(planner, targets, clause).map(Translation::Implied);
+        return near_part(planner, targets, clause).map(Translation::Implied);
     };
     let is_sought = targets.planner_distances.contains(comparison.distance);
     if is_sought && !comparison.has_index(targets) {
@@ -222,4 +224,70 @@ fn radius<'p>(planner: Planner<'p>, k: NodeRef<'p>, bound: Bound) -> Option<Node
     }
     // Without the floor, the least int4 minus 1 would be an error.
     Some(planner.int4_minus(planner.greatest(narrow, planner.int4(0)), planner.int4(1)))
+}
+
+/// Returns, for `hamming_parts_within`, that one of the parts that have an index is near.
+fn near_part<'p>(
+    planner: Planner<'p>,
+    targets: &Targets<'p>,
+    clause: NodeRef<'p>,
+) -> Option<NodeRef<'p>> {
+    let call = clause
+        .as_call()
+        .filter(|call| call.result_type == pg_sys::BOOLOID)?;
+    let [a, b, radius] = call.args.as_array()?;
+    if !is_parts_within(call.function) {
+        return None;
+    }
+    let within = within_beside(call.function)?;
+    let ball = BallConstructor::beside(call.function)?;
+    // What is asked for is evaluated once for each part.
+    let is_fixed = |node: NodeRef<'p>| targets.is_fixed(planner, node) && !node.contains_subplan();
+    if !is_fixed(radius) {
+        return None;
+    }
+    let (parts, asked) = [(a, b), (b, a)]
+        .into_iter()
+        .map(|(hash, asked)| (indexed_parts(targets, hash, ball), asked))
+        .find(|(parts, asked)| !parts.is_empty() && is_fixed(*asked))?;
+    let count = parts.len() as i32;
+    let near = |(i, &part): (i32, &NodeRef<'p>)| {
+        let asked = planner.simplify(planner.same_element(part, asked));
+        // A hash that lacks the part: the function itself says so.
+        let is_null = asked.is_constant() && asked.as_constant().is_none();
+        let radius = match radius.as_integer() {
+            Some(bits) => planner.int4(part_radius(bits as i32, i, count)),
+            None => planner.int4_divided(radius, planner.int4(count)),
+        };
+        (!is_null).then(|| planner.call(within, pg_sys::BOOLOID, &[part, asked, radius]))
+    };
+    let near: Option<Vec<_>> = (0..).zip(&parts).map(near).collect();
+    match near?.as_slice() {
+        [only] => Some(*only),
+        several => Some(planner.or(several)),
+    }
+}
+
+/// Returns `hash[1]`, `hash[2]` and so on, those on which there is an index.
+fn indexed_parts<'p>(
+    targets: &Targets<'p>,
+    hash: NodeRef<'p>,
+    ball: BallConstructor,
+) -> Vec<NodeRef<'p>> {
+    let hash = hash.strip_relabel();
+    let mut parts: Vec<(i64, NodeRef<'p>)> = Vec::new();
+    for target in &targets.targets {
+        let Indexed::Expression(part) = target.key else {
+            continue;
+        };
+        if let Some((array, subscript)) = part.as_element()
+            && array.strip_relabel().equals(hash)
+            && ball.operator_in(target.family).is_some()
+            && parts.iter().all(|&(other, _)| other != subscript)
+        {
+            parts.push((subscript, part));
+        }
+    }
+    parts.sort_by_key(|&(subscript, _)| subscript);
+    parts.into_iter().map(|(_, part)| part).collect()
 }

@@ -11,33 +11,37 @@
 //!    `hamming_within` answers `fp <@ hamming_ball(q, k)`.
 //!
 //! `hamming_parts_within`, of hashes of more than 64 bits, gets beside it that one of the parts
-//! with an index is near ([`parts`]); the rest goes the same way.
+//! with an index is near ([`clause`]); the rest goes the same way.
 //!
 //! The operators of texts become those of their fingerprints ([`text_operators`]). An index on texts is
 //! shown to the planner a second time, as the index on their fingerprints that it is.
 //!
-//! The queries of triggers get the expression of an index by [`index_terms`].
+//! The queries of triggers get the expression of an index by [`support`].
 //!
 //! Calling the support function of `hamming` is also how the planner loads this library, and with
 //! it the hook, while it simplifies the first query that mentions a distance.
 //!
-//! What lives here: which clauses mean what ([`clause`]), where they are replaced ([`rewrite`]),
-//! and the estimate (`simhash_hamming::selectivity` is the arithmetic). What must not live here:
-//! the server's structs, which are wrapped in `simhash_pg`. No OID is remembered between queries,
-//! since an extension may be dropped and created again.
+//! [`clause`] says which clauses mean what, for the columns and expressions that have an index
+//! ([`indexes`]); [`relation`] has the planner's structs of a relation and its clauses, [`estimate`] reads
+//! its statistics (`simhash_hamming::selectivity` is the arithmetic). Expression trees are wrapped in
+//! `simhash_pg::planner`. No OID is remembered between queries, since an extension may be dropped and
+//! created again.
+
+#![allow(
+    clippy::unnecessary_cast,
+    reason = "constants have other types on other majors"
+)]
+
 mod clause;
 mod estimate;
-mod index_terms;
-mod own_functions;
-mod parts;
-mod planner_distances;
+mod indexes;
+mod own_objects;
+mod relation;
 mod rewrite;
-mod sql_objects;
 mod support;
-mod targets;
 mod text_operators;
 
 /// Installs the planner hook; called once per process from `_PG_init`.
 pub fn init() {
-    simhash_pg::planner::hooks::on_relation(rewrite::relation);
+    simhash_pg::process::compat::install_relation_hook(rewrite::relation);
 }

@@ -1,56 +1,120 @@
-//! Where clauses are replaced: the quals of a query, and those that children inherit.
+//! Where clauses are replaced: the quals of a query, and those that children inherit. The planner calls its
+//! hook for each relation, after it has collected what it knows about it and before it distributes the quals.
 //!
 //! Clauses are replaced at the top, below AND and below OR, but never below NOT: at these places a
 //! condition that is false and one that is NULL keep the same rows (none), also in ON clauses of
 //! outer joins. The planner has already pushed NOT down to the comparisons.
 
-use pgrx::pg_sys::Oid;
+#![allow(unsafe_code)]
+
+use pgrx::pg_sys::{self, NodeTag, Oid};
 
 use super::clause::{Translation, as_within, is_translated_to, translate};
-use super::planner_distances::PlannerDistances;
-use super::targets::{Target, Targets};
-use crate::index::fingerprint_function;
-use simhash_pg::catalog::lookup::is_extension_access_method;
+use super::indexes::Targets;
+use super::relation::{PlannedRelation, Restriction};
 use simhash_pg::planner::nodes::{Connective, NodeList, NodeRef, Planner};
-use simhash_pg::planner::planned_relation::{
-    AppendMember, IndexKey, Indexed, PlannedRelation, Restriction,
-};
 use simhash_pg::process::backend::check_stack_depth;
 
-/// The planner's hook: rewrites the clauses that compare this relation.
-pub fn relation(relation: PlannedRelation<'_>, table: Oid, parent: bool) {
-    relation.add_fingerprint_indexes(table, fingerprint_function);
-    let keys = if parent && relation.is_base() {
-        relation.parent_indexes(table, fingerprint_function)
-    } else {
-        relation.indexes()
+/// The planner's hook: rewrites the clauses that compare a relation. `parent` means that only its children are
+/// scanned.
+///
+/// # Safety
+/// The arguments must be the planner's state and a relation of its query, live during the call.
+pub unsafe fn relation(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    table: Oid,
+    parent: bool,
+) {
+    if root.is_null() {
+        return;
+    }
+    // SAFETY: guaranteed by the caller.
+    let Some(relation) = (unsafe { PlannedRelation::new(Planner::new(root), rel) }) else {
+        return;
     };
-    let targets = targets(relation, &keys);
-    let planner = relation.planner();
-    let rewrite = |conjuncts| rewrite_conjuncts(planner, &targets, conjuncts, &[]);
-    relation.rewrite_security_quals(&rewrite);
-    if relation.is_base() {
-        relation.rewrite_quals(&rewrite);
-    } else {
-        rewrite_inherited(relation, targets);
+    let targets = Targets::of_relation(relation, table, parent);
+    // SAFETY: guaranteed by the caller. A root made for CREATE INDEX or CLUSTER has no join tree, and one
+    // without any query is skipped.
+    unsafe {
+        rewrite_security_quals(relation, &targets);
+        if !relation.is_base() {
+            rewrite_inherited(relation, targets);
+        } else if !(*root).parse.is_null() {
+            let join_tree = (*(*root).parse).jointree.cast();
+            rewrite_join_tree(relation.planner, &targets, join_tree);
+        }
     }
 }
 
-/// Returns the columns and expressions of those of the relation's indexes whose access method
-/// belongs to an extension.
-fn targets<'p>(relation: PlannedRelation<'p>, keys: &[IndexKey<'p>]) -> Targets<'p> {
-    let expressions = keys.iter().flat_map(|key| &key.expressions);
-    Targets {
-        relid: relation.relid(),
-        targets: keys
-            .iter()
-            .filter(|key| is_extension_access_method(key.access_method))
-            .map(|key| Target {
-                key: key.key,
-                family: key.operator_family,
-            })
-            .collect(),
-        planner_distances: PlannerDistances::for_relation(relation, expressions.copied().collect()),
+/// Rewrites the conjuncts of each WHERE and ON clause of the query.
+///
+/// # Safety
+/// `node` must be null or a node of a live join tree.
+unsafe fn rewrite_join_tree<'p>(
+    planner: Planner<'p>,
+    targets: &Targets<'p>,
+    node: *mut pg_sys::Node,
+) {
+    check_stack_depth();
+    // SAFETY: the tag says which struct it is; quals are lists of conjuncts since the query was
+    // preprocessed.
+    unsafe {
+        let quals = match node.as_ref().map(|node| node.type_) {
+            Some(NodeTag::T_FromExpr) => {
+                let from: *mut pg_sys::FromExpr = node.cast();
+                for child in NodeList::new((*from).fromlist).iter() {
+                    rewrite_join_tree(planner, targets, child.as_ptr());
+                }
+                &mut (*from).quals
+            }
+            Some(NodeTag::T_JoinExpr) => {
+                let join: *mut pg_sys::JoinExpr = node.cast();
+                rewrite_join_tree(planner, targets, (*join).larg);
+                rewrite_join_tree(planner, targets, (*join).rarg);
+                &mut (*join).quals
+            }
+            _ => return,
+        };
+        *quals = rewritten(planner, targets, *quals);
+    }
+}
+
+/// The same for the quals of row security and security barriers on the relation.
+///
+/// # Safety
+/// The relation must be one of a query that is being planned.
+unsafe fn rewrite_security_quals<'p>(relation: PlannedRelation<'p>, targets: &Targets<'p>) {
+    // SAFETY: simple_rte_array has an entry for every relation that was built; securityQuals is
+    // a list of lists of conjuncts.
+    unsafe {
+        let entries = (*relation.planner.root).simple_rte_array;
+        if entries.is_null() {
+            return;
+        }
+        let levels = (**entries.add(relation.relid() as usize)).securityQuals;
+        for i in 0..NodeList::new(levels).len() {
+            let cell = &mut (*(*levels).elements.add(i)).ptr_value;
+            *cell = rewritten(relation.planner, targets, cell.cast()).cast();
+        }
+    }
+}
+
+/// Returns a list of conjuncts with their translations; the same list when there is nothing to translate.
+///
+/// # Safety
+/// `quals` must be null or a live list of conjuncts.
+unsafe fn rewritten<'p>(
+    planner: Planner<'p>,
+    targets: &Targets<'p>,
+    quals: *mut pg_sys::Node,
+) -> *mut pg_sys::Node {
+    // SAFETY: the tag says whether it is a list (contract).
+    unsafe {
+        let is_list = (quals.as_ref()).is_some_and(|node| node.type_ == NodeTag::T_List);
+        let list = is_list.then(|| NodeList::new(quals.cast()));
+        let new = list.and_then(|list| rewrite_conjuncts(planner, targets, list, &[]));
+        new.map_or(quals, |new| new.as_ptr().cast())
     }
 }
 
@@ -125,7 +189,7 @@ fn rewrite_inherited<'p>(child: PlannedRelation<'p>, targets: Targets<'p>) {
     let mut level = (child, targets);
     while let Some(member) = level.0.append_member() {
         let parent = member.parent;
-        let targets = parent_targets(member, level.1);
+        let targets = Targets::of_parent(member, level.1);
         for restriction in parent.restrictions() {
             rewrite_restriction(&parent, &targets, restriction);
         }
@@ -136,25 +200,6 @@ fn rewrite_inherited<'p>(child: PlannedRelation<'p>, targets: Targets<'p>) {
     }
 }
 
-/// Returns the columns of the parent that the child's indexes are on.
-fn parent_targets<'p>(member: AppendMember<'p>, child: Targets<'p>) -> Targets<'p> {
-    let inherited = (1i16..)
-        .zip(0..member.translated.len())
-        .filter_map(|(number, i)| {
-            let target = child.find(member.translated.get(i)?)?;
-            Some(Target {
-                key: Indexed::Column(number),
-                family: target.family,
-            })
-        })
-        .collect();
-    Targets {
-        relid: member.parent.relid(),
-        targets: inherited,
-        planner_distances: PlannerDistances::of_parent(member, child.planner_distances),
-    }
-}
-
 /// Rewrites a clause on the parent alone. It is copied to the child conjunct by conjunct, so an AND
 /// may replace it.
 fn rewrite_restriction<'p>(
@@ -162,7 +207,7 @@ fn rewrite_restriction<'p>(
     targets: &Targets<'p>,
     restriction: Restriction<'p>,
 ) {
-    let planner = parent.planner();
+    let planner = parent.planner;
     let Some(clause) = restriction.clause() else {
         return;
     };
@@ -218,8 +263,7 @@ fn rewrite_join_restriction<'p>(
         let Some(clause) = part.clause() else {
             continue;
         };
-        if let Some(Translation::Equivalent(new)) =
-            rewrite_clause(parent.planner(), targets, clause)
+        if let Some(Translation::Equivalent(new)) = rewrite_clause(parent.planner, targets, clause)
         {
             part.replace_clause(new);
         }

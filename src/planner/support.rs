@@ -1,15 +1,24 @@
-//! The SQL-callable functions through which the planner asks: support functions and estimators.
+//! The support functions, by which the planner asks for another expression of a call, for an index
+//! condition, and for a share of rows. A request without an answer leaves the plan as the server makes it.
+//! `estimate` has the estimators of operators, `text_operators` the support functions of those of texts.
+//!
+//! The queries of triggers name neither the functions in an index nor their schemas: they call
+//! `simhash_catalog.index_fingerprint(index, column, ...)`, which becomes the index's own expression, and
+//! `index_predicate`, which becomes its predicate. So the planner finds the index. A call that cannot be
+//! replaced is an error when it runs.
 
-use pgrx::pg_sys::{Datum, INT4OID, Oid};
+#![allow(unsafe_code)]
 
-use super::estimate::Clause;
-use super::sql_objects::{BallConstructor, distance_operator_of};
+use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT;
+use pgrx::pg_sys::{self, Datum, INT4OID, NodeTag, Oid};
+
+use super::estimate::{Clause, Target};
+use super::own_objects::{BallConstructor, distance_operator_of};
+use crate::index::fingerprint_function;
 use simhash_hamming::selectivity::UNKNOWN;
-use simhash_pg::planner::hooks::{
-    EstimateTarget, IndexConditionRequest, SimplifyRequest, SupportRequest, join_args, no_answer,
-    request, restriction_args,
-};
+use simhash_pg::catalog::fingerprint_index::{FingerprintIndex, variables};
 use simhash_pg::planner::nodes::{NodeList, NodeRef, Planner};
+use simhash_pg::process::error::Error;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 
 /// The share of the hashes that are taken to be within the radius of a question. Hashes of more than
@@ -19,16 +28,10 @@ const PARTS_WITHIN: f64 = 1e-4;
 pg_function! {
     /// `simhash_catalog.hamming_support(internal)`: a call of `hamming` becomes `<~>`. The
     /// planner's call loads the library and with it the planner hook, without
-    /// shared_preload_libraries. The address of this function is also how [`super::own_functions`]
+    /// shared_preload_libraries. The address of this function is also how [`super::own_objects`]
     /// recognises `hamming`.
     fn simhash_hamming_support, pg_finfo_simhash_hamming_support(args) {
-        match request(args) {
-            SupportRequest::Simplify(request) => match as_operator(&request, args.function()) {
-                Some(operator) => request.answer(operator),
-                None => no_answer(),
-            },
-            _ => no_answer(),
-        }
+        simplified(args, |call| as_operator(call, args.function()))
     }
 }
 
@@ -36,105 +39,195 @@ pg_function! {
     /// `simhash_catalog.hamming_within_support(internal)`: index condition and selectivity of
     /// `hamming_within`. Its cost is a constant, which is what pg_proc.procost is for.
     fn simhash_within_support, pg_finfo_simhash_within_support(args) {
-        match request(args) {
-            SupportRequest::IndexCondition(request) => match index_condition(&request) {
-                Some(condition) => request.answer(condition),
-                None => no_answer(),
-            },
-            SupportRequest::Selectivity(request) => {
-                let planner = request.planner();
-                let clause = Clause::within(request.args());
-                let selectivity = selectivity(planner, clause, request.target());
-                request.answer(selectivity)
-            }
-            SupportRequest::Simplify(_) | SupportRequest::Other => no_answer(),
+        if let Some(request) = request(args, NodeTag::T_SupportRequestIndexCondition) {
+            return index_condition(request).unwrap_or_else(no_answer);
         }
+        share_of_rows(args, share_within)
     }
 }
 
 pg_function! {
     /// `simhash_catalog.hamming_parts_support(internal)`: selectivity of `hamming_parts_within`.
-    /// [`super::parts`] finds its indexes, once a call of this function has loaded the library.
+    /// `clause` finds its indexes, once a call of this function has loaded the library.
     fn simhash_parts_support, pg_finfo_simhash_parts_support(args) {
-        match request(args) {
-            SupportRequest::Selectivity(request) => request.answer(PARTS_WITHIN),
-            _ => no_answer(),
-        }
+        share_of_rows(args, |_| PARTS_WITHIN)
     }
 }
 
 pg_function! {
-    /// `simhash_catalog.hamming_ball_sel`: restriction estimator of `<@ (bigint, hamming_ball)`.
-    fn simhash_ball_sel, pg_finfo_simhash_ball_sel(args) {
-        estimate(args, restriction_args(args), Clause::in_ball)
+    /// `simhash_catalog.index_fingerprint_support(internal)`
+    fn simhash_index_fingerprint_support, pg_finfo_simhash_index_fingerprint_support(args) {
+        simplified(args, |call| index_term(call, |index| Some(index.expression())))
     }
 }
 
 pg_function! {
-    /// `simhash_catalog.hamming_ball_joinsel`: join estimator of `<@ (bigint, hamming_ball)`.
-    fn simhash_ball_joinsel, pg_finfo_simhash_ball_joinsel(args) {
-        estimate(args, join_args(args), Clause::in_ball)
+    /// `simhash_catalog.index_predicate_support(internal)`
+    fn simhash_index_predicate_support, pg_finfo_simhash_index_predicate_support(args) {
+        simplified(args, |call| index_term(call, |index| index.predicate()))
     }
 }
 
 pg_function! {
-    /// `simhash_catalog.hamming_near_sel`: restriction estimator of `~=`.
-    fn simhash_near_sel, pg_finfo_simhash_near_sel(args) {
-        estimate(args, restriction_args(args), Clause::near)
+    /// `simhash_catalog.index_fingerprint(index oid, VARIADIC "any") -> bigint` and `index_predicate`,
+    /// where the planner has not replaced the call
+    fn simhash_index_term, pg_finfo_simhash_index_term(args) {
+        let _ = args;
+        Error::new(
+            ERRCODE_UNDEFINED_OBJECT,
+            "the index does not exist, or the arguments are not the columns that it reads",
+        )
+        .raise()
     }
 }
 
-pg_function! {
-    /// `simhash_catalog.hamming_near_joinsel`: join estimator of `~=`.
-    fn simhash_near_joinsel, pg_finfo_simhash_near_joinsel(args) {
-        estimate(args, join_args(args), Clause::near)
+/// The result of a support function that has no answer.
+fn no_answer() -> Datum {
+    Datum::from(0usize)
+}
+
+/// Reads the request that a support function got, if it is of the kind with this tag, whose struct is `T`.
+#[expect(clippy::mut_from_ref, reason = "the node is not part of the arguments")]
+fn request<T>(args: &Args, tag: NodeTag) -> Option<&mut T> {
+    let node: *mut pg_sys::Node = args.internal(0);
+    // SAFETY: only the server's own code can pass an argument of type internal: to a support
+    // function a request node, alive and exclusively ours during this call, whose tag says which
+    // one it is. Each caller in this file pairs the tag with its struct.
+    unsafe {
+        let is_this = node.as_ref().is_some_and(|node| node.type_ == tag);
+        is_this.then(|| &mut *node.cast())
     }
 }
 
-/// Answers an estimator: `read` reads the operands of its operator.
-pub fn estimate<'p>(
+/// Answers the request for the share, from 0 to 1, of the rows that a call of the function keeps.
+fn share_of_rows(
     args: &Args,
-    (planner, operands, target): (Planner<'p>, NodeList<'p>, EstimateTarget<'p>),
-    read: fn(Planner<'p>, Oid, NodeList<'p>) -> Option<Clause<'p>>,
+    share: impl FnOnce(&pg_sys::SupportRequestSelectivity) -> f64,
 ) -> Datum {
-    let operator = args.get(1).unwrap_or(Oid::INVALID);
-    let clause = read(planner, operator, operands);
-    args.result(Some(selectivity(planner, clause, target)))
+    let tag = NodeTag::T_SupportRequestSelectivity;
+    let Some(request) = request::<pg_sys::SupportRequestSelectivity>(args, tag) else {
+        return no_answer();
+    };
+    request.selectivity = share(request);
+    Datum::from(std::ptr::from_mut(request))
 }
 
-fn selectivity<'p>(
-    planner: Planner<'p>,
-    clause: Option<Clause<'p>>,
-    target: EstimateTarget<'p>,
-) -> f64 {
-    clause.map_or(UNKNOWN, |clause| clause.selectivity(planner, target))
+fn share_within(request: &pg_sys::SupportRequestSelectivity) -> f64 {
+    // SAFETY: the planner passed these together; they live as long as the request.
+    unsafe {
+        let planner = Planner::new(request.root);
+        let target = match request.is_join {
+            true => Target::Pairs(request.sjinfo, request.jointype),
+            false => Target::Rows(request.varRelid),
+        };
+        let clause = Clause::within(NodeList::new(request.args));
+        clause.map_or(UNKNOWN, |clause| clause.selectivity(planner, target))
+    }
+}
+
+/// A call of the function, or of an operator of which it is the implementation, for which the planner asks
+/// for a simpler expression.
+pub struct Call<'p> {
+    root: *mut pg_sys::PlannerInfo,
+    pub planner: Planner<'p>,
+    pub function: Oid,
+    /// The answer may contain them, but not the call itself: the server's node of it is temporary.
+    pub args: NodeList<'p>,
+}
+
+/// Answers the request for a simpler expression of the same value and type.
+pub fn simplified<'p>(
+    args: &'p Args,
+    expression: impl FnOnce(&Call<'p>) -> Option<NodeRef<'p>>,
+) -> Datum {
+    let tag = NodeTag::T_SupportRequestSimplify;
+    let answer = request::<pg_sys::SupportRequestSimplify>(args, tag).and_then(|request| {
+        // SAFETY: the call lives as long as the request, its arguments as long as the query's tree; the
+        // planner's state is null outside of a query.
+        let call = unsafe {
+            Call {
+                root: request.root,
+                planner: Planner::new(request.root),
+                function: (*request.fcall).funcid,
+                args: NodeList::new((*request.fcall).args),
+            }
+        };
+        expression(&call)
+    });
+    answer.map_or_else(no_answer, |answer| {
+        Datum::from(answer.as_ptr::<pg_sys::Node>())
+    })
 }
 
 /// Returns `a <~> b` for a call of `hamming` or of `simhash_catalog.distance`. The planner orders
 /// by an index for an operator alone; besides, distances that were written in different ways become
 /// equal expressions. The request does not show whether the query has `<~>` already; in that case
 /// the result is an equal expression.
-fn as_operator<'p>(request: &SimplifyRequest<'p>, support: Oid) -> Option<NodeRef<'p>> {
-    let [a, b] = request.args().as_array()?;
+fn as_operator<'p>(call: &Call<'p>, support: Oid) -> Option<NodeRef<'p>> {
+    let [a, b] = call.args.as_array()?;
     let operator = distance_operator_of(support)?;
-    Some(request.planner().operator(operator, INT4OID, a, b))
+    Some(call.planner.operator(operator, INT4OID, a, b))
 }
 
-/// Returns `column <@ hamming_ball(centre, radius)` for `hamming_within(column, centre, radius)`,
-/// with the column on either side.
-fn index_condition<'p>(request: &IndexConditionRequest<'p>) -> Option<NodeRef<'p>> {
-    let [a, b, radius] = request.args()?.as_array()?;
-    let (column, centre) = match request.indexed_arg() {
+/// Answers with the condition `column <@ hamming_ball(centre, radius)`, which is equivalent to
+/// `hamming_within(column, centre, radius)`, with the column on either side, written as function or as
+/// operator. Its operator must be of the family of the index's column.
+fn index_condition(request: &mut pg_sys::SupportRequestIndexCondition) -> Option<Datum> {
+    // SAFETY: the planner's state, and a clause that lives as long as the request.
+    let (planner, clause) = unsafe { (Planner::new(request.root), NodeRef::new(request.node)?) };
+    let [a, b, radius] = clause.as_call()?.args.as_array()?;
+    let (column, centre) = match request.indexarg {
         0 => (a, b),
         1 => (b, a),
         _ => return None,
     };
-    if !request.is_fixed(centre) || !request.is_fixed(radius) {
+    let (root, index) = (request.root, request.index);
+    let is_fixed = |node: NodeRef| {
+        // SAFETY: live nodes of the request's query.
+        unsafe { pg_sys::is_pseudo_constant_for_index(root, node.as_ptr(), index) }
+    };
+    if !is_fixed(centre) || !is_fixed(radius) {
         return None;
     }
-    let ball = BallConstructor::beside(request.function())?;
-    let operator = ball.operator_in(request.operator_family())?;
-    let planner = request.planner();
+    let ball = BallConstructor::beside(request.funcid)?;
+    let operator = ball.operator_in(request.opfamily)?;
     let constructed = planner.call(ball.constructor, ball.type_oid, &[centre, radius]);
-    Some(planner.condition(operator, column, planner.simplify(constructed)))
+    let condition = planner.condition(operator, column, planner.simplify(constructed));
+    request.lossy = false;
+    Some(Datum::from(planner.list(&[condition]).as_ptr()))
+}
+
+/// Returns the part of the index that the first argument names, for the table whose columns the others
+/// are. They have to be all that it reads: the user may read those, and perhaps no other.
+fn index_term<'p>(
+    call: &Call<'p>,
+    part: impl FnOnce(&FingerprintIndex<'p>) -> Option<NodeRef<'p>>,
+) -> Option<NodeRef<'p>> {
+    let mut args = call.args.iter();
+    let index = args.next()?.as_oid()?;
+    let columns: Vec<Option<(u32, i16)>> = args
+        .map(|column| column.strip_relabel().as_column())
+        .collect();
+    let (relid, _) = (*columns.first()?)?;
+    let read = FingerprintIndex::read(index, "simhash", fingerprint_function)?;
+    let expression = part(&read)?;
+    if !variables(expression)
+        .iter()
+        .all(|number| columns.contains(&Some((relid, *number))))
+    {
+        return None;
+    }
+    // SAFETY: the planner's state, if there is one, has its query, whose range table is a list of
+    // entries; the copy of the expression, whose variables are of relation 1, is ours.
+    unsafe {
+        let parse = call.root.as_ref()?.parse.as_ref()?;
+        let place = (relid as usize).checked_sub(1)?;
+        let entry: *const pg_sys::RangeTblEntry = NodeList::new(parse.rtable).get(place)?.as_ptr();
+        if (*entry).rtekind != pg_sys::RTEKind::RTE_RELATION || (*entry).relid != read.table {
+            return None;
+        }
+        let copy: *mut pg_sys::Node = pg_sys::copyObjectImpl(expression.as_ptr()).cast();
+        pg_sys::ChangeVarNodes(copy, 1, relid as i32, 0);
+        Some(call.planner.simplify(NodeRef::new(copy)?))
+    }
 }

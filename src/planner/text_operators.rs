@@ -6,18 +6,14 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::estimate::Clause;
-use super::own_functions::within_beside;
-use super::sql_objects::distance_operator_of;
-use super::support::{estimate, simhash_hamming_support};
-use super::targets::Targets;
+use super::estimate::{Clause, of_pairs, of_rows};
+use super::indexes::Targets;
+use super::own_objects::{distance_operator_of, within_beside};
+use super::support::{Call, simhash_hamming_support, simplified};
 use crate::row::fingerprint_functions::simhash_text64;
 use crate::row::same::simhash_same;
 use simhash_hamming::ball::NEAR_TEXTS;
 use simhash_pg::catalog::lookup;
-use simhash_pg::planner::hooks::{
-    SimplifyRequest, SupportRequest, join_args, no_answer, request, restriction_args,
-};
 use simhash_pg::planner::nodes::{NodeList, NodeRef, Planner};
 use simhash_pg::sql::fmgr::pg_function;
 
@@ -25,13 +21,7 @@ pg_function! {
     /// `simhash_catalog.text_distance_support(internal)`: `a <~> b` becomes
     /// `simhash64(a) <~> simhash64(b)`.
     fn simhash_text_distance_support, pg_finfo_simhash_text_distance_support(args) {
-        match request(args) {
-            SupportRequest::Simplify(request) => match distance(&request) {
-                Some(distance) => request.answer(distance),
-                None => no_answer(),
-            },
-            _ => no_answer(),
-        }
+        simplified(args, distance)
     }
 }
 
@@ -39,52 +29,46 @@ pg_function! {
     /// `simhash_catalog.near_duplicate_support(internal)`: `a ~= b` becomes that the fingerprints are
     /// near, and `simhash_same`. The address of this function is also how the operator is recognised.
     fn simhash_near_duplicate_support, pg_finfo_simhash_near_duplicate_support(args) {
-        match request(args) {
-            SupportRequest::Simplify(request) => match near(&request) {
-                Some(near) => request.answer(near),
-                None => no_answer(),
-            },
-            _ => no_answer(),
-        }
+        simplified(args, near)
     }
 }
 
 pg_function! {
     /// `simhash_catalog.near_duplicate_sel`: restriction estimator of `~= (text, text)`.
     fn simhash_near_duplicate_sel, pg_finfo_simhash_near_duplicate_sel(args) {
-        estimate(args, restriction_args(args), fingerprints)
+        of_rows(args, fingerprints)
     }
 }
 
 pg_function! {
     /// `simhash_catalog.near_duplicate_joinsel`: join estimator of `~= (text, text)`.
     fn simhash_near_duplicate_joinsel, pg_finfo_simhash_near_duplicate_joinsel(args) {
-        estimate(args, join_args(args), fingerprints)
+        of_pairs(args, fingerprints)
     }
 }
 
-fn distance<'p>(request: &SimplifyRequest<'p>) -> Option<NodeRef<'p>> {
-    let planner = request.planner();
-    let [a, b] = request.args().as_array()?;
+fn distance<'p>(call: &Call<'p>) -> Option<NodeRef<'p>> {
+    let planner = call.planner;
+    let [a, b] = call.args.as_array()?;
     let types = [pg_sys::INT8OID, pg_sys::INT8OID];
-    let hamming = lookup::function_beside(request.function(), c"hamming", &types)
+    let hamming = lookup::function_beside(call.function, c"hamming", &types)
         .filter(|&found| lookup::has_support_function(found, simhash_hamming_support))?;
     let operator = distance_operator_of(lookup::support_function(hamming)?)?;
-    let maker = Maker::beside(request.function())?;
+    let maker = Maker::beside(call.function)?;
     let (a, b) = (maker.fingerprint(planner, a), maker.fingerprint(planner, b));
     Some(planner.operator(operator, pg_sys::INT4OID, a, b))
 }
 
 /// A text that is a subquery or volatile would be computed twice.
-fn near<'p>(request: &SimplifyRequest<'p>) -> Option<NodeRef<'p>> {
-    let texts: [NodeRef<'p>; 2] = request.args().as_array()?;
+fn near<'p>(call: &Call<'p>) -> Option<NodeRef<'p>> {
+    let texts: [NodeRef<'p>; 2] = call.args.as_array()?;
     if texts
         .iter()
         .any(|text| text.is_volatile() || text.contains_subplan())
     {
         return None;
     }
-    Maker::beside(request.function())?.near(request.planner(), texts)
+    Maker::beside(call.function)?.near(call.planner, texts)
 }
 
 /// Returns the same for a condition of a query, if one of its texts has an index, and the other is

@@ -17,7 +17,7 @@ use crate::planner::nodes::{NodeList, NodeRef, Planner};
 pub type FingerprintFunction = fn(access_method: Oid, family: Oid, class_type: Oid) -> Option<Oid>;
 
 /// The last column of an index, and what makes fingerprints of it.
-pub(crate) struct LastKey<'p> {
+pub struct LastKey<'p> {
     /// Its column number, or 0 for an expression.
     pub number: i16,
     /// The expression, in terms of the table at range-table index `relid`.
@@ -32,12 +32,7 @@ impl<'p> LastKey<'p> {
     ///
     /// # Safety
     /// The key must be of an index of the table, which is locked.
-    pub(crate) unsafe fn made(
-        &self,
-        planner: Planner<'p>,
-        table: Oid,
-        relid: u32,
-    ) -> Option<NodeRef<'p>> {
+    pub unsafe fn made(&self, planner: Planner<'p>, table: Oid, relid: u32) -> Option<NodeRef<'p>> {
         let function = self.made_by?;
         // SAFETY: guaranteed by the caller; all is made in the planner's memory.
         unsafe {
@@ -270,7 +265,7 @@ fn names(table: Oid, expression: NodeRef<'_>) -> Vec<Option<String>> {
 }
 
 /// The numbers of the variables in an expression.
-pub(crate) fn variables(expression: NodeRef<'_>) -> Vec<i16> {
+pub fn variables(expression: NodeRef<'_>) -> Vec<i16> {
     // SAFETY: a live expression without aggregates or placeholders; the list is of variables.
     let list = unsafe { NodeList::new(pg_sys::pull_var_clause(expression.as_ptr(), 0)) };
     list.iter()

@@ -257,7 +257,7 @@ pub fn integer_comparison(operator: Oid) -> i32 {
 }
 
 /// The type below a domain; other types are returned unchanged.
-pub(crate) fn base_type(type_oid: Oid) -> Oid {
+pub fn base_type(type_oid: Oid) -> Oid {
     // SAFETY: syscache look-up.
     unsafe { pg_sys::getBaseType(type_oid) }
 }

@@ -130,7 +130,7 @@ impl<'p> Planner<'p> {
     }
 
     /// A call of a function or an operator with another first argument.
-    pub(super) fn with_first_argument(self, call: NodeRef<'p>, first: NodeRef<'p>) -> NodeRef<'p> {
+    pub fn with_first_argument(self, call: NodeRef<'p>, first: NodeRef<'p>) -> NodeRef<'p> {
         // SAFETY: the copy is a node of the same struct, whose list of arguments is its own; a call has
         // arguments where [`NodeRef::as_call`] has found one.
         self.built(unsafe {

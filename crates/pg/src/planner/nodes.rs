@@ -16,7 +16,8 @@ use crate::process::backend::check_stack_depth;
 /// The planning of one query: where new nodes are allocated, and what `'p` stands for.
 #[derive(Clone, Copy)]
 pub struct Planner<'p> {
-    pub(crate) root: *mut pg_sys::PlannerInfo,
+    /// The server's state; null outside of a query.
+    pub root: *mut pg_sys::PlannerInfo,
     planning: PhantomData<&'p ()>,
 }
 
@@ -67,14 +68,15 @@ impl<'p> NodeRef<'p> {
     ///
     /// # Safety
     /// `node` is null or points to a node that outlives `'p`.
-    pub(crate) unsafe fn new<T>(node: *mut T) -> Option<Self> {
+    pub unsafe fn new<T>(node: *mut T) -> Option<Self> {
         NonNull::new(node.cast()).map(|node| Self {
             node,
             planning: PhantomData,
         })
     }
 
-    pub(crate) fn as_ptr<T>(self) -> *mut T {
+    /// The server's node.
+    pub fn as_ptr<T>(self) -> *mut T {
         self.node.as_ptr().cast()
     }
 
@@ -195,12 +197,6 @@ impl<'p> NodeRef<'p> {
         fits.then(|| unsafe { constant.constvalue.cast_mut_ptr::<[u8; N]>().read() })
     }
 
-    /// As the RestrictInfo that the planner wraps around a clause.
-    pub(crate) fn as_restriction(self) -> Option<NonNull<pg_sys::RestrictInfo>> {
-        self.cast::<pg_sys::RestrictInfo>(NodeTag::T_RestrictInfo)
-            .map(|_| self.node.cast())
-    }
-
     /// Without the casts that only relabel the type (domains, binary-coercible types).
     pub fn strip_relabel(self) -> Self {
         let mut node = self;
@@ -280,7 +276,7 @@ impl<'p> NodeRef<'p> {
 impl<'p> NodeList<'p> {
     /// # Safety
     /// `list` is NIL or a list of nodes that outlives `'p`.
-    pub(crate) unsafe fn new(list: *mut pg_sys::List) -> Self {
+    pub unsafe fn new(list: *mut pg_sys::List) -> Self {
         Self::from_raw(list)
     }
 
@@ -292,7 +288,8 @@ impl<'p> NodeList<'p> {
         }
     }
 
-    pub(crate) fn as_ptr(self) -> *mut pg_sys::List {
+    /// The server's list.
+    pub fn as_ptr(self) -> *mut pg_sys::List {
         self.list
     }
 
@@ -332,7 +329,7 @@ impl<'p> Planner<'p> {
     /// # Safety
     /// `root` is null or the planner state of a query whose planning lasts at least for `'p`, and
     /// the current memory context lives as long.
-    pub(crate) unsafe fn new(root: *mut pg_sys::PlannerInfo) -> Self {
+    pub unsafe fn new(root: *mut pg_sys::PlannerInfo) -> Self {
         Self {
             root,
             planning: PhantomData,

@@ -153,7 +153,7 @@ impl Args {
 
     /// Argument `i` of type internal, or null. Only the server's own code can pass one.
     #[inline]
-    pub(crate) fn internal<T>(&self, i: usize) -> *mut T {
+    pub fn internal<T>(&self, i: usize) -> *mut T {
         self.datum(i)
             .map_or(std::ptr::null_mut(), |datum| datum.cast_mut_ptr())
     }
