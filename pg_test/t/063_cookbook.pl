@@ -1,4 +1,4 @@
-# docs/start.md runs from top to bottom, its shell too: writers, a dump, a standby that becomes a subscriber, removal.
+# docs/start.md runs from top to bottom, its shell too: writers, a dump, a standby, removal.
 use strict;
 use warnings;
 use SimhashTest;
@@ -10,7 +10,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $page = dirname($ENV{PG_TEST_DATA}) . '/docs/start.md';
-my $node = new_node('cookbook', init => [ allows_streaming => 'logical' ]);
+my $node = new_node('cookbook', init => [ allows_streaming => 1 ]);
 $node->safe_psql('postgres', 'CREATE DATABASE app');
 my $there = PostgreSQL::Test::Utils::tempdir;
 # The page has a port of its own for the second server.
