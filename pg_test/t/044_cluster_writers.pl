@@ -142,7 +142,7 @@ is_true('256 bits');
 my $judged = <<'SQL';
 DO $$
 BEGIN
-	CASE pick(6)
+	CASE pick(8)
 	WHEN 0, 1 THEN INSERT INTO letter (body, fp) SELECT CASE pick(2) WHEN 0 THEN 'red lamp' ELSE 'blue chair' END, near_fp()
 		FROM generate_series(1, 1 + pick(3));
 	WHEN 2 THEN DELETE FROM letter WHERE id IN (SELECT id FROM letter ORDER BY random() LIMIT 1);
@@ -150,6 +150,13 @@ BEGIN
 	WHEN 4 THEN INSERT INTO decision SELECT m - pick(20), m - pick(20), random() < 0.5 FROM (SELECT last_value AS m FROM letter_id_seq) s
 		ON CONFLICT (a, b) DO UPDATE SET same = excluded.same;
 	WHEN 5 THEN DELETE FROM decision WHERE a IN (SELECT a FROM decision ORDER BY random() LIMIT 1);
+	WHEN 6, 7 THEN
+		BEGIN
+			UPDATE letter SET id = (SELECT last_value FROM letter_id_seq) - pick(40)
+				WHERE id IN (SELECT id FROM letter ORDER BY random() LIMIT 1);
+		EXCEPTION WHEN unique_violation THEN
+			NULL;
+		END;
 	END CASE;
 	PERFORM pg_sleep(0.001);
 END $$;
@@ -168,6 +175,16 @@ for my $level ('read committed', 'repeatable read')
 		"judged, $level: clusters are true, $sent_back sent back");
 	note($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT cluster_id) FROM letter_cluster') . ' entries and clusters');
 }
+# What was judged before the rows come, which are not near: of two transactions neither sees the other's row.
+$node->safe_psql('postgres', 'TRUNCATE letter, decision; INSERT INTO decision VALUES (1, 2, true)');
+my ($first, $second) = map { open_session($node) } 1 .. 2;
+$first->query_safe("BEGIN; INSERT INTO letter VALUES (1, 'red lamp', 0)");
+start_statement($second, "INSERT INTO letter VALUES (2, 'blue chair', -1)");
+ok(wait_for_wait($node, '%blue chair%'), 'judged: a row waits for another one');
+$first->query_safe('COMMIT');
+finish_statement($second);
+is($node->safe_psql('postgres', 'TABLE letter_cluster ORDER BY key'), "1|1\n2|1", 'judged: and is with it');
+$_->quit for $first, $second;
 
 $node->stop;
 done_testing();

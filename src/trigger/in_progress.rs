@@ -1,7 +1,7 @@
 //! What this session has stored and not yet committed, for the sessions whose rows are compared with
 //! it ([`simhash_trigger::in_progress`] says how they meet). The flagging trigger enters each row
-//! here before it searches; the one that keeps clusters enters the rows of a statement, and the
-//! clusters that it changes. What a session has entered goes with its transaction or subtransaction;
+//! here before it searches; the one that keeps clusters enters the rows of a statement when
+//! it ends. What a session has entered goes with its transaction or subtransaction;
 //! what a prepared transaction has entered stays until that one has ended.
 
 use std::cell::{Cell, RefCell};
@@ -20,7 +20,7 @@ use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::value::Value;
 use simhash_trigger::in_progress::memory::{HEADER, Memory, Run};
 use simhash_trigger::in_progress::{
-    AT_ONCE, Compared, Entered, InProgress, Key, Search, Wait, Writer, place,
+    Compared, Entered, InProgress, Key, Search, Wait, Writer, place,
 };
 
 /// A row that is compared with others.
@@ -83,20 +83,6 @@ pub fn enter(row: RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Added
     }
 }
 
-/// Enters many rows, before it waits for anyone: those that this transaction has not entered.
-pub fn enter_all(rows: &[Compared], tables: &[pg_sys::Oid], context: impl Fn(&Wait) -> String) {
-    begin();
-    let by = writer();
-    let mut all_waits = Vec::new();
-    let parts = rows.first().map_or(1, |row| row.hash.len());
-    for rows in rows.chunks((AT_ONCE / parts).max(1)) {
-        let rows = new_rows(by, rows);
-        let entered = add(by, &rows, Key::default());
-        all_waits.extend(waits(&by, &rows, &entered));
-    }
-    wait(tables, &all_waits, context);
-}
-
 /// Enters rows as they are.
 fn add(by: Writer, rows: &[Compared], key: Key) -> Entered {
     let mut shared = shared(SharedWords::lock());
@@ -132,30 +118,19 @@ fn new_rows(by: Writer, rows: &[Compared]) -> Vec<Compared> {
     rows.iter().filter(is_new).cloned().collect()
 }
 
-/// How a [`claim`] ended.
-pub enum Claim {
-    /// This transaction had entered all of the rows before.
-    Known,
-    /// It has entered them. The number is that of [`ended`].
-    Entered(u64),
-    /// It has entered none, but has waited for others.
-    Waited,
-}
-
-/// Enters rows at once, unless others have entered one that is near and not yet committed. Then it
-/// waits for these, and enters none.
+/// Enters those of these rows that this transaction has not entered, and returns whether it has. It
+/// enters none if others have entered one that is near and not yet committed, for whom it waits
+/// then, or if the number of [`ended`] is another than this one.
 pub fn claim(
     rows: &[Compared],
     tables: &[pg_sys::Oid],
+    seen: Option<u64>,
     context: impl Fn(&Wait) -> String,
-) -> Claim {
+) -> bool {
     begin();
     let by = writer();
     let rows = new_rows(by, rows);
-    if rows.is_empty() {
-        return Claim::Known;
-    }
-    let mut search = Search::for_claim(&by, &rows);
+    let mut search = Search::for_claim(&by, &rows, seen);
     let entered = loop {
         let mut words = shared(SharedWords::lock());
         note(&mut words);
@@ -165,11 +140,9 @@ pub fn claim(
         drop(words);
         let_others_go();
     };
-    report(by, &entered);
-    match wait(tables, &search.waits, context) {
-        true => Claim::Waited,
-        false => Claim::Entered(entered.ended),
-    }
+    entered.iter().for_each(|entered| report(by, entered));
+    let has_waited = wait(tables, &search.waits, context);
+    entered.is_some() && !has_waited
 }
 
 /// How many transactions with rows in progress have ended ([`InProgress::ended`]).

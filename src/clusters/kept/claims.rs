@@ -1,33 +1,32 @@
-//! What a transaction has for itself until it ends, and waits for: rows in progress
-//! ([`crate::trigger::in_progress`]), which say for which near rows of others a row waits, and the
-//! clusters that it changes, which are entered in the same way. [`super`] says why this suffices.
-//!
-//! A share of an advisory lock, [`CLUSTERS`], keeps out those that write the whole table of
-//! clusters: a refresh and a TRUNCATE take it alone.
+//! What a transaction waits for and has for itself until it ends, before clusters are answered:
+//! rows in progress ([`crate::trigger::in_progress`]) and locks. `answer` calls it. [`super`] says why
+//! this suffices.
 
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys::Oid;
 
 use super::kept_table::KeptTable;
-use crate::trigger::in_progress::{Claim, claim, ended, enter_all, place_number, table_number};
+use crate::trigger::in_progress::{claim, ended, place_number, table_number};
 use crate::trigger::scope::Scope;
 use simhash_hamming::parts::Hash;
-use simhash_pg::catalog::table::{self, Column, OpenTable, is_temporary};
+use simhash_pg::catalog::table::{self, OpenTable, is_temporary};
 use simhash_pg::catalog::table_name::{self, TableName};
 use simhash_pg::process::advisory_lock::{lock_until_commit, share_until_commit};
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
-use simhash_pg::sql::type_hash::TypeHash;
-use simhash_pg::sql::value::Value;
 use simhash_trigger::in_progress::Compared;
 use simhash_trigger::kept_options::{KeptOptions, parse};
-use simhash_trigger::scope::combined;
 
-/// The number of the advisory lock of a table of clusters, in the extension's class of locks.
+/// The number of the lock of a whole table of clusters, in the extension's class of locks. Each
+/// transaction of a trigger shares it from its first row to its end; a refresh and a TRUNCATE have it
+/// alone.
 pub const CLUSTERS: u32 = u32::MAX;
-/// Stands for the columns of a table of clusters: the first for rows, the second for clusters.
-const ROWS: u16 = 0;
-const IDS: u16 = 1;
+/// How many locks the scopes of a table share: a transaction has no more.
+const SCOPE_LOCKS: u32 = 64;
+/// How often a statement looks whether its rows matter before it takes the lock: others may have
+/// ended meanwhile. One of more than a few rows looks once.
+const LOOKS: usize = 8;
+const FEW: usize = 64;
 
 /// What the transaction of a trigger's rows waits for.
 pub struct Claims {
@@ -38,12 +37,10 @@ pub struct Claims {
     decisions: Option<Oid>,
     /// Bits.
     radius: u32,
-    /// None for a type of keys without a hash function: all clusters count as one.
-    hash: Option<TypeHash>,
 }
 
 impl Claims {
-    pub fn new(call: &TriggerCall<'_>, kept: &KeptTable, key: &Column, scope: Scope) -> Self {
+    pub fn new(call: &TriggerCall<'_>, kept: &KeptTable, scope: Scope) -> Self {
         let options = &kept.options;
         refuse_others(call, options, kept.clusters);
         Self {
@@ -51,12 +48,10 @@ impl Claims {
             tables: [kept.relation, kept.clusters],
             decisions: kept.decisions,
             radius: options.radius,
-            hash: TypeHash::for_column(key),
         }
     }
 
-    /// Returns the old and the new version of the row of a call, as rows in progress, given the
-    /// hashes of those that are compared with others.
+    /// Returns the old and the new version of the row of a call, as rows in progress.
     pub fn rows(
         &self,
         call: &TriggerCall<'_>,
@@ -68,80 +63,53 @@ impl Claims {
         let clusters = self.tables[1];
         let row = move |(hash, scope): (Hash, u64)| Compared {
             hash,
-            place: place_number(clusters, ROWS, scope),
-            table: table_number(clusters, ROWS),
+            place: place_number(clusters, 0, scope),
+            table: table_number(clusters, 0),
             radius: self.radius,
         };
         [old, new].into_iter().flatten().map(row)
     }
 
-    /// Enters rows, and waits for the transactions that have entered near ones.
-    pub fn enter(&self, rows: &[Compared]) {
-        self.share();
-        if self.is_alone() {
-            return;
+    /// Prepares an answer, and returns whether one is needed: not if the rows do not matter, which
+    /// `matter` finds out with a new snapshot. Then nothing is locked.
+    pub fn prepare(&self, rows: &[Compared], matter: impl Fn() -> bool) -> bool {
+        if is_temporary(self.tables[1]) {
+            return matter();
         }
-        let rows_name = table::name(self.tables[0]).unwrap_or_default();
-        enter_all(rows, &self.tables, |_| {
-            format!("while comparing rows of \"{rows_name}\" with uncommitted rows")
-        });
-    }
-
-    /// Has the clusters with the ids that `read` finds for this transaction alone until it ends,
-    /// and returns what `read` has found. `read` is called again, with a new snapshot, as long as
-    /// others may have changed what it finds.
-    pub fn hold<'a, R>(&self, mut read: impl FnMut() -> Option<(Value<'a>, R)>) -> Option<R> {
-        let mut held: Vec<Hash> = Vec::new();
-        loop {
-            let before = ended();
-            let (ids, found) = read()?;
-            if self.is_alone() {
-                return Some(found);
-            }
-            let rows = self.clusters(ids);
-            if rows.iter().all(|row| held.contains(&row.hash)) {
-                return Some(found);
-            }
-            let claimed = claim(&rows, &self.tables, |_| {
-                let clusters = table::name(self.tables[1]).unwrap_or_default();
-                format!("while another transaction changes the same cluster in \"{clusters}\"")
-            });
-            match claimed {
-                Claim::Known => return Some(found),
-                Claim::Entered(after) if after == before => return Some(found),
-                Claim::Entered(_) => held = rows.into_iter().map(|row| row.hash).collect(),
-                Claim::Waited => held.clear(),
-            }
-        }
-    }
-
-    /// Returns whether others cannot write the table of clusters.
-    fn is_alone(&self) -> bool {
-        is_temporary(self.tables[1])
-    }
-
-    /// Keeps out those that write the whole table of clusters. A TRUNCATE of the decisions locks
-    /// these first, so they are locked first here too.
-    fn share(&self) {
+        // A TRUNCATE of the decisions locks these first, so they are locked first here too.
         self.decisions.into_iter().for_each(OpenTable::lock);
         share_until_commit(self.tables[1], CLUSTERS);
+        // A judgement links rows that are not near, so each change is answered where people judge.
+        if self.decisions.is_none() {
+            for _ in 0..if rows.len() > FEW { 1 } else { LOOKS } {
+                let seen = ended();
+                if matter() {
+                    break;
+                }
+                if self.claim(rows, Some(seen)) {
+                    return false;
+                }
+            }
+        }
+        let mut locks: Vec<u32> = match self.decisions {
+            Some(_) => vec![0],
+            None => rows.iter().map(|row| row.place % SCOPE_LOCKS).collect(),
+        };
+        locks.sort_unstable();
+        locks.dedup();
+        for lock in locks {
+            lock_until_commit(self.tables[1], lock);
+        }
+        while !self.claim(rows, None) {}
+        true
     }
 
-    /// Returns clusters as they are entered, given an array of their ids.
-    fn clusters(&self, ids: Value<'_>) -> Vec<Compared> {
-        let clusters = self.tables[1];
-        let hash = |id| self.hash.as_ref().map_or(0, |hash| hash.of_value(id));
-        let mut rows: Vec<Compared> = (ids.array().items.into_iter().flatten())
-            .map(|id| Compared {
-                hash: Hash::Fingerprint(combined([hash(id).into()])),
-                place: place_number(clusters, IDS, 0),
-                table: table_number(clusters, ROWS),
-                radius: 0,
-            })
-            .collect();
-        rows.sort_unstable_by(|a, b| a.hash.cmp(&b.hash));
-        rows.dedup_by(|a, b| a.hash == b.hash);
-        rows
+    /// Enters rows, or waits for the transactions that have entered near ones.
+    fn claim(&self, rows: &[Compared], seen: Option<u64>) -> bool {
+        claim(rows, &self.tables, seen, |_| {
+            let rows = table::name(self.tables[0]).unwrap_or_default();
+            format!("while comparing rows of \"{rows}\" with uncommitted rows")
+        })
     }
 
     /// Has all clusters for this transaction alone until it ends.

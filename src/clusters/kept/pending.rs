@@ -16,12 +16,13 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys;
 
-use super::answer::{AtOnce, Noted};
+use super::answer::AtOnce;
 use simhash_pg::catalog::lookup::table_in;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::reserve;
 use simhash_pg::process::subtransaction::{self, Ends};
 use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::kept_value::KeptValue;
 use simhash_pg::sql::statement_end::fire_at_statement_end;
 use simhash_pg::sql::trigger::{TriggerCall, depth};
 use simhash_trigger::in_progress::Compared;
@@ -29,7 +30,7 @@ use simhash_trigger::in_progress::Compared;
 /// Rows of a kept table that one statement has changed.
 struct PendingRows {
     at_once: Rc<AtOnce>,
-    noted: Vec<Noted>,
+    noted: Vec<KeptValue>,
     /// The old and the new versions, as rows in progress.
     compared: Vec<Compared>,
 }
@@ -50,7 +51,7 @@ thread_local! {
 }
 
 /// Notes rows until their statement ends.
-pub fn note_pending(at_once: &Rc<AtOnce>, noted: Vec<Noted>, compared: Vec<Compared>) {
+pub fn note_pending(at_once: &Rc<AtOnce>, noted: Vec<KeptValue>, compared: Vec<Compared>) {
     if !LISTENS.replace(true) {
         subtransaction::on_end(forget);
     }
@@ -85,7 +86,7 @@ pub fn note_pending(at_once: &Rc<AtOnce>, noted: Vec<Noted>, compared: Vec<Compa
 }
 
 impl Pending {
-    fn add(&mut self, at_once: &Rc<AtOnce>, noted: Vec<Noted>, compared: Vec<Compared>) {
+    fn add(&mut self, at_once: &Rc<AtOnce>, noted: Vec<KeptValue>, compared: Vec<Compared>) {
         // Partitions have triggers of their own, which keep one table of clusters.
         let place = |at_once: &AtOnce| (at_once.kept.relation, at_once.kept.clusters);
         let same = (self.tables.iter_mut()).find(|rows| place(&rows.at_once) == place(at_once));
@@ -131,19 +132,13 @@ pg_function! {
             Error::new(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, "function simhash_catalog.answer_rows must be fired by its own trigger").raise();
         };
         let depth = depth();
-        let (ended, is_outermost) = PENDING.with_borrow_mut(|pending| {
-            let ended: Vec<_> = pending.extract_if(.., |of| of.depth >= depth).collect();
-            (ended, pending.is_empty())
-        });
-        let leaves = is_outermost && ended.len() == 1 && !AtOnce::has_answered_meanwhile();
+        let ended: Vec<Pending> = PENDING
+            .with_borrow_mut(|pending| pending.extract_if(.., |of| of.depth >= depth).collect());
         let mut tables: Vec<PendingRows> = ended.into_iter().flat_map(|of| of.tables).collect();
-        // All rows are entered before a cluster is held: a statement waits for others before that,
-        // whatever the order of its rows.
-        for rows in &mut tables {
-            rows.at_once.claims.enter(&each_once(std::mem::take(&mut rows.compared)));
-        }
-        for rows in &tables {
-            rows.at_once.answer(args, &rows.noted, leaves);
+        // All statements lock several tables of clusters in one order.
+        tables.sort_by_key(|rows| rows.at_once.kept.clusters.to_u32());
+        for rows in tables {
+            rows.at_once.answer(args, &rows.noted, &each_once(rows.compared));
         }
         call.skip()
     }

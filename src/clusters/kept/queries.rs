@@ -1,43 +1,49 @@
-//! The queries about kept clusters, as SQL text: `refresh` and `answer` run them. All look at noted
-//! keys, the rows near them, and the members of the clusters in which these are; [`super`] says why
-//! that suffices. Those of the short ways are in `short_queries`. Names in a text are qualified: the
-//! search_path changes nothing.
+//! The queries about kept clusters, as SQL text: `refresh` and `answer` run them. The answer looks at
+//! noted keys, the rows near them, and the members of the clusters in which these are; [`super`] says
+//! why that suffices. Names in a text are qualified: the search_path changes nothing.
 
 use super::kept_table::{KeptTable, named};
 use crate::pairs::named_columns::column;
-use crate::trigger::hash_column::HashColumn;
+use crate::trigger::hash_column::{HashColumn, Radius, first_found};
 use simhash_pg::catalog::indexes::Serving;
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::catalog::table_name::literal;
 use simhash_pg::sql::key_type::{Equality, KeyType, no_order};
 
-/// Parts of the queries, as SQL text. `$1` is an array of keys, or a key.
+/// How many of the rows that are equal to a new one are looked at for one that is in a cluster: more
+/// may be of other scopes.
+const LOOKED_AT: u32 = 32;
+/// Up to this number of keys a row may only join a cluster: for many it costs what it saves.
+const MOST_JOINING: u32 = 256;
+
+/// Parts of the queries, as SQL text. `$1` is an array of keys.
 pub struct KeptQueries {
-    /// Whether `$1` is a key.
-    pub(super) of_one: bool,
-    pub(super) rows: String,
-    pub(super) clusters: String,
-    pub(super) notes: Option<String>,
-    pub(super) decisions: Option<String>,
+    rows: String,
+    clusters: String,
+    notes: Option<String>,
+    decisions: Option<String>,
     /// The columns of the table; the second with a cast.
-    pub(super) key: String,
-    pub(super) fp: String,
+    key: String,
+    fp: String,
     pub(super) hashes: HashColumn,
     /// The condition that row `r` of the table has the columns of the scope that `d` has, after AND.
-    pub(super) is_in_scope: String,
+    is_in_scope: String,
     /// The columns of the scope of `r`, each after a comma.
-    pub(super) scope_columns: String,
-    /// The text of `r`, after a comma, and the condition that `d` has the same, after AND.
-    pub(super) text_column: String,
-    pub(super) has_text: String,
+    scope_columns: String,
+    /// The text of `r`, after a comma, and the condition that `d` has the same, after AND. Texts that a
+    /// collation finds equal may differ.
+    text_column: String,
+    has_text: String,
+    /// Whether equal fingerprints and texts mean that the same rows are linked.
+    tells_all: bool,
     /// Bits.
-    pub(super) radius: u32,
+    radius: u32,
     /// The base type of keys, a cast to it in the type's default collation, and the equality.
-    pub(super) key_type: String,
-    pub(super) cast: String,
-    pub(super) equality: Equality,
+    key_type: String,
+    cast: String,
+    equality: Equality,
     /// The arguments of clusters_among, without the keys.
-    pub(super) arguments: String,
+    arguments: String,
 }
 
 impl KeptQueries {
@@ -71,18 +77,20 @@ impl KeptQueries {
             is_in_scope += " AND ";
             is_in_scope += &equality.clause(&format!("r.{name}"), &format!("d.{name}"));
         }
-        let (mut text_column, mut has_text) = (String::new(), String::new());
-        if let Some(name) = &options.text {
-            // Texts that a collation finds equal may differ.
+        let text = options.text.as_deref().map(|name| {
             let text = format!(
                 "r.{}::pg_catalog.text COLLATE pg_catalog.\"C\"",
                 quoted(name)
             );
-            text_column = format!(", {text} AS simhash_text");
-            has_text = format!(" AND {text} OPERATOR(pg_catalog.=) d.simhash_text");
-        }
+            let has_text = format!(" AND {text} OPERATOR(pg_catalog.=) d.simhash_text");
+            (format!(", {text} AS simhash_text"), has_text)
+        });
+        let (text_column, has_text) = text.unwrap_or_default();
         Self {
-            of_one: false,
+            tells_all: kept.decisions.is_none()
+                && (kept.checked_by.is_none() || options.text.is_some()),
+            text_column,
+            has_text,
             rows: named(kept.relation),
             clusters: named(kept.clusters),
             notes: kept.notes.map(named),
@@ -92,21 +100,11 @@ impl KeptQueries {
             hashes,
             is_in_scope,
             scope_columns,
-            text_column,
-            has_text,
             radius: options.radius,
             cast: format!("::{key_type}{collate}"),
             arguments: arguments(kept, &key_type),
             key_type,
             equality,
-        }
-    }
-
-    /// The same, where `$1` is a key: most statements change one row.
-    pub fn of_one(self) -> Self {
-        Self {
-            of_one: true,
-            ..self
         }
     }
 
@@ -125,15 +123,80 @@ impl KeptQueries {
         )
     }
 
-    /// Answers the notes. Returns one row: the number of entries of the table of clusters that
-    /// changed.
+    /// Answers the notes that are stored. Returns one row: the number of entries of the table of
+    /// clusters that changed.
     pub fn answer_notes(&self) -> String {
-        let Self { key_type, cast, .. } = self;
+        let cast = &self.cast;
         let notes = self.notes.as_deref().unwrap_or_default();
         let noted = format!("DELETE FROM {notes} WHERE key IS NOT NULL RETURNING key{cast} AS key");
-        let inside = self.inside(&noted);
+        self.answer("", &noted, "")
+    }
+
+    /// The same for the keys of `$1`. With `may_join`, where each change of a row is noted, nothing
+    /// is computed if each of the rows only joins a cluster, so that one more copy costs the same
+    /// beside a million.
+    pub fn answer_keys(&self, may_join: bool) -> String {
+        let given = self.given();
+        if !(may_join && self.tells_all) {
+            return self.answer("", &given, "");
+        }
+        let joined = self.joined();
+        let joining = format!(
+            "joining AS MATERIALIZED (SELECT noted.key, {joined} AS id FROM ({given}) AS noted), "
+        );
+        let is_other = "EXISTS (SELECT FROM joining WHERE id IS NULL)";
+        self.answer(
+            &joining,
+            &format!("SELECT key FROM joining WHERE {is_other}"),
+            &format!(" UNION ALL SELECT key, id FROM joining WHERE NOT {is_other}"),
+        )
+    }
+
+    /// `noted` is a query of keys, for which tables are found `before`; `others` adds entries.
+    fn answer(&self, before: &str, noted: &str, others: &str) -> String {
+        let (inside, key_type) = (self.inside(noted), &self.key_type);
         let keys = format!("ARRAY(SELECT key FROM near UNION SELECT key FROM old)::{key_type}[]");
-        self.write_changes(&inside, &keys)
+        self.write_changes(&format!("{before}{inside}"), &keys, others)
+    }
+
+    /// The id of the cluster of a row that is equal to that of `noted.key` and is not noted itself, if
+    /// that row only joins it: the rows near it are in that cluster. Else NULL.
+    fn joined(&self) -> String {
+        let Self {
+            clusters,
+            rows,
+            key,
+            fp,
+            is_in_scope,
+            has_text,
+            scope_columns,
+            text_column,
+            equality,
+            cast,
+            ..
+        } = self;
+        let has_key = equality.clause(&format!("r.{key}"), "noted.key");
+        let is_own = equality.clause("c.key", "noted.key");
+        let is_named = equality.clause("c.cluster_id", "noted.key");
+        let is_entry = equality.clause("c.key", &format!("equal.{key}"));
+        let is_noted = equality.any_of(&format!("r.{key}"), "$1");
+        // As a distance, which the index on fingerprints serves.
+        let is_equal = (self.hashes).is_near(&format!("r.{fp}"), "d.fp", 0);
+        let keeps_name = equality.clause("LEAST(noted.key, entry.id)", "entry.id");
+        format!(
+            "CASE WHEN pg_catalog.cardinality($1) OPERATOR(pg_catalog.<=) {MOST_JOINING} THEN (SELECT entry.id FROM (
+                SELECT r.{fp} AS fp{scope_columns}{text_column}
+                FROM {rows} AS r WHERE {has_key} LIMIT 1
+            ) AS d CROSS JOIN LATERAL (
+                SELECT r.{key} FROM {rows} AS r
+                WHERE {is_equal}{is_in_scope}{has_text} AND NOT ({is_noted}) LIMIT {LOOKED_AT}
+            ) AS equal CROSS JOIN LATERAL (
+                SELECT c.cluster_id{cast} AS id FROM {clusters} AS c WHERE {is_entry} LIMIT 1
+            ) AS entry
+            WHERE (SELECT true FROM {clusters} AS c WHERE {is_own} LIMIT 1) IS NULL
+            AND (SELECT true FROM {clusters} AS c WHERE {is_named} LIMIT 1) IS NULL AND {keeps_name}
+            LIMIT 1) END"
+        )
     }
 
     /// Computes all clusters again, which answers all notes. Returns one row, as above.
@@ -148,88 +211,64 @@ impl KeptQueries {
                 SELECT key{cast} AS key, cluster_id{cast} AS cluster_id FROM {clusters}
             )"
         );
-        self.write_changes(&old, &format!("NULL::{}[]", self.key_type))
+        self.write_changes(&old, &format!("NULL::{}[]", self.key_type), "")
     }
 
-    /// Finds, for noted keys, the ids of the clusters that [`Self::write`] may change, and the keys
-    /// that it takes. A row in no cluster counts as one with its key as the id.
-    pub fn find_inside(&self) -> String {
-        let inside = self.inside(&self.given());
-        let is_entry = self.equality.clause("old.key", "near.key");
-        format!(
-            "WITH {inside}
-            SELECT (SELECT pg_catalog.array_agg(ids.id) FROM (
-                SELECT cluster_id AS id FROM old
-                UNION SELECT near.key FROM near LEFT JOIN old ON {is_entry} WHERE old.key IS NULL
-            ) AS ids), (SELECT pg_catalog.array_agg(inside.key) FROM (
-                SELECT key FROM near UNION SELECT key FROM old
-            ) AS inside)"
-        )
-    }
-
-    /// Computes the clusters of the rows with these keys again, and writes what is different.
-    pub fn write(&self) -> String {
-        let Self {
-            clusters,
-            cast,
-            equality,
-            ..
-        } = self;
-        let is_given = equality.any_of("c.key", "$1");
-        let old = format!(
-            "old AS MATERIALIZED (
-                SELECT c.key{cast} AS key, c.cluster_id{cast} AS cluster_id
-                FROM {clusters} AS c WHERE {is_given}
-            )"
-        );
-        self.write_changes(&old, "$1")
-    }
-
-    /// Finds which of the noted keys matter: those with an entry, and those of rows that another one
-    /// is near. With `may_join`, finds for each the id that [`Self::joined`] says, else NULL.
-    pub fn find_what_matters(&self, may_join: bool) -> String {
+    /// Tests whether one of the keys matters: it has an entry, or its row another one near it.
+    pub fn find_what_matters(&self) -> String {
         let Self {
             clusters,
             rows,
             key,
             fp,
             equality,
+            scope_columns,
             ..
         } = self;
         let noted = self.given();
         let has_entry = equality.clause("c.key", "noted.key");
         let has_key = equality.clause(&format!("r.{key}"), "noted.key");
-        let (near, scope) = (self.first_near(&has_key), &self.scope_columns);
-        let joined = match may_join {
-            true => self.joined(),
-            false => format!("NULL::{}", self.key_type),
-        };
+        let near = self.first_near(&has_key);
         // With LIMIT, the server looks each up by its key, and reads no table as a whole.
         format!(
-            "SELECT pg_catalog.array_agg(noted.key), pg_catalog.array_agg({joined})
-            FROM ({noted}) AS noted
+            "SELECT FROM ({noted}) AS noted
             WHERE (SELECT true FROM {clusters} AS c WHERE {has_entry} LIMIT 1)
             OR (SELECT true FROM (
-                SELECT r.{fp} AS fp{scope} FROM {rows} AS r WHERE {has_key} LIMIT 1
-            ) AS d CROSS JOIN LATERAL ({near}) AS near LIMIT 1)"
+                SELECT r.{fp} AS fp{scope_columns} FROM {rows} AS r WHERE {has_key} LIMIT 1
+            ) AS d CROSS JOIN LATERAL ({near}) AS near LIMIT 1) LIMIT 1"
         )
     }
 
-    /// Finds those of the keys `$1` that have an entry, and no row that the current user sees.
+    /// Finds whether a row other than that which `has_key` says is near `d`.
+    fn first_near(&self, has_key: &str) -> String {
+        let Self {
+            rows,
+            fp,
+            is_in_scope,
+            ..
+        } = self;
+        let near = (self.hashes).near(&format!("r.{fp}"), "d.fp", Radius::Bits(self.radius));
+        let one = |near: String| {
+            format!("SELECT true FROM {rows} AS r WHERE {near}{is_in_scope} AND NOT ({has_key})")
+        };
+        let queries: Vec<String> = near.into_iter().map(one).collect();
+        first_found(&queries, " LIMIT 1")
+    }
+
+    /// Finds the keys of entries that an answer of `$1` may change, whose rows the current user does not
+    /// see.
     pub fn find_unseen(&self) -> String {
         let Self {
-            clusters,
             rows,
             key,
             equality,
             ..
         } = self;
-        let is_given = equality.any_of("c.key", "$1");
-        let has_key = equality.clause(&format!("r.{key}"), "c.key");
-        let cast = &self.cast;
+        let inside = self.inside(&self.given());
+        let has_key = equality.clause(&format!("r.{key}"), "old.key");
         format!(
-            "SELECT pg_catalog.array_agg(c.key{cast}) FROM {clusters} AS c WHERE {is_given}
-            AND (SELECT true FROM {rows} AS r WHERE {has_key} LIMIT 1) IS NULL"
+            "WITH {inside} SELECT pg_catalog.array_agg(old.key) FROM old
+            WHERE (SELECT true FROM {rows} AS r WHERE {has_key} LIMIT 1) IS NULL"
         )
     }
 
@@ -240,26 +279,13 @@ impl KeptQueries {
     }
 
     /// The keys of `$1`, each once.
-    pub(super) fn given(&self) -> String {
+    fn given(&self) -> String {
         let cast = &self.cast;
-        match self.of_one {
-            true => format!("SELECT $1{cast} AS key"),
-            false => {
-                format!("SELECT DISTINCT n.key{cast} AS key FROM pg_catalog.unnest($1) AS n (key)")
-            }
-        }
-    }
-
-    /// The condition that a key is among those of `$1`.
-    pub(super) fn is_given(&self, key: &str) -> String {
-        match self.of_one {
-            true => self.equality.clause(key, "$1"),
-            false => self.equality.any_of(key, "$1"),
-        }
+        format!("SELECT DISTINCT n.key{cast} AS key FROM pg_catalog.unnest($1) AS n (key)")
     }
 
     /// The condition that row `r` is near `d`, of the columns `fp` and `scope_columns`.
-    pub(super) fn is_near(&self) -> String {
+    fn is_near(&self) -> String {
         let near = (self.hashes).is_near(&format!("r.{}", self.fp), "d.fp", self.radius);
         near + &self.is_in_scope
     }
@@ -314,8 +340,9 @@ impl KeptQueries {
     }
 
     /// The common end of the queries: computes the clusters of the rows with these keys, and writes
-    /// what differs from the entries `old`, which `found` has found. Returns how many entries changed.
-    fn write_changes(&self, found: &str, keys: &str) -> String {
+    /// what differs from the entries `old`, which `found` has found. `others` adds entries. Returns how
+    /// many have changed.
+    fn write_changes(&self, found: &str, keys: &str, others: &str) -> String {
         let Self {
             clusters, equality, ..
         } = self;
@@ -326,7 +353,7 @@ impl KeptQueries {
         );
         let is_entry = equality.clause("old.key", "fresh.key");
         let is_same = equality.clause("old.cluster_id", "fresh.cluster_id");
-        let fresh = self.fresh(keys);
+        let fresh = self.fresh(keys, others);
         format!(
             "WITH {found}, {fresh}, gone AS (
                 DELETE FROM {clusters} AS c WHERE {is_gone} RETURNING true
@@ -343,7 +370,7 @@ impl KeptQueries {
 
     /// The table `fresh`, the clusters of the rows with these keys. What a person has judged the same
     /// is put together behind the search, since the rows need not be near.
-    fn fresh(&self, keys: &str) -> String {
+    fn fresh(&self, keys: &str, others: &str) -> String {
         let Self {
             rows,
             key,
@@ -360,7 +387,7 @@ impl KeptQueries {
             FROM simhash_catalog.clusters_among({arguments}, {keys}) AS f"
         );
         let Some(decisions) = &self.decisions else {
-            return format!("fresh AS MATERIALIZED ({computed})");
+            return format!("fresh AS MATERIALIZED ({computed}{others})");
         };
         let is_given = match keys.starts_with("NULL") {
             true => String::new(),

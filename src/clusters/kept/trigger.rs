@@ -8,7 +8,7 @@ use std::rc::Rc;
 use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys::Oid;
 
-use super::answer::{AtOnce, KeyArrays, Noted};
+use super::answer::AtOnce;
 use super::claims::Claims;
 use super::cluster_table::ClusterTableCheck;
 use super::cluster_table::refuse_row_security;
@@ -23,13 +23,13 @@ use crate::trigger::call::{
 };
 use crate::trigger::hash_column::check_radius;
 use crate::trigger::scope::{Scope, image};
-use simhash_hamming::parts::Hash;
 use simhash_pg::catalog::invalidation::{Validity, watch};
 use simhash_pg::catalog::lookup::equality_types;
 use simhash_pg::catalog::privilege::has_row_security;
 use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::kept_value::KeptValue;
 use simhash_pg::sql::key_type::{KeyType, no_order};
 use simhash_pg::sql::trigger::{Event, TriggerCall};
 use simhash_pg::sql::value::Value;
@@ -146,9 +146,7 @@ impl RowTrigger {
             NotedColumns::OfDecision(columns) => {
                 let old = columns.iter().filter(|_| had).map(|c| call.old_value(c));
                 let new = columns.iter().filter(|_| has).map(|c| call.new_value(c));
-                let keys = old.chain(new).flatten();
-                let noted = keys.map(|key| (key, None, false)).collect();
-                return self.add(call, noted, Vec::new());
+                return self.add(call, old.chain(new).flatten().collect(), Vec::new());
             }
         };
         let had = call.old_value(fingerprint).filter(|_| had);
@@ -163,17 +161,10 @@ impl RowTrigger {
         // What was stored before there was this trigger may be no hash.
         let old = had.and_then(|value| read_hash(value).ok());
         let new = has.map(|value| read_hash(value).unwrap_or_else(|error| call.raise(*error)));
-        let mut keys = Vec::new();
-        if had.is_some()
-            && let Some(key) = call.old_value(key)
-        {
-            let old_hash = old.clone().filter(|_| call.old_version_is_of_others());
-            keys.push((key, old_hash, has.is_none() || !keeps_key));
-        }
-        if has.is_some() && !keeps_key {
-            let key = call.new_value(key).unwrap_or_else(|| self.null_key(call));
-            keys.push((key, None, false));
-        }
+        let old_key = call.old_value(key).filter(|_| had.is_some());
+        let new_key = (has.is_some() && !keeps_key)
+            .then(|| call.new_value(key).unwrap_or_else(|| self.null_key(call)));
+        let keys = old_key.into_iter().chain(new_key).collect();
         let rows = match &self.notes {
             Notes::Stored(_) => Vec::new(),
             Notes::AtOnce(at_once) => at_once.claims.rows(call, old, new).collect(),
@@ -181,35 +172,21 @@ impl RowTrigger {
         self.add(call, keys, rows);
     }
 
-    /// Notes keys, each with the fingerprint that its row had before this transaction, and whether no row
-    /// has the key any more. `rows` are compared with those of others in progress.
-    fn add(
-        &self,
-        call: &TriggerCall<'_>,
-        keys: Vec<(Value<'_>, Option<Hash>, bool)>,
-        rows: Vec<Compared>,
-    ) {
+    /// Notes keys. `rows` are compared with those of others in progress.
+    fn add(&self, call: &TriggerCall<'_>, keys: Vec<Value<'_>>, rows: Vec<Compared>) {
         let at_once = match &self.notes {
             Notes::Stored(notes) => {
-                keys.into_iter()
-                    .for_each(|(key, ..)| append(*notes, Some(key)));
+                keys.into_iter().for_each(|key| append(*notes, Some(key)));
                 return;
             }
             Notes::AtOnce(at_once) => at_once,
         };
-        let noted: Vec<Noted> = (keys.into_iter())
-            .map(|(key, old_hash, is_gone)| Noted {
-                key: key.keep(),
-                old_hash,
-                is_gone,
-            })
-            .collect();
-        // A deferred trigger runs when there is no statement, and when its row may have changed again.
-        if call.is_deferrable() {
-            at_once.claims.enter(&rows);
-            return at_once.answer(call.args(), &noted, false);
+        let noted: Vec<KeptValue> = keys.iter().map(Value::keep).collect();
+        // A deferred trigger runs when there is no statement.
+        match call.is_deferrable() {
+            true => at_once.answer(call.args(), &noted, &rows),
+            false => note_pending(at_once, noted, rows),
         }
-        note_pending(at_once, noted, rows);
     }
 
     fn null_key(&self, call: &TriggerCall<'_>) -> ! {
@@ -288,14 +265,21 @@ fn notes(call: &TriggerCall<'_>, options: KeptOptions, relation: Oid) -> (Validi
     };
     let scope = Scope::new(call, within);
     scope.watch(&current);
-    let arrays = KeyArrays::new(key.base_type()).unwrap_or_else(|| no_key_type(call, &key));
+    let types = key_types(&key).unwrap_or_else(|| no_key_type(call, &key));
     let cluster_table = check.check(clusters);
-    let claims = Claims::new(call, &kept, &key, scope);
+    let claims = Claims::new(call, &kept, scope);
     if kept.options.table.is_none() {
         warn_of_missing(call, NAME, &kept.options, [relation, clusters]);
     }
-    let at_once = AtOnce::new(kept, cluster_table, claims, arrays, !call.has_condition());
+    let at_once = AtOnce::new(kept, cluster_table, claims, types, !call.has_condition());
     (current, Notes::AtOnce(Rc::new(at_once)))
+}
+
+/// The base type of keys, and that of arrays of them. None for one that has no order, or no arrays.
+fn key_types(key: &Column) -> Option<(KeyType, Oid)> {
+    let key_type = KeyType::new(key.base_type())?;
+    let of_arrays = key_type.array_type()?;
+    Some((key_type, of_arrays))
 }
 
 fn no_key_type(call: &TriggerCall<'_>, key: &Column) -> ! {

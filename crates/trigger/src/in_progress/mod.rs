@@ -56,8 +56,8 @@ use simhash_hamming::parts::Hash;
 /// Words that the runs of one role's transactions take at most: three quarters of what the extension
 /// gives all of them.
 const MOST_OF_ROLE: usize = 72 << 17;
-/// Rows that are entered or withdrawn in one call that others wait for.
-pub const AT_ONCE: usize = 1024;
+/// Rows that are withdrawn in one call that others wait for.
+const AT_ONCE: usize = 1024;
 
 /// A row, as others are compared with it.
 #[derive(Clone, Debug)]
@@ -107,8 +107,6 @@ pub struct Entered {
     /// than the last.
     first_ticket: u64,
     last_ticket: u64,
-    /// How many transactions with rows in progress have ended ([`InProgress::ended`]).
-    pub ended: u64,
 }
 
 /// A transaction that has rows in progress.
@@ -169,7 +167,6 @@ impl<M: Memory> InProgress<M> {
             became_whole: if is_whole { self.largest() } else { None },
             first_ticket,
             last_ticket: self.0.header()[header::TICKET],
-            ended: self.ended(),
         }
     }
 
