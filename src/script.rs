@@ -1,6 +1,6 @@
 //! Support for the functions of the SQL script that are written in PL/pgSQL.
 
-use simhash_pg::process::error_context::leave_out_caller;
+use simhash_pg::process::error::leave_out_caller;
 use simhash_pg::sql::fmgr::pg_function;
 
 pg_function! {

@@ -7,7 +7,7 @@ use crate::pairs::arguments::radius;
 use crate::pairs::group_pairs::ArrayRows;
 use pgrx::PgSqlErrorCode::{ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
-use simhash_hamming::pairs::union_find::UnionFind;
+use simhash_hamming::pairs::sets::UnionFind;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;

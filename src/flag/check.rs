@@ -13,7 +13,7 @@ use super::columns::Columns;
 use super::source::Source;
 use simhash_pg::catalog::lookup::{function_result_type, function_schema, is_plain_function};
 use simhash_pg::catalog::table::{self, Column, OpenTable, quoted};
-use simhash_pg::catalog::written_name::WrittenName;
+use simhash_pg::catalog::table_name::WrittenName;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::flag_options::Check;

@@ -12,7 +12,7 @@ use pgrx::pg_sys;
 
 use super::flagged_table::FlaggedTable;
 use simhash_hamming::parts::Hash;
-use simhash_pg::catalog::privilege::{SELECT, may};
+use simhash_pg::catalog::lookup::{SELECT, may};
 use simhash_pg::catalog::table::{self, OpenTable, column, generation_expression, quoted};
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::encoding::name_to_utf8;

@@ -11,7 +11,7 @@ use crate::trigger::in_progress::{Added, leave_out};
 use crate::trigger::scope::image;
 use simhash_hamming::parts::Hash;
 use simhash_pg::process::advisory_lock::keeps_its_snapshot;
-use simhash_pg::process::user::in_foreign_key;
+use simhash_pg::process::backend::in_foreign_key;
 use simhash_pg::spi::saved_query::Sees;
 use simhash_pg::sql::trigger::{Event, TriggerCall, VersionAddress};
 use simhash_pg::sql::value::Value;

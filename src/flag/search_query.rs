@@ -13,7 +13,7 @@ use super::columns::Columns;
 use super::source::Source;
 use crate::trigger::call::raise_lacks;
 use crate::trigger::hash_column::{HashColumn, Radius, first_found};
-use simhash_pg::catalog::privilege::{SELECT, current_user, may};
+use simhash_pg::catalog::lookup::{SELECT, current_user, may};
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::spi::open_query::OpenQuery;
 use simhash_pg::spi::saved_query::SavedQuery;

@@ -12,6 +12,7 @@ use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::{compat, unguarded};
 use std::cell::Cell;
+use std::ffi::CStr;
 use std::ops::{Deref, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -24,6 +25,17 @@ fn damaged_pointer(rel: Rel, what: String) -> ! {
 
 fn damaged_index(name: &str, what: &str) -> ! {
     Error::index_corrupted(format!("index \"{name}\" is damaged: {what}")).raise()
+}
+
+/// As [`Rel::name`], without reading a catalog: in a database that is not in UTF-8, bytes
+/// beyond ASCII become \x...
+fn name_without_catalogs(rel: Rel) -> String {
+    // SAFETY: an open relation has its row of pg_class, with a zero-terminated name.
+    let name = unsafe { CStr::from_ptr((*(*rel.raw()).rd_rel).relname.data.as_ptr()) };
+    match name.to_str() {
+        Ok(name) => name.to_owned(),
+        Err(_) => name.to_bytes().escape_ascii().to_string(),
+    }
 }
 
 /// A pinned, unlocked buffer: the page stays in memory, its content may change.
@@ -141,7 +153,7 @@ impl<'r> Pinned<'r> {
                 let what = format!("a pointer to block {block}, beyond its end");
                 // SAFETY: the server's error was caught, and another one takes its place.
                 unsafe { pg_sys::FlushErrorState() };
-                damaged_index(&rel.name_without_catalogs(), &what);
+                damaged_index(&name_without_catalogs(rel), &what);
             }
             resume_unwind(error)
         });

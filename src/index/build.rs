@@ -22,6 +22,7 @@ use simhash_base::tid::Tid;
 use simhash_hamming::build::load::BuildOptions;
 use simhash_hamming::build::sort::SortScope;
 use simhash_pg::catalog::fingerprint_index::key_expression;
+use simhash_pg::catalog::lookup::string;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::compat;
@@ -133,8 +134,8 @@ fn build(build: Build) -> BuildCounts {
 /// condition fits. Warns of a plain number where the fingerprint belongs.
 fn check_columns(index: Rel) {
     let last = index.key_columns() - 1;
-    if let Some(column) = (0..last).find(|column| !index.compares_as_its_type(*column)) {
-        let name = index.column_name(column);
+    if let Some(column) = (0..last).find(|column| !compares_as_its_type(index, *column)) {
+        let name = column_name(index, column);
         let message = format!(
             "column \"{name}\" of index \"{}\" is compared by another = than the index has",
             index.name()
@@ -150,7 +151,7 @@ fn check_columns(index: Rel) {
     if !has_fingerprint(index) {
         let message = format!(
             "last column \"{}\" of index \"{}\" is not a fingerprint",
-            index.column_name(last),
+            column_name(index, last),
             index.name()
         );
         let hint = "A text comes last, or a fingerprint of type bigint, after any number of columns that are \
@@ -167,9 +168,9 @@ fn check_columns(index: Rel) {
         let keys: Vec<String> = order.map(|column| key(index, column)).collect();
         let message = format!(
             "column \"{}\" of index \"{}\" is a fingerprint, but \"{}\" comes last",
-            index.column_name(made),
+            column_name(index, made),
             index.name(),
-            index.column_name(last)
+            column_name(index, last)
         );
         let hint = format!(
             "What is compared comes last: CREATE INDEX ON {} USING simhash ({});",
@@ -199,8 +200,41 @@ fn is_made_fingerprint(index: Rel, column: usize) -> bool {
 /// A key column, as CREATE INDEX names it.
 fn key(index: Rel, column: usize) -> String {
     match key_expression(index, column) {
-        Some(expression) if index.is_expression(column) => format!("({expression})"),
-        _ => table_name::identifier(&index.column_name(column)),
+        Some(expression) if is_expression(index, column) => format!("({expression})"),
+        _ => table_name::identifier(&column_name(index, column)),
+    }
+}
+
+fn column_name(index: Rel, column: usize) -> String {
+    let number = column as pg_sys::AttrNumber + 1;
+    // SAFETY: the server looks the name up and copies it; with true, it returns null for a
+    // column that does not exist.
+    unsafe { string(pg_sys::get_attname(index.oid(), number, true)).unwrap_or_default() }
+}
+
+fn is_expression(index: Rel, column: usize) -> bool {
+    assert!(column < index.key_columns());
+    // SAFETY: an open index has its row of pg_index, with a number for each key.
+    unsafe {
+        (*(*index.raw()).rd_index)
+            .indkey
+            .values
+            .as_slice(column + 1)[column]
+            == 0
+    }
+}
+
+/// Returns whether conditions on a key column use the `=` of its operator class. Not those on a
+/// column of a type that the class takes without a conversion, but that has an `=` of its own.
+fn compares_as_its_type(index: Rel, column: usize) -> bool {
+    let family = index.operator_family(column);
+    // SAFETY: an open index has its row descriptor; a type's cache entry lives as long as the process.
+    unsafe {
+        let own = compat::attribute((*index.raw()).rd_att, column).atttypid;
+        let own = pg_sys::getBaseType(own);
+        let equality = pg_sys::lookup_type_cache(own, pg_sys::TYPECACHE_EQ_OPR as i32);
+        own == index.operator_class_type(column)
+            || pg_sys::op_in_opfamily((*equality).eq_opr, family)
     }
 }
 

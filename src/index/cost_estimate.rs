@@ -11,7 +11,7 @@ use simhash_base::tid::Tid;
 use simhash_hamming::ball::{Ball, NEAR, NEAR_TEXTS};
 use simhash_hamming::cost::{Prices, SearchedRows, Work};
 use simhash_hamming::cost_nearest::{Nearest, startup};
-use simhash_pg::planner::nodes::{NodeList, NodeRef};
+use simhash_pg::nodes::{NodeList, NodeRef};
 use simhash_pg::process::compat;
 use simhash_pg::process::memory::work_mem_bytes;
 

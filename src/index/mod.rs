@@ -40,7 +40,7 @@ use simhash_pg::catalog::lookup;
 /// Registers what the access method needs of the server; called once per process from `_PG_init`.
 pub fn init() {
     handler::register_options();
-    simhash_pg::process::settings::register();
+    session_cache::register_setting();
 }
 
 /// Returns the function that makes the fingerprints of an index, if it is one of ours.

@@ -15,8 +15,9 @@ use pgrx::pg_sys::{self, Oid};
 use simhash_base::indexed_row::IndexedRow;
 use simhash_base::tid::Tid;
 use simhash_pg::catalog::indexes::is_partitioned_index;
-use simhash_pg::catalog::lookup::{index_access_method, is_access_method};
-use simhash_pg::catalog::privilege::{SELECT, has_row_security, may};
+use simhash_pg::catalog::lookup::{
+    SELECT, has_row_security, index_access_method, is_access_method, may,
+};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::catalog::table;
 use simhash_pg::process::compat;
@@ -259,7 +260,9 @@ fn check(rel: Rel) {
         )
         .raise();
     }
-    if rel.is_temporary() && !rel.is_own_temporary() {
+    // SAFETY: the relation is open.
+    let is_own = unsafe { (*rel.raw()).rd_islocaltemp };
+    if rel.is_temporary() && !is_own {
         Error::new(
             ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "cannot access temporary indexes of other sessions",

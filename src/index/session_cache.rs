@@ -3,17 +3,42 @@
 //!
 //! It is keyed on the build stamp: the file does not identify a tree.
 
-#![forbid(unsafe_code)]
+#![allow(unsafe_code)]
 
+use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::pg_sys;
 use simhash_hamming::page::meta::Meta;
-use simhash_hamming::search::cached::CachedIndex;
-use simhash_hamming::search::directory::{Directory, RecentBuffers};
+use simhash_hamming::search::directory::{CachedIndex, Directory, RecentBuffers};
 use simhash_pg::catalog::relation::Rel;
-use simhash_pg::process::settings::directory_cache_bytes;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+
+/// simhash_dedup.directory_cache, in kilobytes.
+static DIRECTORY_CACHE: GucSetting<i32> = GucSetting::<i32>::new(64 * 1024);
+/// MAX_KILOBYTES of the server on 64-bit machines.
+const MAX_KILOBYTES: i32 = i32::MAX;
+
+/// Registers the setting; called once, when the library is loaded.
+pub fn register_setting() {
+    GucRegistry::define_int_guc(
+        c"simhash_dedup.directory_cache",
+        c"Memory in which a session remembers where the pages of simhash indexes are.",
+        c"0 remembers nothing: searches then descend from the root with fixed radii.",
+        &DIRECTORY_CACHE,
+        0,
+        MAX_KILOBYTES,
+        GucContext::Userset,
+        GucFlags::UNIT_KB,
+    );
+    // SAFETY: called while the library is loaded; the server copies the string.
+    unsafe { pg_sys::MarkGUCPrefixReserved(c"simhash_dedup".as_ptr()) };
+}
+
+/// Bytes that a session's leaf directories may take.
+fn directory_cache_bytes() -> usize {
+    DIRECTORY_CACHE.get().max(0) as usize * 1024
+}
 
 /// An index's entry in a session's memory.
 struct CacheEntry {

@@ -14,16 +14,15 @@ use super::store::{IndexPages, change, read_meta};
 use crate::errors::raise_in_index;
 use pgrx::{pg_guard, pg_sys};
 use simhash_base::tid::Tid;
-use simhash_hamming::dead_rows::{DeadRowBits, TableSize};
 use simhash_hamming::key::{Key, SPACES, Space};
 use simhash_hamming::page::meta::{META_BLOCK, Meta};
 use simhash_hamming::page::{LEAF, is_zero, leaf, special};
 use simhash_hamming::remove;
-use simhash_hamming::tree::locked::Locked;
-use simhash_hamming::tree::store::PageImage;
+use simhash_hamming::remove::{DeadRowBits, TableSize};
+use simhash_hamming::tree::store::{Locked, PageImage};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::compat::vacuum_delay_point;
-use simhash_pg::process::memory::vacuum_memory_bytes;
+use simhash_pg::process::memory::maintenance_work_mem_bytes;
 use std::convert::Infallible;
 use std::ffi::c_void;
 
@@ -87,6 +86,20 @@ unsafe fn stats_or_new<'v>(
             Some(stats) => stats,
             None => &mut *pg_sys::palloc0(size).cast(),
         }
+    }
+}
+
+/// Bytes that VACUUM of one index may use (maintenance_work_mem, or autovacuum_work_mem). In a
+/// worker of a parallel VACUUM the server has set maintenance_work_mem to the worker's share.
+fn vacuum_memory_bytes() -> usize {
+    // SAFETY: plain settings, the memory in kilobytes or -1.
+    let (is_auto, own) = unsafe {
+        let is_auto = pg_sys::MyBackendType == pg_sys::BackendType::B_AUTOVAC_WORKER;
+        (is_auto, pg_sys::autovacuum_work_mem)
+    };
+    match usize::try_from(own) {
+        Ok(kilobytes) if is_auto => kilobytes * 1024,
+        _ => maintenance_work_mem_bytes(),
     }
 }
 

@@ -6,12 +6,11 @@ use super::source::SourceTable;
 use pgrx::pg_sys;
 use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::sink::Row;
-use simhash_pg::catalog::{privilege, table};
+use simhash_pg::catalog::{lookup, table};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::process::temp_file::TempFile;
-use simhash_pg::table::plan::is_plain_scan;
-use simhash_pg::table::scan::{ScannedRows, TableScan, WordColumn};
+use simhash_pg::table::{ScannedRows, TableScan, WordColumn, is_plain_scan};
 
 /// Rows that are read at a time.
 const BATCH: usize = 1024;
@@ -39,8 +38,8 @@ impl<'s> ScannableSource<'s> {
         let columns = [key_column, WordColumn::integer(fp)?];
         let numbers = [key.number(), fp.number()];
         let may = table::is_scannable(rel)
-            && privilege::may(rel.oid(), privilege::SELECT, &numbers)
-            && !privilege::has_row_security(rel.oid());
+            && lookup::may(rel.oid(), lookup::SELECT, &numbers)
+            && !lookup::has_row_security(rel.oid());
         let is_scan = may && is_plain_scan(&source.query(), rel.oid(), numbers);
         is_scan.then_some(Self { source, columns })
     }

@@ -13,7 +13,7 @@ use super::own_objects::{
 use super::text_operators::as_fingerprints;
 use simhash_hamming::parts::part_radius;
 use simhash_pg::catalog::lookup;
-use simhash_pg::planner::nodes::{NodeRef, Planner};
+use simhash_pg::nodes::{NodeRef, Planner};
 
 /// Comparison of a distance with a radius.
 #[derive(Clone, Copy, PartialEq, Eq)]

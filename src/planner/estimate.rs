@@ -10,7 +10,7 @@ use pgrx::pg_sys::{self, Datum, JoinType, NodeTag, Oid};
 use simhash_hamming::ball::{Ball, NEAR, NEAR_TEXTS};
 use simhash_hamming::selectivity::{self, FingerprintSample, UNKNOWN};
 use simhash_pg::catalog::lookup::base_type;
-use simhash_pg::planner::nodes::{NodeList, NodeRef, Planner};
+use simhash_pg::nodes::{NodeList, NodeRef, Planner};
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 

@@ -12,7 +12,7 @@ use super::relation::{AppendMember, PlannedRelation, PlannerDistances};
 use crate::index::fingerprint_function;
 use simhash_pg::catalog::fingerprint_index::{LastKey, indexes_of};
 use simhash_pg::catalog::lookup::{index_access_method, is_extension_access_method};
-use simhash_pg::planner::nodes::{NodeList, NodeRef, Planner};
+use simhash_pg::nodes::{NodeList, NodeRef, Planner};
 
 /// The indexed column or expression.
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use super::support::{simhash_hamming_support, simhash_parts_support, simhash_wit
 use crate::index::opclass::operator::IN_BALL;
 use crate::index::opclass::simhash_ball_make;
 use simhash_pg::catalog::lookup;
-use simhash_pg::planner::nodes::NodeRef;
+use simhash_pg::nodes::NodeRef;
 
 /// Returns whether this function is `hamming(bigint, bigint)`.
 pub fn is_hamming(function: Oid) -> bool {

@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 use super::own_objects::is_distance;
-use simhash_pg::planner::nodes::{Connective, NodeList, NodeRef, Planner};
+use simhash_pg::nodes::{Connective, NodeList, NodeRef, Planner};
 
 /// A relation of the query.
 #[derive(Clone, Copy)]

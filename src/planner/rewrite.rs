@@ -12,7 +12,7 @@ use pgrx::pg_sys::{self, NodeTag, Oid};
 use super::clause::{Translation, as_within, is_translated_to, translate};
 use super::indexes::Targets;
 use super::relation::{PlannedRelation, Restriction};
-use simhash_pg::planner::nodes::{Connective, NodeList, NodeRef, Planner};
+use simhash_pg::nodes::{Connective, NodeList, NodeRef, Planner};
 use simhash_pg::process::backend::check_stack_depth;
 
 /// The planner's hook: rewrites the clauses that compare a relation. `parent` means that only its children are

@@ -17,7 +17,7 @@ use super::own_objects::{BallConstructor, distance_operator_of};
 use crate::index::fingerprint_function;
 use simhash_hamming::selectivity::UNKNOWN;
 use simhash_pg::catalog::fingerprint_index::{FingerprintIndex, variables};
-use simhash_pg::planner::nodes::{NodeList, NodeRef, Planner};
+use simhash_pg::nodes::{NodeList, NodeRef, Planner};
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 

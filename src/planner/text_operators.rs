@@ -14,7 +14,7 @@ use crate::row::fingerprint_functions::simhash_text64;
 use crate::row::same::simhash_same;
 use simhash_hamming::ball::NEAR_TEXTS;
 use simhash_pg::catalog::lookup;
-use simhash_pg::planner::nodes::{NodeList, NodeRef, Planner};
+use simhash_pg::nodes::{NodeList, NodeRef, Planner};
 use simhash_pg::sql::fmgr::pg_function;
 
 pg_function! {

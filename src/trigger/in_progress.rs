@@ -10,12 +10,13 @@ use std::time::Duration;
 use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
 use pgrx::pg_sys;
 
-use simhash_pg::process::backend::{check_for_interrupts, database};
+use simhash_pg::process::backend::{
+    AsUser, check_for_interrupts, database, role_name, session_role,
+};
 use simhash_pg::process::error::{Error, log_limit};
 use simhash_pg::process::shared_words::SharedWords;
 use simhash_pg::process::subtransaction::{self, Ends};
 use simhash_pg::process::transaction::{self, is_running, own_number};
-use simhash_pg::process::user::{AsUser, role_name, session_role};
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::value::Value;
 use simhash_trigger::in_progress::memory::{HEADER, Memory, Run};

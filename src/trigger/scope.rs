@@ -9,9 +9,8 @@ use super::call::{check_visible, column, raise_lacks};
 use simhash_pg::catalog::invalidation::Validity;
 use simhash_pg::catalog::lookup::equality_types;
 use simhash_pg::catalog::table::{self, Column, quoted};
-use simhash_pg::sql::key_type::Equality;
+use simhash_pg::sql::key_type::{Equality, TypeHash};
 use simhash_pg::sql::trigger::TriggerCall;
-use simhash_pg::sql::type_hash::TypeHash;
 use simhash_pg::sql::value::Value;
 use simhash_trigger::scope;
 

@@ -8,8 +8,7 @@
 use crate::key::{Key, QUARTERS, Space};
 use crate::page::{leaf, special};
 use crate::search::reader::{IndexReader, IndexState};
-use crate::tree::locked::Locked;
-use crate::tree::store::PageStore;
+use crate::tree::store::{Locked, PageStore};
 use simhash_base::indexed_row::IndexedRow;
 use simhash_base::processor::prefetch_line;
 use simhash_base::tid::Tid;

@@ -8,8 +8,8 @@
 //! first, [`insert`] and [`remove`] change the postings of a row, [`check`] says whether pages are
 //! sound. [`cost`], [`cost_nearest`] and [`selectivity`] are what the planner is told. [`pairs`]
 //! are all pairs of a set within a radius, [`components`] the groups that they connect, [`report`]
-//! a sample of them. [`routes`] are the keys by which rows are spread over servers; [`dead_rows`]
-//! and [`row_bitmap`] are sets of row addresses.
+//! a sample of them. [`routes`] are the keys by which rows are spread over servers; [`row_bitmap`] is a
+//! set of row addresses.
 //!
 //! The extension calls it with rows that it has read, and with the pages of an index behind
 //! [`tree::store::PageStore`]. Nothing here reads a file, a clock or a server: the same bytes give
@@ -55,7 +55,6 @@ pub mod check;
 pub mod components;
 pub mod cost;
 pub mod cost_nearest;
-pub mod dead_rows;
 mod error;
 pub mod insert;
 pub mod key;

@@ -22,7 +22,7 @@
 )]
 
 pub mod catalog;
-pub mod planner;
+pub mod nodes;
 pub mod process;
 pub mod spi;
 pub mod sql;

@@ -10,7 +10,7 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys::Oid;
 
-use simhash_pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
+use simhash_pg::catalog::lookup::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
 use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::catalog::table_name::{self, TableName};
 use simhash_pg::process::error::Error;

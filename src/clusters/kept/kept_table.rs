@@ -9,8 +9,7 @@ use pgrx::pg_sys::Oid;
 
 use simhash_pg::catalog::lookup::function_schema;
 use simhash_pg::catalog::table::{self, OpenTable};
-use simhash_pg::catalog::table_name::TableName;
-use simhash_pg::catalog::written_name::WrittenName;
+use simhash_pg::catalog::table_name::{TableName, WrittenName};
 use simhash_pg::process::error::Error;
 use simhash_trigger::kept_options::KeptOptions;
 

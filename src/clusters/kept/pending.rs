@@ -23,8 +23,7 @@ use simhash_pg::process::memory::reserve;
 use simhash_pg::process::subtransaction::{self, Ends};
 use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::kept_value::KeptValue;
-use simhash_pg::sql::statement_end::fire_at_statement_end;
-use simhash_pg::sql::trigger::{TriggerCall, depth};
+use simhash_pg::sql::trigger::{TriggerCall, depth, fire_at_statement_end};
 use simhash_trigger::in_progress::Compared;
 
 /// Rows of a kept table that one statement has changed.

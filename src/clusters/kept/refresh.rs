@@ -14,7 +14,7 @@ use super::kept_table::KeptTable;
 use super::queries::KeptQueries;
 use super::triggers::triggers_of;
 use crate::pairs::arguments::required;
-use simhash_pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
+use simhash_pg::catalog::lookup::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::advisory_lock::{
@@ -22,7 +22,7 @@ use simhash_pg::process::advisory_lock::{
 };
 use simhash_pg::process::backend::refuse_read_only;
 use simhash_pg::process::error::Error;
-use simhash_pg::process::snapshot::with_latest;
+use simhash_pg::process::transaction::with_latest;
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::spi::saved_query::{SavedQuery, Sees};
 use simhash_pg::sql::fmgr::{Args, pg_function};

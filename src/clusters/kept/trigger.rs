@@ -24,8 +24,7 @@ use crate::trigger::call::{
 use crate::trigger::hash_column::check_radius;
 use crate::trigger::scope::{Scope, image};
 use simhash_pg::catalog::invalidation::{Validity, watch};
-use simhash_pg::catalog::lookup::equality_types;
-use simhash_pg::catalog::privilege::has_row_security;
+use simhash_pg::catalog::lookup::{equality_types, has_row_security};
 use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::fmgr::pg_function;
@@ -33,7 +32,7 @@ use simhash_pg::sql::kept_value::KeptValue;
 use simhash_pg::sql::key_type::{KeyType, no_order};
 use simhash_pg::sql::trigger::{Event, TriggerCall};
 use simhash_pg::sql::value::Value;
-use simhash_pg::table::append::append;
+use simhash_pg::table::append;
 use simhash_trigger::distribution::Distribution;
 use simhash_trigger::in_progress::Compared;
 use simhash_trigger::kept_options::{KeptOptions, parse};

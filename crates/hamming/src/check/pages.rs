@@ -6,14 +6,14 @@
 //! to the right meets every page. One sound thing may look wrong: a page that was split off after
 //! the level above was read seems to have no downlink. That is looked up again.
 
-use super::downlinks::has_downlink;
-use super::level_ahead::LevelAhead;
-use super::page_source::PageSource;
+#![forbid(unsafe_code)]
+
+use super::walks::LevelAhead;
 use crate::key::{Key, Space};
-use crate::page::internal;
+use crate::page::internal::Downlink;
 use crate::page::meta::{META_BLOCK, Meta};
-use crate::page::special::{self, PageKind};
-use crate::page::{LEAF, NO_BLOCK, Page, check_page, leaf, slots};
+use crate::page::special::PageKind;
+use crate::page::{LEAF, NO_BLOCK, Page, check_page, internal, leaf, slots, special};
 use simhash_base::indexed_row::NO_SCOPE;
 use std::collections::HashSet;
 
@@ -220,4 +220,61 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
             }
         }
     }
+}
+
+/// Returns whether the level above that of `kind`, as it is now, has a downlink to the page that
+/// starts at `low`. The split that made the page was seen to have ended, and ends with the
+/// downlink, in one record.
+pub fn has_downlink(source: &impl PageSource, kind: PageKind, low: Key, block: u32) -> bool {
+    let page = source.page(META_BLOCK);
+    let Some(meta) = page.and_then(|page| Meta::read(&page).ok()) else {
+        return false;
+    };
+    let mut at = meta.roots[kind.space.index()];
+    for level in (kind.level + 1..=meta.levels[kind.space.index()]).rev() {
+        let Some(link) = find_downlink(source, at, PageKind { level, ..kind }, low) else {
+            return false;
+        };
+        if level == kind.level + 1 {
+            return link.key == low && link.child == block;
+        }
+        at = link.child;
+    }
+    false
+}
+
+/// The last downlink of a level that is not above `low`, from block `at` on; None when pages on the
+/// way are damaged.
+fn find_downlink(
+    source: &impl PageSource,
+    mut at: u32,
+    kind: PageKind,
+    low: Key,
+) -> Option<Downlink> {
+    let mut passed = Key::MIN;
+    loop {
+        let page = source.page(at)?;
+        check_page(&page, kind).ok()?;
+        let Some((right, high)) = special::right(&page).filter(|(_, high)| low >= *high) else {
+            return Some(internal::find(&page, low));
+        };
+        if high <= passed {
+            return None;
+        }
+        (at, passed) = (right, high);
+    }
+}
+
+/// The source from which pages are read.
+pub trait PageSource {
+    /// The page as it is now; None beyond the end of the file.
+    fn page(&self, block: u32) -> Option<Box<Page>>;
+
+    /// Returns how many pages may be asked for ahead of reading them.
+    fn read_ahead_limit(&self) -> usize {
+        0
+    }
+
+    /// Asks for a page ahead of reading it.
+    fn read_ahead(&self, _block: u32) {}
 }

@@ -1,8 +1,7 @@
 //! Tests of the check of pages on sound, damaged and changing indexes. Sound indexes must show all
 //! their postings and no fault. Damaged ones must end with a fault, and none with a panic.
 
-use super::page_source::PageSource;
-use super::pages::{Finding, StructureCheck};
+use super::pages::{Finding, PageSource, StructureCheck};
 use crate::build::load::{BuildOptions, Loader};
 use crate::key::{Key, SPACES, Space};
 use crate::page::meta::Meta;

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::edges::Edge;
-use crate::pairs::radix::{WINDOW, sort_by_group, window};
+use crate::pairs::split::{WINDOW, sort_by_group, window};
 use simhash_base::external_sort::{Sorted, Sorter};
 use simhash_base::runs::Order;
 use simhash_base::store::Store;

@@ -10,7 +10,7 @@
 
 use super::edge_sort::{ByNumbers, EdgeSorter, SortedEdges, next_of};
 use super::edges::{Edge, Edges};
-use crate::pairs::union_find::UnionFind;
+use crate::pairs::sets::UnionFind;
 use simhash_base::store::TempStores;
 use std::cmp::Reverse;
 use std::collections::TryReserveError;

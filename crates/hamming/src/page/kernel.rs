@@ -9,14 +9,13 @@
 #![forbid(unsafe_code)]
 
 use super::Page;
-use super::filter::Filter;
-use super::format::KEY_SHIFT;
+use super::format::{KEY_SHIFT, Layout};
 use super::leaf::{self, CAPACITY};
+use super::leaf_scan::Filter;
 #[cfg(target_arch = "x86_64")]
 use super::near_words;
 #[cfg(any(test, target_arch = "x86_64"))]
 use super::near_words::{WORDS, Words};
-use super::posting::Layout;
 use super::slots::{self, SLOT_COUNT};
 use crate::key::Key;
 use multiversion::multiversion;

@@ -24,9 +24,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::format::{Format, LO, LeafRange, MOST_AUX, common_scope};
-pub use super::posting::low;
-use super::posting::{Layout, SCOPE_AT};
+pub use super::format::low;
+use super::format::{Format, LO, Layout, LeafRange, MOST_AUX, SCOPE_AT, common_scope};
 use super::slots::{self, SLOT_COUNT};
 use super::special::{
     self, BASE_KEY, BASE_SCOPE, PageKind, SCOPED, SLOT_SHIFT, WIDE, has_flag, has_own_scopes,

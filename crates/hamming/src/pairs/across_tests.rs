@@ -3,9 +3,9 @@
 
 use super::file::Gathered;
 use super::parts::find_pairs;
+use super::sets::UnionFind;
 use super::sink::{Row, set};
 use super::tests::{TestSink, mixed, near_copies};
-use super::union_find::UnionFind;
 use crate::parts::{Hashes, distance};
 use proptest::prelude::*;
 

@@ -7,11 +7,10 @@
 
 use super::compare::TILE;
 use super::find::{Finder, is_alone, sides};
-use super::radix::{WINDOW, window};
 use super::row_file::{CHUNK, ROW, RowFile, counts, rows, varying};
 use super::sets::{BESIDE, is_crowded};
 use super::sink::{PairSink, Row, set};
-use super::split::{Size, Task, choose};
+use super::split::{Size, Task, WINDOW, choose, window};
 use simhash_base::store::Store;
 use std::collections::TryReserveError;
 

@@ -10,7 +10,7 @@
 //! which is the size of the answer.
 //!
 //! Pairs that are not needed, because an earlier piece has them or because their rows are connected
-//! already, are left out before they are compared, where they are many ([`super::skip`]).
+//! already, are left out before they are compared, where they are many ([`super::compare`]).
 //!
 //! A group has one side, whose rows are paired with each other, or two sides, and the rows of one
 //! are paired with those of the other. Both sides are divided by the same bits.
@@ -18,9 +18,8 @@
 #![forbid(unsafe_code)]
 
 use super::compare::{Hit, TILE, Tiles, find};
-use super::radix::{GROUPS, STEPS, WINDOW, sort_by_group, window};
 use super::sink::{PairSink, Row, set};
-use super::split::{Size, Split, Task, choose};
+use super::split::{GROUPS, STEPS, Size, Split, Task, WINDOW, choose, sort_by_group, window};
 
 /// Groups of at most this many pairs are compared without being divided.
 const UNDIVIDED_PAIRS: f64 = 512.0;
@@ -79,7 +78,7 @@ pub struct Finder<'s, S: PairSink> {
     left: Vec<u64>,
     right: Vec<u64>,
     hits: Vec<Hit>,
-    /// Number of times that the rows of the current group were separated ([`super::skip`]).
+    /// Number of times that the rows of the current group were separated ([`super::compare`]).
     pub(super) separations: u32,
     /// The share of the work that is done, 0 to 1.
     pub(super) done: f64,

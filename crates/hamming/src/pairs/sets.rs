@@ -1,16 +1,18 @@
 //! Which rows are connected by near pairs, where the pairs themselves do not matter.
 //!
 //! The search knows the set that each row is in already, so that rows of one set are not compared
-//! ([`super::skip`]). Where rows are dense, the pairs within a radius may be a hundred times as
+//! ([`super::compare`]). Where rows are dense, the pairs within a radius may be a hundred times as
 //! many as the rows, and nearly all of them connect nothing new. Rows get numbers for it; a tag is
 //! then a number and, in the upper half, a set.
+//!
+//! [`UnionFind`] keeps disjoint sets (Tarjan 1975; path halving). The smallest number of a set leads it,
+//! whatever the order of the unions.
 
 #![forbid(unsafe_code)]
 
 use super::find::Finder;
 use super::sink::{PairSink, Row, set};
 use super::split::Task;
-use super::union_find::UnionFind;
 use std::collections::TryReserveError;
 
 /// Bytes that it takes for each row, beside the row.
@@ -160,5 +162,61 @@ impl<S: PairSink> PairSink for SetsSink<'_, S> {
 
     fn progress(&mut self, share: f64) {
         self.sink.progress(share);
+    }
+}
+
+/// Sets of the numbers from 0 on, each alone at first.
+#[derive(Default)]
+pub struct UnionFind {
+    parent: Vec<u32>,
+}
+
+impl UnionFind {
+    /// No elements.
+    #[inline]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes room for this many more numbers.
+    #[inline]
+    pub fn reserve(&mut self, more: usize) -> Result<(), std::collections::TryReserveError> {
+        self.parent.try_reserve_exact(more)
+    }
+
+    /// Adds the next number, in a set of its own.
+    #[inline]
+    pub fn add(&mut self) -> Result<u32, std::collections::TryReserveError> {
+        if self.parent.len() == self.parent.capacity() {
+            self.parent.try_reserve(1024)?;
+        }
+        let next = self.parent.len() as u32;
+        self.parent.push(next);
+        Ok(next)
+    }
+
+    /// The smallest number of the set.
+    #[inline]
+    pub fn find(&mut self, mut x: u32) -> u32 {
+        while self.parent[x as usize] != x {
+            let above = self.parent[self.parent[x as usize] as usize];
+            self.parent[x as usize] = above;
+            x = above;
+        }
+        x
+    }
+
+    /// Makes two sets one; returns false when they were one already.
+    #[inline]
+    pub fn union(&mut self, a: u32, b: u32) -> bool {
+        let (a, b) = (self.find(a), self.find(b));
+        self.parent[a.max(b) as usize] = a.min(b);
+        a != b
+    }
+
+    /// Returns how many numbers there are.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.parent.len()
     }
 }

@@ -1,9 +1,9 @@
 //! Skewed rows against brute force: many that share a value, dense areas in which nearly all rows
 //! are connected, in memory and through files.
 
+use super::compare::DEEPEST;
 use super::find::Finder;
 use super::sets::is_crowded;
-use super::skip::DEEPEST;
 use super::split::{Size, Task};
 use super::tests::{
     TestSink, across, brute_force, brute_force_across, check_connected, in_memory, mixed,

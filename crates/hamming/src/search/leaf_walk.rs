@@ -7,11 +7,10 @@
 use super::reader::{IndexReader, PlannedLeaf};
 use super::scopes::Scopes;
 use crate::key::{Key, Space};
-use crate::page::filter::Filter;
 use crate::page::kernel::Candidates;
+use crate::page::leaf_scan::Filter;
 use crate::page::{Page, leaf_scan, special};
-use crate::tree::locked::Locked;
-use crate::tree::store::PageStore;
+use crate::tree::store::{Locked, PageStore};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 

@@ -12,11 +12,10 @@
 use super::directory::ROWS_PER_LEAF;
 use super::key_counts::Counts;
 use super::leaf_walk::LeafWalk;
-use super::next_key::WIDEST;
 use super::passes::{FORESEEN, band_end, first_horizon, horizons, jump_end, most_for_a_ring};
 use super::probe::{Even, KeyCounts, Radii, WHOLE_KEY_SPACE, shell_cost, visits_cost};
 use super::reader::IndexReader;
-use super::scopes::Scopes;
+use super::scopes::{Scopes, WIDEST};
 use super::within::{FARTHEST, WithinSearch, filter, quarter_distance};
 use crate::key::{Key, QUARTERS, Space};
 use crate::tree::store::PageStore;

@@ -1,5 +1,5 @@
 //! Which keys of a key space a search must visit: radii of the four quarters, by what they cost. Pure
-//! arithmetic; [`super::next_key`] steps through the positions that have such keys.
+//! arithmetic; [`super::scopes`] steps through the positions that have such keys.
 //!
 //! Why it is exact (general pigeonhole): give quarter `i` a radius `t_i >= -1` so that the sum of
 //! `t_i + 1` is `k + 1`. If a fingerprint differed from the query by more than `t_i` bits in every
@@ -7,7 +7,7 @@
 //! within `k` lies within `t_i` of the query in some quarter `i`, and is found in that key space.
 //! (Norouzi, Punjani and Fleet, multi-index hashing; Qin et al., general pigeonhole.)
 
-use super::next_key::WIDEST;
+use super::scopes::WIDEST;
 use crate::key::{KEY_BITS, QUARTERS, Space};
 use crate::page::leaf::LIKELY_COUNT;
 

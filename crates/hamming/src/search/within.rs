@@ -5,9 +5,8 @@ use super::probe::{Radii, WHOLE_KEY_SPACE};
 use super::reader::IndexReader;
 use super::scopes::Scopes;
 use crate::key::{QUARTERS, Space};
-use crate::page::filter::Filter;
-use crate::tree::locked::Locked;
-use crate::tree::store::PageStore;
+use crate::page::leaf_scan::Filter;
+use crate::tree::store::{Locked, PageStore};
 use simhash_base::tid::Tid;
 
 /// The farthest that two fingerprints can be apart.

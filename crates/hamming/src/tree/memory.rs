@@ -3,11 +3,10 @@
 //! panic after some number of changes. There is one thread: a lock that would have to be waited for
 //! is a panic, too.
 
-use super::locked::Locked;
-use super::store::{PageImage, PageStore};
+use super::store::{Locked, PageImage, PageStore};
 use crate::Error;
 use crate::build::load::{BuildOptions, Loader};
-use crate::check::page_source::PageSource;
+use crate::check::pages::PageSource;
 use crate::key::{Key, SPACES, Space};
 use crate::page::meta::{META_BLOCK, Meta};
 use crate::page::{PAGE_SIZE, Page};

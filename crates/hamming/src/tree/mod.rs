@@ -8,7 +8,6 @@
 
 #[cfg(test)]
 mod large_tests;
-pub mod locked;
 #[cfg(test)]
 mod memory;
 mod split;
@@ -21,8 +20,8 @@ use crate::key::{Key, Space};
 use crate::page::meta::{META_BLOCK, Meta};
 use crate::page::special::{self, PageKind};
 use crate::page::{LEAF, Page, check_page, internal, leaf};
-use locked::Locked;
 use std::ops::Deref;
+use store::Locked;
 use store::PageStore;
 
 /// The level right above the leaves.

@@ -4,8 +4,7 @@
 //! A split is two logged steps: the page is split and marked incomplete, then its right sibling gets
 //! a downlink. A crash may come between them; the next writer that comes to the page finishes it.
 
-use super::locked::Locked;
-use super::store::{PageImage, PageStore};
+use super::store::{Locked, PageImage, PageStore};
 use super::{ForWriting, Tree};
 use crate::Error;
 use crate::key::Key;

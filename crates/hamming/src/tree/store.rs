@@ -3,7 +3,6 @@
 //! snapshots, the tests over memory. What a store gives, the algorithms of this crate do not check
 //! again.
 
-use super::locked::Locked;
 use crate::Error;
 use crate::key::Space;
 use crate::page::Page;
@@ -81,4 +80,21 @@ pub trait PageStore: Copy {
     fn raise(self, block: u32, error: &Error) -> !;
     /// Ends the search: the system has no more memory.
     fn out_of_memory() -> !;
+}
+
+/// A page that is locked, as [`super::store::PageStore::Shared`] or [`super::store::PageStore::Exclusive`].
+pub struct Locked<P> {
+    /// Its number in the file.
+    pub block: u32,
+    /// The store's own handle.
+    pub page: P,
+}
+
+impl<P: Deref<Target = Page>> Deref for Locked<P> {
+    type Target = Page;
+
+    #[inline]
+    fn deref(&self) -> &Page {
+        &self.page
+    }
 }

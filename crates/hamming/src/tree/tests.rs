@@ -3,8 +3,7 @@
 
 use super::memory::{Crash, Memory};
 use super::store::PageStore;
-use crate::check::page_source::PageSource;
-use crate::check::pages::StructureCheck;
+use crate::check::pages::{PageSource, StructureCheck};
 use crate::insert::insert;
 use crate::key::{Key, Space};
 use crate::page::{Page, leaf, special};
@@ -13,7 +12,7 @@ use crate::search::nearest::NearestSearch;
 use crate::search::reader::IndexReader;
 use crate::search::scopes::Scopes;
 use crate::search::within::{NullSearch, WithinSearch};
-use crate::tree::locked::Locked;
+use crate::tree::store::Locked;
 use proptest::prelude::*;
 use simhash_base::indexed_row::IndexedRow;
 use simhash_base::tid::Tid;

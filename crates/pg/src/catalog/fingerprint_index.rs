@@ -5,11 +5,10 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::lookup::first_argument_type;
+use super::lookup::{first_argument_type, string};
 use super::relation::Rel;
 use super::table::{Column, OpenTable, columns, generation_expression};
-use super::type_name::string;
-use crate::planner::nodes::{NodeList, NodeRef, Planner};
+use crate::nodes::{NodeList, NodeRef, Planner};
 
 /// Finds the function that makes the fingerprints of an index of this access method whose last
 /// column has a class of this family and type; None where they are the values themselves, and for indexes

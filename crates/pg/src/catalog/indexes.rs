@@ -5,10 +5,10 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
+use super::lookup::string;
 use super::table::{OpenTable, column};
 use super::table_name::identifier;
-use super::type_name::string;
-use crate::planner::nodes::NodeList;
+use crate::nodes::NodeList;
 
 struct Index {
     oid: Oid,

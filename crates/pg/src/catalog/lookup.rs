@@ -1,11 +1,11 @@
-//! Catalog look-ups through the system caches. The planner's part, the triggers and the key types
-//! call them. They check no permissions: what they find goes into plans, and the executor checks
-//! those.
+//! Functions, operators, types and access methods in the catalogs, by their names or by what they belong
+//! to, and what the current user may do. The planner's modules, triggers and whatever reads values call it.
+//! Nothing is remembered: the server's caches are fast enough.
 
-use std::ffi::CStr;
-
+use crate::process::encoding::name_to_utf8;
 use pgrx::pg_sys;
-use pgrx::pg_sys::Oid;
+use pgrx::pg_sys::{AclMode, AclResult, Oid};
+use std::ffi::{CStr, c_char};
 
 /// The exported symbol behind a SQL function of this library.
 pub type SqlFunction = unsafe extern "C-unwind" fn(pg_sys::FunctionCallInfo) -> pg_sys::Datum;
@@ -270,4 +270,54 @@ pub fn table_in(schema: &CStr, name: &CStr) -> Option<Oid> {
         pg_sys::get_relname_relid(name.as_ptr(), schema)
     };
     (found != Oid::INVALID).then_some(found)
+}
+
+/// To read rows.
+pub const SELECT: AclMode = pg_sys::ACL_SELECT as AclMode;
+/// To add rows.
+pub const INSERT: AclMode = pg_sys::ACL_INSERT as AclMode;
+/// To change rows.
+pub const UPDATE: AclMode = pg_sys::ACL_UPDATE as AclMode;
+/// To remove rows.
+pub const DELETE: AclMode = pg_sys::ACL_DELETE as AclMode;
+
+/// The user whose rights count now.
+pub fn current_user() -> Oid {
+    // SAFETY: reads a variable of the backend.
+    unsafe { pg_sys::GetUserId() }
+}
+
+/// Returns whether the current user has this privilege on the table, or else on each of these
+/// columns. Without columns: on the table.
+pub fn may(table: Oid, right: AclMode, columns: &[i16]) -> bool {
+    // SAFETY: catalog look-ups.
+    unsafe {
+        let user = pg_sys::GetUserId();
+        pg_sys::pg_class_aclcheck(table, user, right) == AclResult::ACLCHECK_OK
+            || !columns.is_empty()
+                && columns.iter().all(|column| {
+                    let found = pg_sys::pg_attribute_aclcheck(table, *column, user, right);
+                    found == AclResult::ACLCHECK_OK
+                })
+    }
+}
+
+/// Returns whether row security decides which rows of the table the current user sees.
+pub fn has_row_security(table: Oid) -> bool {
+    // SAFETY: catalog look-ups; no ERROR is asked for.
+    let applies = unsafe { pg_sys::check_enable_rls(table, Oid::INVALID, true) };
+    applies == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
+}
+
+/// # Safety
+/// `text` must be null or a zero-terminated string.
+pub unsafe fn string(text: *const c_char) -> Option<String> {
+    // SAFETY: guaranteed by the caller.
+    (!text.is_null()).then(|| unsafe { name_to_utf8(CStr::from_ptr(text).to_bytes()).into_owned() })
+}
+
+/// A type's name, for messages.
+pub fn type_name(type_id: Oid) -> String {
+    // SAFETY: a catalog look-up that always yields a string.
+    unsafe { string(pg_sys::format_type_be(type_id)) }.unwrap_or_default()
 }

@@ -2,7 +2,6 @@
 //! or a table has one. It borrows from the caller, who opened and locked the relation, and never
 //! closes it.
 
-use super::type_name::string;
 use crate::process::compat;
 use crate::process::encoding::name_to_utf8;
 use pgrx::pg_sys;
@@ -71,15 +70,6 @@ impl<'a> Rel<'a> {
         name_to_utf8(self.raw_name()).into_owned()
     }
 
-    /// As [`Rel::name`], without reading a catalog: in a database that is not in UTF-8, bytes
-    /// beyond ASCII become \x...
-    pub fn name_without_catalogs(self) -> String {
-        match std::str::from_utf8(self.raw_name()) {
-            Ok(name) => name.to_owned(),
-            Err(_) => self.raw_name().escape_ascii().to_string(),
-        }
-    }
-
     /// Returns whether queries may use the index (pg_index.indisvalid).
     pub fn is_valid(self) -> bool {
         // SAFETY: rd_index of an open index is its row of pg_index; of another relation it is null.
@@ -91,16 +81,6 @@ impl<'a> Rel<'a> {
         // SAFETY: rd_index of an open index is its row of pg_index; of another relation it is null.
         let row = unsafe { self.data().rd_index.as_ref() };
         row.map_or(1, |row| row.indnkeyatts as usize)
-    }
-
-    /// The name of a key column of an index.
-    pub fn column_name(self, column: usize) -> String {
-        // SAFETY: the server looks the name up and copies it; with true, it returns null for a
-        // column that does not exist.
-        unsafe {
-            let number = column as pg_sys::AttrNumber + 1;
-            string(pg_sys::get_attname(self.oid(), number, true)).unwrap_or_default()
-        }
     }
 
     /// The collation of a key column of an index.
@@ -116,33 +96,12 @@ impl<'a> Rel<'a> {
         unsafe { (*self.data().rd_index).indrelid }
     }
 
-    /// Returns whether a key column of an index is an expression.
-    pub fn is_expression(self, column: usize) -> bool {
-        assert!(column < self.key_columns());
-        // SAFETY: as above, with a number for each key.
-        unsafe { (*self.data().rd_index).indkey.values.as_slice(column + 1)[column] == 0 }
-    }
-
     /// Returns whether values of a key column of an index are equal only if their bytes are.
     pub fn collation_is_deterministic(self, column: usize) -> bool {
         let collation = self.collation(column);
         // SAFETY: syscache look-up of the collation of an index that is open.
         collation == pg_sys::Oid::INVALID
             || unsafe { pg_sys::get_collation_isdeterministic(collation) }
-    }
-
-    /// Returns whether conditions on a key column of an index use the `=` of its operator class. Not those on a
-    /// column of a type that the class takes without a conversion, but that has an `=` of its own.
-    pub fn compares_as_its_type(self, column: usize) -> bool {
-        let family = self.operator_family(column);
-        // SAFETY: an open index has its row descriptor; a type's cache entry lives as long as the process.
-        unsafe {
-            let own = crate::process::compat::attribute(self.data().rd_att, column).atttypid;
-            let own = pg_sys::getBaseType(own);
-            let equality = pg_sys::lookup_type_cache(own, pg_sys::TYPECACHE_EQ_OPR as i32);
-            own == self.operator_class_type(column)
-                || pg_sys::op_in_opfamily((*equality).eq_opr, family)
-        }
     }
 
     /// The type for which the operator class of a key column was made.
@@ -157,11 +116,6 @@ impl<'a> Rel<'a> {
         assert!(column < self.key_columns());
         // SAFETY: as above.
         unsafe { *self.data().rd_opfamily.add(column) }
-    }
-
-    /// Returns whether the relation is a temporary one of this session.
-    pub fn is_own_temporary(self) -> bool {
-        self.is_temporary() && self.data().rd_islocaltemp
     }
 
     /// Returns whether the relation is a temporary one.

@@ -8,9 +8,9 @@ use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
+use super::lookup::string;
+pub use super::lookup::type_name;
 use super::relation::Rel;
-use super::type_name::string;
-pub use super::type_name::type_name;
 use crate::process::compat::attribute;
 use crate::process::encoding::name_to_utf8;
 use crate::process::error::Error;

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use pgrx::pg_sys;
 
+use super::error::{SQL_ASCII, UTF8, database_encoding};
 use super::memory::reserve;
-use super::reportable::{SQL_ASCII, UTF8, database_encoding};
 use simhash_base::escaped::{escaped, unescaped};
 use unicode_normalization::UnicodeNormalization;
 

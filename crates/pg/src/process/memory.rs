@@ -22,21 +22,6 @@ pub fn maintenance_work_mem_bytes() -> usize {
     unsafe { pg_sys::maintenance_work_mem as usize * 1024 }
 }
 
-/// Bytes that VACUUM of one index may use (maintenance_work_mem, or autovacuum_work_mem). In a
-/// worker of a parallel VACUUM the server has set maintenance_work_mem to the worker's share.
-#[inline]
-pub fn vacuum_memory_bytes() -> usize {
-    // SAFETY: plain settings, the memory in kilobytes or -1.
-    let (is_auto, own) = unsafe {
-        let is_auto = pg_sys::MyBackendType == pg_sys::BackendType::B_AUTOVAC_WORKER;
-        (is_auto, pg_sys::autovacuum_work_mem)
-    };
-    match usize::try_from(own) {
-        Ok(kilobytes) if is_auto => kilobytes * 1024,
-        _ => maintenance_work_mem_bytes(),
-    }
-}
-
 /// Makes room for at least `more` more elements.
 #[inline]
 pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {

@@ -1,10 +1,11 @@
 //! Transactions and their numbers: the running one, whether others run, and waiting for the end of
-//! one. The triggers wait for transactions that have stored near rows.
+//! one; what the active snapshot shows, and snapshots of what is committed now. The triggers wait for
+//! transactions that have stored near rows, and the refresh of clusters runs under [`with_latest`].
 
 use pgrx::pg_sys;
 
 pub use super::compat::own_number;
-use super::error_context::with_line;
+use super::error::with_line;
 
 /// The running transaction, which gets a number if it has none.
 pub fn top() -> u32 {
@@ -43,4 +44,27 @@ pub fn wait_until_ended(transaction: u32, context: &str) {
 pub fn most() -> [usize; 2] {
     // SAFETY: read variables that the server sets when it starts.
     unsafe { [pg_sys::MaxBackends, pg_sys::max_prepared_xacts].map(|most| most as usize) }
+}
+
+/// The number of the command that is running, and the one whose changes the active snapshot does not
+/// show any more: that of the running statement.
+pub fn commands() -> (pg_sys::CommandId, Option<pg_sys::CommandId>) {
+    // SAFETY: in a transaction; the active snapshot lives while it is read.
+    unsafe {
+        let shown = pg_sys::ActiveSnapshotSet().then(|| (*pg_sys::GetActiveSnapshot()).curcid);
+        (pg_sys::GetCurrentCommandId(false), shown)
+    }
+}
+
+/// Runs `f` with an active snapshot of its own: what is committed now, whatever the isolation
+/// level, and all that this transaction has done before. Reads under the active snapshot see that.
+pub fn with_latest<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: in a transaction; pushes and pops in pairs, and after an ERROR the server pops it.
+    unsafe {
+        pg_sys::CommandCounterIncrement();
+        pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot());
+        let result = f();
+        pg_sys::PopActiveSnapshot();
+        result
+    }
 }

@@ -1,10 +1,7 @@
 //! Queries that the extension itself runs: once ([`query`]), or planned once and run often
-//! ([`saved_query`]; for the rows of one statement [`open_query`], whose executor is
-//! `open_executor`); [`connection`] is what they share. Each takes its parameters as a slice of
-//! values, None for NULL. What must not live here: the SQL texts.
+//! ([`saved_query`]; for the rows of one statement [`open_query`]). Each takes its parameters as a slice
+//! of values, None for NULL. What must not live here: the SQL texts.
 
-pub(crate) mod connection;
-mod open_executor;
 pub mod open_query;
 pub mod query;
 pub mod saved_query;

@@ -10,8 +10,7 @@ use std::rc::Rc;
 use pgrx::PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH;
 use pgrx::pg_sys;
 
-use super::connection::{check, check_parameters, connected, prepared};
-use super::query::{ResultSink, run};
+use super::query::{ResultSink, check, check_parameters, connected, prepared, run};
 use crate::catalog::table::type_name;
 use crate::process::compat::attribute;
 use crate::process::error::Error;

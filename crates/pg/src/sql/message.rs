@@ -1,12 +1,10 @@
 //! The binary protocol's messages, for the send and receive functions of our types.
 
-use std::marker::PhantomData;
-
-use pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
-use pgrx::pg_sys;
-
 use super::fmgr::{Args, Returned};
 use crate::process::error::Error;
+use pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
+use pgrx::pg_sys;
+use std::marker::PhantomData;
 
 /// A message being received.
 pub struct MessageReader<'a> {

@@ -1,10 +1,9 @@
 //! Functions called from SQL: [`fmgr`] exports them and reads their arguments, [`value`],
-//! [`value_parts`], [`record`], [`type_output`], [`key_type`] and [`type_hash`] read values of any
-//! type. [`kept_value`] keeps them, [`bigint_array`] reads long arrays of numbers, [`expression`]
-//! and [`pair_function`] evaluate, [`message`] is the binary protocol. [`rows_out`] returns sets,
-//! [`window`] is a call of a window function, [`trigger`], [`trigger_tree`]
-//! and [`statement_end`] are one of a trigger function; [`call_site`] keeps state from one call to
-//! the next. What must not live here: queries, which belong to `spi`.
+//! [`value_parts`], [`record`], [`type_output`] and [`key_type`] read values of any type. [`kept_value`]
+//! keeps them, [`bigint_array`] reads long arrays of numbers, [`expression`] and [`pair_function`]
+//! evaluate, [`message`] is the binary protocol. [`rows_out`] returns sets, [`trigger`] and
+//! [`trigger_tree`] are a call of a trigger function; [`call_site`] keeps state from one call to the
+//! next. What must not live here: queries, which belong to `spi`.
 
 pub mod bigint_array;
 pub mod call_site;
@@ -16,10 +15,8 @@ pub mod message;
 pub mod pair_function;
 pub mod record;
 pub mod rows_out;
-pub mod statement_end;
 pub mod trigger;
 pub mod trigger_tree;
-pub mod type_hash;
 pub mod type_output;
 pub mod value;
 pub mod value_parts;

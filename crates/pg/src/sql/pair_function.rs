@@ -10,7 +10,7 @@ use pgrx::pg_sys::Oid;
 use super::value::Value;
 use crate::process::encoding::name_to_utf8;
 use crate::process::memory::MemoryContext;
-use crate::spi::connection::parameter_list;
+use crate::spi::query::parameter_list;
 
 /// What the catalog says of a function.
 pub struct FunctionDeclaration {

@@ -2,11 +2,6 @@
 //! The trigger functions of `flag` and `clusters` are written with it. Values borrow the rows of
 //! the call, so that none outlives it.
 
-use std::ffi::{CStr, CString, c_char};
-
-use pgrx::PgSqlErrorCode::{ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_INTERNAL_ERROR};
-use pgrx::pg_sys;
-
 use super::expression::RowExpression;
 use super::fmgr::Args;
 use super::value::{Storage, Value};
@@ -15,6 +10,10 @@ use crate::catalog::table::{Column, OpenTable};
 use crate::process::compat::attribute;
 use crate::process::encoding::{name_from_utf8, name_to_utf8};
 use crate::process::error::Error;
+use crate::process::memory::MemoryContext;
+use pgrx::PgSqlErrorCode::{ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_INTERNAL_ERROR};
+use pgrx::pg_sys;
+use std::ffi::{CStr, CString, c_char};
 
 /// The command that fired the trigger.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -447,4 +446,25 @@ pub(crate) fn arguments(trigger: &pg_sys::Trigger) -> Vec<String> {
     (0..trigger.tgnargs as usize)
         .map(|i| name_to_utf8(argument(i).to_bytes()).into_owned())
         .collect()
+}
+
+/// Called in an AFTER trigger of a statement: makes the statement fire the AFTER DELETE statement
+/// triggers of this table, once it has fired all that it has to fire, as if it had deleted rows
+/// there. Must not be called in a deferred trigger, which runs when no statement does.
+pub fn fire_at_statement_end(table: pg_sys::Oid) {
+    // SAFETY: the table is open while its event is queued, and locked until the transaction ends,
+    // as the tables of a statement are; what the queue needs of it is copied. All that is allocated
+    // is freed with the executor's state.
+    unsafe {
+        let opened = pg_sys::table_open(table, pg_sys::RowExclusiveLock as i32);
+        let state = pg_sys::CreateExecutorState();
+        MemoryContext::from_raw((*state).es_query_cxt).run(|| {
+            let size = std::mem::size_of::<pg_sys::ResultRelInfo>();
+            let deleted: *mut pg_sys::ResultRelInfo = pg_sys::palloc0(size).cast();
+            pg_sys::InitResultRelInfo(deleted, opened, 1, std::ptr::null_mut(), 0);
+            pg_sys::ExecASDeleteTriggers(state, deleted, std::ptr::null_mut());
+        });
+        pg_sys::FreeExecutorState(state);
+        pg_sys::table_close(opened, pg_sys::NoLock as i32);
+    }
 }

@@ -12,7 +12,7 @@ use pgrx::PgSqlErrorCode::{ERRCODE_DATATYPE_MISMATCH, ERRCODE_INTERNAL_ERROR};
 use pgrx::{IntoDatum, pg_sys, varlena};
 
 use super::fmgr::{Args, ByValue, Returned};
-use crate::catalog::type_name::type_name;
+use crate::catalog::lookup::type_name;
 use crate::process::encoding::{from_utf8, to_utf8};
 use crate::process::error::Error;
 use crate::process::memory::owned;

@@ -1,26 +1,33 @@
-//! simhash_radius_report: counts the pairs at each distance, and compares their texts. The server
-//! calls it from SQL. It reads the rows to draw a sample, again to compare each with the sample,
-//! and last what is compared of the pairs that were drawn: memory grows with the sample alone.
+//! What a radius would find: `simhash_radius_report`, which counts the pairs at each distance by a sample of the
+//! rows, and compares their texts. `simhash_hamming::report` draws the sample and estimates. The rows are read
+//! to draw a sample, again to compare each with the sample, and last what is compared of the pairs that were
+//! drawn. So memory grows with the sample alone; values of more than an eighth of `work_mem` are in a
+//! temporary file.
 
-use super::comparison::{CheckedRows, similarities};
-use super::drawn_values::DrawnValues;
 use crate::checked_pairs::check::{AnyJudge, Check, CheckArguments};
+use crate::checked_pairs::judge::FunctionJudge;
 use crate::errors::ToError;
 use crate::hashes::read_hash;
 use crate::pairs::arguments::{named, required};
 use crate::pairs::chosen_columns::{Chosen, NamedColumns};
 use crate::pairs::scope_columns::ScopeColumns;
 use crate::pairs::source::{Key, SourceTable, bits_of, expected_rows};
+use crate::pairs::value_store::{ValueBuffer, ValueStore};
+use crate::row::jaccard::{Comparer, letters};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
+use simhash_fingerprint::similarity::letters::Letters;
+use simhash_fingerprint::similarity::ngram_set::Similarity;
+use simhash_fingerprint::text::ngrams::GramLengths;
 use simhash_hamming::Error as HammingError;
 use simhash_hamming::parts::Hash;
+use simhash_hamming::report::compared::PairSimilarities;
 use simhash_hamming::report::draw::Random;
 use simhash_hamming::report::sample::{Drawing, GroupAndSet, Sample};
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
-use simhash_pg::process::memory::{keep_reserve, work_mem_bytes};
+use simhash_pg::process::memory::{filled, keep_reserve, push_within, work_mem_bytes};
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::key_type::{KeyType, no_order};
@@ -325,5 +332,120 @@ fn return_rows<'s>(
             median.as_ref().map(|keys| ResultValue::Texts(keys)),
             passing.map(ResultValue::from),
         ]);
+    }
+}
+
+/// Compares the texts of the pairs drawn at a distance.
+fn similarities<'s>(
+    texts: &mut DrawnValues<'s>,
+    sample: &'s Sample,
+    distance: usize,
+) -> PairSimilarities<'s> {
+    let mut found = Vec::new();
+    let mut comparer = Comparer::default();
+    let mut buffer = ValueBuffer::new();
+    for pair in sample.drawn(distance) {
+        check_for_interrupts();
+        let mut read = |key| -> Option<Letters> {
+            let text = texts.get(key, &mut buffer)?;
+            Some(text.show_bytes(letters))
+        };
+        let Some((a, b)) = read(pair[0]).zip(read(pair[1])) else {
+            continue;
+        };
+        comparer.set_first(&a, GramLengths::SHINGLES);
+        if let Similarity::Exactly(similarity) = comparer.compare(&b, 0.0) {
+            push_within(&mut found, (similarity, pair), usize::MAX);
+        }
+    }
+    PairSimilarities::new(found)
+}
+
+/// The check that the user names, and what it needs of the rows.
+struct CheckedRows<'s> {
+    judge: FunctionJudge,
+    values: DrawnValues<'s>,
+    keys: DrawnValues<'s>,
+    order: KeyType,
+}
+
+impl<'s> CheckedRows<'s> {
+    /// Returns which share of the pairs drawn at a distance passes; None where none was drawn.
+    fn passing(&mut self, sample: &'s Sample, distance: usize) -> Option<f64> {
+        let (mut passing, mut count) = (0, 0);
+        for pair in sample.drawn(distance) {
+            check_for_interrupts();
+            count += 1;
+            if self.passes(pair) {
+                passing += 1;
+            }
+        }
+        (count > 0).then(|| f64::from(passing) / f64::from(count))
+    }
+
+    fn passes(&mut self, [a, b]: [&[u8]; 2]) -> bool {
+        let (mut left, mut right) = (ValueBuffer::new(), ValueBuffer::new());
+        let keys = self
+            .keys
+            .get(a, &mut left)
+            .zip(self.keys.get(b, &mut right));
+        let in_order = match keys.map(|(a, b)| self.order.compare(a, b)) {
+            Some(order) if order.is_gt() => [b, a],
+            _ => [a, b],
+        };
+        let [a, b] = in_order;
+        let values = (self.values.get(a, &mut left)).zip(self.values.get(b, &mut right));
+        values.is_some_and(|(a, b)| self.judge.holds([a, b]))
+    }
+}
+
+/// A value of each row.
+struct DrawnValues<'s> {
+    /// The keys of the rows, in order.
+    keys: Vec<&'s [u8]>,
+    /// The tag of each row's value; None for one that is NULL or was not read.
+    tags: Vec<Option<u64>>,
+    values: ValueStore,
+}
+
+impl<'s> DrawnValues<'s> {
+    /// Makes room for values of the pairs that were drawn.
+    fn of_pairs(sample: &'s Sample, storage: Storage) -> Self {
+        let mut keys = Vec::new();
+        for distance in 0..=sample.max_distance() {
+            let drawn = sample.drawn(distance).flatten();
+            drawn.for_each(|key| push_within(&mut keys, key, usize::MAX));
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        DrawnValues {
+            tags: filled(keys.len(), None),
+            keys,
+            values: ValueStore::new(storage, work_mem_bytes() / 8),
+        }
+    }
+
+    /// Takes a row of the relation; returns false when another one has the same key.
+    fn add(&mut self, key: &[u8], value: Option<Value<'_>>) -> bool {
+        let Ok(row) = self.keys.binary_search(&key) else {
+            return true;
+        };
+        let Some(value) = value else {
+            return true;
+        };
+        keep_reserve();
+        let tag = self.values.add(value);
+        self.tags[row].replace(tag).is_none()
+    }
+
+    /// Ends the reading, before the first look-up.
+    fn finish(&mut self) {
+        self.values.finish();
+    }
+
+    /// Returns the value of the row with a key.
+    fn get<'b>(&mut self, key: &[u8], buffer: &'b mut ValueBuffer) -> Option<Value<'b>> {
+        let row = self.keys.binary_search(&key).ok()?;
+        Some(self.values.get(self.tags[row]?, buffer))
     }
 }
