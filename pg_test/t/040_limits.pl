@@ -79,6 +79,22 @@ for my $call ('simhash_features(t)', q{simhash_explain(t, 'x' || t)})
 	like($err, qr/a text with more than 1000000 features cannot be shown/, "$call is bounded");
 }
 
+# Texts of which all words differ, 10 MB and as many words as are compared.
+for my $letters (3400000, 520000)
+{
+	for my $call ('simhash_diff(a, b)', 'simhash_same(a, b)', '(SELECT count(*) FROM simhash_why(a, b))')
+	{
+		my ($answer, $seconds, $memory) = measure(<<"SQL");
+SELECT $call IS NOT NULL FROM (SELECT string_agg(chr(19968 + (hashint4(i) & 16383)), '') AS a,
+	string_agg(chr(19968 + (hashint4(-i) & 16383)), '') AS b FROM generate_series(1, $letters) AS i) AS x
+SQL
+		is($answer, 't', "$call of $letters Chinese characters");
+		note sprintf('%.2f s, peak %.0f MB', $seconds, $memory);
+		cmp_ok($seconds, '<', 30, '... in time');
+		cmp_ok($memory, '<', 400, '... in bounded memory');
+	}
+}
+
 # A cancel in the middle of each: what the call goes on to do is measured with what it did before.
 $node->safe_psql('postgres', q{CREATE TABLE long AS SELECT repeat('数据库中的重复记录 of a long text, ', 3000000) AS t});
 for my $call (

@@ -30,7 +30,8 @@ use judge::finding::Finding;
 pub use judge::finding::Kind;
 pub use prepared::Prepared;
 
-/// Words of a text that are compared: one by one up to here, all together beyond.
+/// Words of a text that are compared: one by one up to here, all together beyond. So it is with those
+/// between the common ends of two texts that [`crate::similarity::diff`] shows.
 pub use cut::MOST_WORDS;
 
 /// Something in which two texts differ.

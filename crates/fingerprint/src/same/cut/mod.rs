@@ -24,8 +24,8 @@ use tokens::{Token, TokenKind, Tokens};
 use tokens::{canonical, number_end};
 use unicode_normalization::char::is_combining_mark;
 
-/// Words of a text that are compared.
-pub const MOST_WORDS: usize = 1 << 22;
+/// Words of a text that are compared: a comparison takes up to 230 bytes for each.
+pub const MOST_WORDS: usize = 1 << 19;
 
 /// Bytes of most words, with the space behind them.
 const BYTES_OF_A_WORD: usize = 4;

@@ -15,16 +15,12 @@ mod marking;
 mod tests;
 
 use crate::error::Error;
-use crate::same::Difference;
+use crate::same::{Difference, MOST_WORDS};
 use alignment::{Hunk, align};
 use cutting::{Form, Words, common_ends};
 use deciding::mark_deciding;
 use marking::Marked;
 use std::ops::Range;
-
-/// Words of both texts that are kept at once. What lies between the common ends of longer texts is
-/// not compared.
-const MOST_WORDS: usize = 1 << 22;
 
 /// Rounds of a loop between two pauses.
 const CHECKED_EVERY: usize = 4096;
