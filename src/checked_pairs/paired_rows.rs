@@ -193,15 +193,13 @@ impl PairedRows {
             tags: Vec::new(),
             firsts: Vec::new(),
         };
-        let mut search = PairSearch {
-            pairs: PairCollector {
-                sides: std::array::from_fn(collected_rows),
-                edges: no_edges(),
-                sets: connects.then(UnionFind::new),
-                is_across: columns.is_across(),
-            },
-            activity,
+        let pairs = PairCollector {
+            sides: std::array::from_fn(collected_rows),
+            edges: no_edges(),
+            sets: connects.then(UnionFind::new),
+            is_across: columns.is_across(),
         };
+        let mut search = PairSearch::new(pairs, activity);
         let memory_of_keys: usize = memory_of_keys.iter().sum();
         let memory = memory_of_rows(sources, memory - memory_of_keys);
         let mut rows = Gathered::<_, N>::new(memory);

@@ -37,7 +37,7 @@ impl<'a> Components<'a> {
     pub fn new(activity: &'a mut Activity) -> Self {
         let pairs = UnitedRows(UnionFind::new());
         Self {
-            search: PairSearch { pairs, activity },
+            search: PairSearch::new(pairs, activity),
             rows: Gathered::new(work_mem_bytes()),
         }
     }
@@ -52,7 +52,9 @@ impl<'a> Components<'a> {
 
     /// Returns the sets of rows that are connected by distances of at most `radius` bits.
     pub fn sets(mut self, radius: u32) -> UnionFind {
-        self.rows.find_pairs(&mut self.search, radius);
+        let rows = &mut self.rows;
+        self.search
+            .compare(|search| rows.find_pairs(search, radius));
         self.search.pairs.0
     }
 }

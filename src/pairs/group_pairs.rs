@@ -95,15 +95,14 @@ pg_function! {
         let radius = radius(args.get::<i32>(2), NAME);
         let ArrayRows { keys, mut rows } = ArrayRows::from_arguments(args, NAME);
         let branch = args.get::<i64>(3).map(|met_at| branch_of(&rows, radius, met_at));
-        let search = &mut PairSearch {
-            pairs: GroupPairRows { out, keys },
-            activity: &mut Activity::new(NAME),
-        };
-        let mut finder = Finder::new(search, radius);
-        match branch {
-            None => finder.pairs_in([&mut rows], Task::ALL),
-            Some((branches, piece)) => finder.branch([&mut rows], &branches, piece),
-        }
+        let activity = &mut Activity::new(NAME);
+        PairSearch::new(GroupPairRows { out, keys }, activity).compare(|search| {
+            let mut finder = Finder::new(search, radius);
+            match branch {
+                None => finder.pairs_in([&mut rows], Task::ALL),
+                Some((branches, piece)) => finder.branch([&mut rows], &branches, piece),
+            }
+        });
         args.null()
     }
 }

@@ -176,7 +176,7 @@ impl<'a> ScopeColumns<'a> {
             self.for_each(sources, &mut |side, row, place| {
                 if place.group != last {
                     last = place.group;
-                    group(search, rows);
+                    search.compare(|search| group(search, rows));
                     rows.clear();
                 }
                 let set = self.is_across().then(|| {
@@ -188,7 +188,7 @@ impl<'a> ScopeColumns<'a> {
                 add(search, rows, side, row, set);
             });
         }
-        group(search, rows);
+        search.compare(|search| group(search, rows));
     }
 
     /// Shows the key and the fingerprint of each row that has one and belongs to a group, those of a

@@ -30,9 +30,40 @@ pub trait Tags: Pairs {
     fn tag(&mut self, side: usize, key: Value<'_>, set: Option<u32>) -> u64;
 }
 
+/// Checks for interrupts between two looks at the clock: some take a nanosecond, some a millisecond.
+const CHECKS: u8 = 100;
+
 pub struct PairSearch<'a, P> {
     pub pairs: P,
     pub activity: &'a mut Activity,
+    /// None while no rows are compared.
+    percent: Option<u64>,
+    checks: u8,
+}
+
+impl<'a, P> PairSearch<'a, P> {
+    pub fn new(pairs: P, activity: &'a mut Activity) -> Self {
+        Self {
+            pairs,
+            activity,
+            percent: None,
+            checks: 0,
+        }
+    }
+
+    /// Compares rows. The first of them may take minutes, before there is any progress.
+    pub fn compare(&mut self, compare: impl FnOnce(&mut Self)) {
+        self.percent = Some(0);
+        compare(self);
+        self.percent = None;
+    }
+
+    fn show(&mut self) {
+        if let Some(percent) = self.percent {
+            self.activity
+                .show("comparing fingerprints", percent, Some(100));
+        }
+    }
 }
 
 impl<P: Pairs> PairSink for PairSearch<'_, P> {
@@ -60,11 +91,15 @@ impl<P: Pairs> PairSink for PairSearch<'_, P> {
 
     fn check_interrupts(&mut self) {
         check_for_interrupts();
+        self.checks += 1;
+        if self.checks == CHECKS {
+            self.checks = 0;
+            self.show();
+        }
     }
 
     fn progress(&mut self, share: f64) {
-        let percent = (share * 100.0) as u64;
-        self.activity
-            .show("comparing fingerprints", percent, Some(100));
+        self.percent = Some((share * 100.0) as u64);
+        self.show();
     }
 }

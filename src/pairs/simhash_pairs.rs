@@ -145,16 +145,14 @@ fn return_all<const N: usize>(
         memory_of_keys += memory_of_side;
         RowKeys::new(order.storage, memory_of_side)
     });
-    let mut search = PairSearch {
-        pairs: PairRows {
-            rows,
-            orders,
-            keys,
-            is_across: columns.is_across(),
-            buffers: Default::default(),
-        },
-        activity,
+    let pairs = PairRows {
+        rows,
+        orders,
+        keys,
+        is_across: columns.is_across(),
+        buffers: Default::default(),
     };
+    let mut search = PairSearch::new(pairs, activity);
     let mut gathered = Gathered::new(memory_of_rows(sources, memory - memory_of_keys));
     columns.read(sources, &mut search, &mut gathered, |search, group| {
         search.pairs.keys.iter_mut().for_each(RowKeys::finish);
