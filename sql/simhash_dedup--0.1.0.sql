@@ -1745,6 +1745,7 @@ DECLARE
 	short text;
 	kind "char";
 	taken text[];
+	misplaced text[];
 	made text;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
@@ -1754,6 +1755,14 @@ BEGIN
 	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation;
 	IF kind IS NULL OR kind NOT IN ('r', 'p', 'f') THEN
 		RAISE EXCEPTION '"%" is not a table', coalesce(short, relation::text, 'NULL') USING ERRCODE = 'wrong_object_type';
+	END IF;
+	misplaced := ARRAY(SELECT a FROM unnest(ARRAY[columns, within]) AS a WHERE a ~ '^\s*\w+\s*='
+		AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = relation AND attname = a));
+	IF misplaced <> '{}' THEN
+		RAISE EXCEPTION '"%" is an argument of the trigger, not a column', misplaced[1] USING ERRCODE = 'invalid_parameter_value',
+			HINT = format('SELECT simhash_guard(%L, %sarguments => %L);', named, (
+				SELECT string_agg(format('%s => %L, ', n, a), '' ORDER BY n) FROM (VALUES ('columns', columns), ('within', within)) AS g (n, a)
+				WHERE a <> ALL (misplaced)), misplaced || arguments);
 	END IF;
 	texts := ARRAY(SELECT simhash_catalog.named_columns(relation, columns));
 	IF within IS NOT NULL THEN
@@ -1795,7 +1804,8 @@ BEGIN
 			ORDER BY part, block;
 	END IF;
 	IF fingerprint IS NOT NULL OR NOT has_index THEN
-		RETURN NEXT format('CREATE INDEX %sON %s USING simhash (%s)', CASE kind WHEN 'p' THEN '' ELSE 'CONCURRENTLY ' END, named,
+		RETURN NEXT format('CREATE INDEX %sON %s USING simhash (%s)',
+			CASE kind WHEN 'p' THEN '/* CONCURRENTLY is not for partitioned tables: writers wait */ ' ELSE 'CONCURRENTLY ' END, named,
 			array_to_string(ARRAY(SELECT quote_ident(name) FROM unnest(scope) WITH ORDINALITY AS n (name, place) ORDER BY place)
 				|| coalesce(quote_ident(fingerprint), format(made, '')), ', '));
 	END IF;

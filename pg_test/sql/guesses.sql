@@ -100,6 +100,8 @@ SELECT simhash_guard('ticket', 'body', arguments => '{mode=refuse}');
 SELECT simhash_guard('ticket', 'body', arguments => '{duplicate_of=title}');
 SELECT simhash_guard('ticket', 'body', arguments => '{checked_by=nope,mode=reject}');
 SELECT simhash_guard('ticket', 'body', arguments => '{index=nope}');
+SELECT simhash_guard('ticket', 'key=id');
+SELECT simhash_guard('ticket', 'body', 'mode=reject', '{lock=off}');
 SELECT simhash_guard('everything');
 SELECT simhash_guard(NULL);
 SELECT simhash_guard('ticket', 'body', 'tenant') \gexec
