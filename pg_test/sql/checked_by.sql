@@ -294,5 +294,8 @@ CREATE TRIGGER once BEFORE INSERT OR UPDATE ON priced FOR EACH ROW
 	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=reject', 'checked_by=one_shop');
 INSERT INTO priced VALUES (1, 0, 'A'), (2, 1, 'B');
 INSERT INTO priced VALUES (3, 1, 'a');
+-- The trigger notices that it is gone.
+DROP FUNCTION one_shop;
+INSERT INTO priced VALUES (3, 1, 'a');
 SET client_min_messages = error;
 DROP SCHEMA checked_test CASCADE;

@@ -304,6 +304,17 @@ WITH gone AS (DELETE FROM moved WHERE id = 1 RETURNING *) INSERT INTO moved SELE
 DELETE FROM moved WHERE id = 1;
 INSERT INTO moved VALUES (1, 0);
 SELECT id, dup FROM moved ORDER BY 1;
+-- Nor of a duplicate of that one, where the key is unique with the partition key only.
+CREATE TABLE spread (id int, tenant int, fp bigint, dup int, PRIMARY KEY (id, tenant)) PARTITION BY LIST (tenant);
+CREATE TABLE spread_0 PARTITION OF spread FOR VALUES IN (0);
+CREATE TABLE spread_1 PARTITION OF spread FOR VALUES IN (1);
+CREATE INDEX ON spread USING simhash (fp);
+CREATE TRIGGER mark BEFORE INSERT OR UPDATE ON spread
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'key=id');
+INSERT INTO spread VALUES (1, 0, 0), (2, 0, 1), (3, 0, 3);
+DELETE FROM spread WHERE id = 1;
+INSERT INTO spread VALUES (1, 1, 6);
+SELECT id, dup FROM spread ORDER BY 1;
 SET client_min_messages = warning;
 DROP OWNED BY regress_marks_writer;
 DROP ROLE regress_marks_writer;

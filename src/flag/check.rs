@@ -22,6 +22,8 @@ use simhash_trigger::flag_options::Check;
 pub struct CheckCondition {
     pub parameters: Vec<Oid>,
     pub is_function: bool,
+    /// A function of the user's.
+    pub function: Option<Oid>,
     pub condition: String,
     /// The function of two rows, as SQL text.
     pub of_rows: Option<String>,
@@ -38,10 +40,11 @@ impl CheckCondition {
         let check = source.check.as_ref()?;
         if let (Check::Function(name), []) = (check, &source.texts[..]) {
             let row = OpenTable::new(searched).rel().row_type();
-            let function = found(call, searched, name, row);
+            let (oid, function) = found(call, searched, name, row);
             return Some(Self {
                 parameters: vec![row],
                 is_function: true,
+                function: Some(oid),
                 condition: format!("{function}(t.*, ${number})"),
                 of_rows: Some(function),
             });
@@ -52,19 +55,22 @@ impl CheckCondition {
         let count = source.texts.len();
         let new = (number..number + count).map(|i| format!("${i}::pg_catalog.text"));
         let new = joined(new.collect())?;
+        let mut function = None;
         let condition = match check {
             Check::Jaccard(least) => format!(
                 "simhash_catalog.jaccard_at_least({stored}, {new}, '{least}'::pg_catalog.float8)"
             ),
             Check::Same => format!("simhash_catalog.same({stored}, {new})"),
             Check::Function(name) => {
-                let function = found(call, searched, name, pg_sys::TEXTOID);
-                format!("{function}({stored}, {new})")
+                let (oid, name) = found(call, searched, name, pg_sys::TEXTOID);
+                function = Some(oid);
+                format!("{name}({stored}, {new})")
             }
         };
         Some(Self {
             parameters: columns.texts.iter().map(Column::base_type).collect(),
             is_function: !matches!(check, Check::Jaccard(_)),
+            function,
             condition,
             of_rows: None,
         })
@@ -82,9 +88,9 @@ fn joined(mut texts: Vec<String>) -> Option<String> {
     }
 }
 
-/// Returns the function of that name over two values of a type, as SQL text. A name without a schema is
+/// Returns the function of that name over two values of a type, and its name as SQL text. A name without a schema is
 /// looked up in that of the extension, where `simhash_same` is, then in that of the table.
-fn found(call: &TriggerCall<'_>, searched: Oid, name: &str, operand: Oid) -> String {
+fn found(call: &TriggerCall<'_>, searched: Oid, name: &str, operand: Oid) -> (Oid, String) {
     let parsed = WrittenName::parse(name).unwrap_or_else(|| {
         let message =
             format!("trigger argument \"checked_by\" must name a function, not \"{name}\"");
@@ -110,5 +116,5 @@ fn found(call: &TriggerCall<'_>, searched: Oid, name: &str, operand: Oid) -> Str
         let message = format!("{signature} is not a function that returns one boolean");
         call.raise(Error::new(ERRCODE_WRONG_OBJECT_TYPE, message));
     }
-    sql
+    (function, sql)
 }

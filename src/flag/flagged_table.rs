@@ -21,6 +21,7 @@ use crate::trigger::hash_column::HashColumn;
 use simhash_pg::catalog::indexes::{Serving, is_partitioned_index, serving_index};
 use simhash_pg::catalog::invalidation::{Validity, watch};
 use simhash_pg::catalog::lookup::equality_types;
+use simhash_pg::catalog::table::OpenTable;
 use simhash_pg::catalog::{table, table_name};
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
@@ -47,6 +48,8 @@ pub struct FlaggedTable {
     pub name: String,
     pub columns: Columns,
     pub queries: SearchQueries,
+    /// Whether a foreign key requires that the row is stored that a mark names.
+    pub keeps_originals: bool,
     /// Where rows in progress are compared; None with lock=off.
     pub compared: Option<ComparedTables>,
     /// How many parts the hashes have that were compared last; 0 before the first.
@@ -107,9 +110,14 @@ impl FlaggedTable {
             )
             .raise();
         };
+        let search = SearchQueries::new(search, prefers_indexes);
+        if let Some(function) = search.checked_by() {
+            current.watch_function(function);
+        }
         let compared = options.lock.then(|| ComparedTables::new(call, &source));
         let known = Self {
-            queries: SearchQueries::new(search, prefers_indexes),
+            queries: search,
+            keeps_originals: keeps_originals(searched, &options),
             compared,
             parts: Cell::new(0),
             radius: source.radius,
@@ -153,6 +161,13 @@ fn columns(
         distribution.check_flags(&source.within)
     });
     (Columns::new(call, searched, options, source), has_copies)
+}
+
+fn keeps_originals(searched: Oid, options: &FlagOptions) -> bool {
+    let opened = OpenTable::new(searched);
+    let mark = options.duplicate_of.as_deref();
+    mark.and_then(|name| table::column(opened.rel(), name))
+        .is_some_and(|mark| opened.has_foreign_key_on(mark.number()))
 }
 
 /// Returns how the rows of the table are compared; warns where no index serves that.

@@ -6,12 +6,17 @@
 use super::near_duplicate::{NearDuplicate, NearDuplicateSearch};
 use super::search_query::Candidates;
 use super::trigger::FlagState;
+use super::unstored;
 use crate::trigger::call::raise_missed_near_duplicate;
+use crate::trigger::hash_column;
 use crate::trigger::in_progress::{Added, leave_out};
 use crate::trigger::scope::image;
+use pgrx::PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION;
 use simhash_hamming::parts::Hash;
 use simhash_pg::process::advisory_lock::keeps_its_snapshot;
 use simhash_pg::process::backend::in_foreign_key;
+use simhash_pg::process::encoding::name_to_utf8;
+use simhash_pg::process::error::Error;
 use simhash_pg::spi::saved_query::Sees;
 use simhash_pg::sql::trigger::{Event, TriggerCall, VersionAddress};
 use simhash_pg::sql::value::Value;
@@ -43,11 +48,15 @@ impl FlagState {
             false => self.candidates(call),
         };
         let search = self.new_search(call, Some(hash), scope, (old_address.as_ref(), candidates));
-        let found = self.settled(call, &search, added.as_ref())?;
+        let found = self.settled(call, &search, scope, added.as_ref());
         // The original of other rows stays one.
         let may_have = updates || table.queries.finds_duplicates();
-        let has_duplicates = may_have && self.reads_marks() && search.has_duplicates();
-        (!has_duplicates).then_some(found)
+        let has_duplicates = || may_have && self.reads_marks() && search.has_duplicates();
+        let found = found.filter(|_| !has_duplicates());
+        if found.is_none() && self.is_followed {
+            unstored::remember(table.origin, self.row_unmarked(call, hash));
+        }
+        found
     }
 
     /// Returns the row to report, when no other transaction can change it until this one has ended.
@@ -55,6 +64,7 @@ impl FlagState {
         &self,
         call: &TriggerCall<'a>,
         search: &NearDuplicateSearch<'_, 'a>,
+        scope: &[Option<Value<'a>>],
         added: Option<&Added>,
     ) -> Option<NearDuplicate<'a>> {
         let table = &self.table;
@@ -64,6 +74,9 @@ impl FlagState {
             let found = search.any(Sees::Usual);
             if found.is_none() && checks_latest && search.any(Sees::Latest).is_some() {
                 raise_missed_near_duplicate(&table.name);
+            }
+            if found.is_none() {
+                self.refuse_beside_unstored(call, search.hash(), scope);
             }
             let found = found.filter(|_| !self.is_stored(call, search))?;
             // A row that is left out is not stored.
@@ -91,7 +104,9 @@ impl FlagState {
                 && call.event() == Event::Insert
                 && reported.hash.is_some()
                 && !reported.key.is_empty();
-            if !has_waited && (!takes_key || search.keep(&reported)) {
+            // A foreign key locks it too, and would fail.
+            let must_stay = takes_key || is_marked && table.keeps_originals;
+            if !has_waited && (!must_stay || search.keep(&reported)) {
                 return Some(reported);
             }
         }
@@ -163,8 +178,45 @@ impl FlagState {
         });
         let judged = judged.map(|_| call.old_row(self.table.searched));
         let row = (self.table.columns.checks_rows())
-            .then(|| call.new_row(self.table.searched, &self.generated));
+            .then(|| call.new_row(self.table.searched, &[], &self.generated));
         NearDuplicateSearch::new(call, from, hash, (scope, row), old, candidates, judged)
+    }
+
+    /// The new row as it is stored if it has no near-duplicate.
+    fn row_unmarked<'a>(&self, call: &TriggerCall<'a>, hash: &Hash) -> Value<'a> {
+        let columns = &self.table.columns;
+        let mut changes = Vec::new();
+        if let Some(fingerprint) = &columns.fingerprint {
+            changes.push((fingerprint, Some(hash_column::value(hash))));
+        }
+        self.mark(&mut changes, None);
+        call.new_row(self.table.searched, &changes, &self.generated)
+    }
+
+    /// Raises the ERROR for a row that a trigger stores while one near it is about to be stored: neither
+    /// finds the other.
+    fn refuse_beside_unstored<'a>(
+        &self,
+        call: &TriggerCall<'a>,
+        hash: Option<&Hash>,
+        scope: &[Option<Value<'a>>],
+    ) {
+        unstored::for_each(self.table.origin, |row| {
+            let search = self.new_search(call, hash, scope, (None, Candidates::All));
+            if search.is_near(row) {
+                let name = &self.table.name;
+                let message = format!(
+                    "a trigger stores a near-duplicate of the row of \"{name}\" for which it fires"
+                );
+                let trigger = name_to_utf8(call.trigger_name().to_bytes());
+                Error::new(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION, message)
+                    .hint(format!(
+                        "Triggers fire in the order of their names: let its name sort before \"{trigger}\", \
+                         or make it an AFTER trigger."
+                    ))
+                    .raise();
+            }
+        });
     }
 
     /// Returns whether a row that would not be stored as it is has the key of one that is stored, or was
@@ -188,13 +240,13 @@ impl FlagState {
 
     /// Returns the line of CONTEXT that says which rows are compared.
     fn compares(&self, own: Key, other: Key) -> String {
-        let article = |key: Key| if key.text().is_empty() { "a" } else { "the" };
+        let article = |key: Key, a| if key.text().is_empty() { a } else { "the" };
         let (one, other_one) = (self.key.row(&own.text()), self.key.row(&other.text()));
         format!(
             "while comparing {} {one} in \"{}\" with {} uncommitted {other_one}",
-            article(own),
+            article(own, "a"),
             self.table.name,
-            article(other)
+            article(other, "an")
         )
     }
 }

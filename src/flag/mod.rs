@@ -8,8 +8,8 @@
 //! whether that one counts. `compared_tables` determines with which rows in progress a row is
 //! compared, `fingerprint_check` warns of fingerprints that were made differently. `row_movement`
 //! recognizes rows that an UPDATE moves to another partition, `key_text` names rows in messages,
-//! `trigger` decides what happens to a row, `proposed` checks arguments before there is a trigger. What must not live here: pages and postings, which are
-//! `index`'s.
+//! `trigger` decides what happens to a row, `unstored` remembers it until it is stored, `proposed` checks
+//! arguments before there is a trigger. What must not live here: pages and postings, which are `index`'s.
 mod check;
 mod columns;
 mod compared_tables;
@@ -23,3 +23,4 @@ mod row_movement;
 mod search_query;
 mod source;
 mod trigger;
+mod unstored;

@@ -89,6 +89,10 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         }
     }
 
+    pub fn hash(&self) -> Option<&'s Hash> {
+        self.hash
+    }
+
     /// Returns any near-duplicate.
     pub fn any(&self, sees: Sees) -> Option<NearDuplicate<'a>> {
         self.first(SearchTarget::Any, &[], sees)
@@ -115,6 +119,12 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
     pub fn is_stored(&self, key: &[Value<'_>]) -> bool {
         let sees = |sees| self.first(SearchTarget::Stored, key, sees).is_some();
         sees(Sees::Usual) || sees(Sees::Before)
+    }
+
+    /// Returns whether a row that is not stored yet is a near-duplicate.
+    pub fn is_near(&self, row: Value<'_>) -> bool {
+        self.first(SearchTarget::Given, &[row], Sees::Usual)
+            .is_some()
     }
 
     /// Returns whether a row is marked as a duplicate of the new one, whatever the snapshot shows.

@@ -40,9 +40,11 @@ pub enum SearchTarget {
     ByKeyChecked,
     /// A row that is marked as a duplicate of the one with the new row's key.
     MarkedAsItsDuplicate,
+    /// The row that the last parameter gives, if it is within the radius.
+    Given,
 }
 
-const TARGETS: usize = 7;
+const TARGETS: usize = 8;
 
 /// Which columns a query reads. Queries for an updated row, which is not a duplicate of its own old
 /// version, read system columns, which privileges on the named columns do not cover. Marks are read
@@ -129,6 +131,11 @@ impl SearchQueries {
         self.builder.passes_rows.is_some()
     }
 
+    /// The user's function that checks near rows.
+    pub fn checked_by(&self) -> Option<Oid> {
+        self.builder.checked_by
+    }
+
     /// Whether the row that a mark names can be looked up.
     pub fn finds_originals(&self) -> bool {
         self.builder.marks.names_one
@@ -182,6 +189,7 @@ pub struct QueryBuilder {
     /// The conditions of the scope, and of a function that checks rows, each after AND.
     scope: String,
     check: String,
+    checked_by: Option<Oid>,
     /// The function that checks rows, where a row that is near is refused.
     passes_rows: Option<String>,
     /// Types of the parameters: the fingerprint, the key, and what these conditions take.
@@ -260,6 +268,7 @@ impl QueryBuilder {
             conditions: source.predicate_sql(),
             scope: String::new(),
             check: String::new(),
+            checked_by: None,
             passes_rows: None,
             types,
             marks: marks(&opened, options, columns),
@@ -273,6 +282,7 @@ impl QueryBuilder {
         let number = search.types.len() + 1;
         if let Some(check) = CheckCondition::new(call, searched, (source, columns), number) {
             search.types.extend(check.parameters);
+            search.checked_by = check.function;
             let refuses = matches!(options.mode, Mode::Reject | Mode::Conflict);
             search.passes_rows = check.of_rows.filter(|_| refuses);
             let condition = format!(" AND {}", check.condition);
@@ -342,7 +352,7 @@ impl QueryBuilder {
         };
         let given = format!("${last}");
         let found: Vec<String> = match target {
-            SearchTarget::Any => near(Radius::Bits(self.radius), ""),
+            SearchTarget::Any | SearchTarget::Given => near(Radius::Bits(self.radius), ""),
             SearchTarget::Within => near(Radius::Parameter(&given), ""),
             SearchTarget::WithinNotNull => {
                 let keys = self.key.iter();
@@ -366,6 +376,7 @@ impl QueryBuilder {
         };
         match target {
             SearchTarget::Any | SearchTarget::MarkedAsItsDuplicate => {}
+            SearchTarget::Given => types.push(OpenTable::new(self.searched).rel().row_type()),
             SearchTarget::Within | SearchTarget::WithinNotNull => types.push(pg_sys::INT4OID),
             SearchTarget::ByKey | SearchTarget::Stored | SearchTarget::ByKeyChecked => {
                 types.extend(self.key.iter().map(|key| key.type_id))
@@ -384,6 +395,11 @@ impl QueryBuilder {
         };
         selected.extend(self.key.iter().map(|key| key.column.clone()));
         let selected = selected.join(", ");
+        let given = format!("pg_catalog.unnest(ARRAY[{given}]) AS t");
+        let table = match target {
+            SearchTarget::Given => &given,
+            _ => table,
+        };
         let queries: Vec<String> = (found.iter())
             .map(|found| format!("SELECT {selected} FROM {table} WHERE {found}"))
             .collect();

@@ -83,6 +83,8 @@ pub struct FlagState {
     pub key: KeyText,
     /// Whether this statement has checked how the stored fingerprints were made.
     fingerprints_checked: Cell<bool>,
+    /// Whether others fire after it, and may store rows before this one is stored.
+    pub(super) is_followed: bool,
     /// The generated columns, where a function reads whole rows.
     pub(super) generated: Vec<(Column, RowExpression)>,
     memory: MemoryContext,
@@ -121,6 +123,7 @@ impl FlagState {
                 (column, expression)
             });
         Self {
+            is_followed: call.is_followed(),
             generated: generated.collect(),
             open: OpenQueries::default(),
             key: KeyText::new(&table.columns, memory),
@@ -266,7 +269,11 @@ impl FlagState {
         }
     }
 
-    fn mark<'a>(&'a self, changes: &mut Vec<Change<'a>>, found: Option<&NearDuplicate<'a>>) {
+    pub(super) fn mark<'a>(
+        &'a self,
+        changes: &mut Vec<Change<'a>>,
+        found: Option<&NearDuplicate<'a>>,
+    ) {
         let columns = &self.table.columns;
         if let Some(flag) = &columns.flag {
             changes.push((flag, Some(Value::from(found.is_some()))));

@@ -93,7 +93,12 @@ impl OpenTable {
     pub fn has_inheritors(&self) -> bool {
         // SAFETY: the relation is open.
         let form = unsafe { &*(*self.0).rd_rel };
-        form.relhassubclass && form.relkind as u8 != pg_sys::RELKIND_PARTITIONED_TABLE
+        form.relhassubclass && !self.is_partitioned()
+    }
+
+    fn is_partitioned(&self) -> bool {
+        // SAFETY: the relation is open.
+        unsafe { (*(*self.0).rd_rel).relkind as u8 == pg_sys::RELKIND_PARTITIONED_TABLE }
     }
 
     /// Returns None when no index makes the column unique by itself; else, whether all that do
@@ -125,10 +130,17 @@ impl OpenTable {
     }
 
     /// Returns whether a unique index finds the row that has a value in this column, by the
-    /// equality of the column's own collation.
+    /// equality of the column's own collation. That of a partitioned table has the columns of its
+    /// partition key too.
     pub fn finds_one(&self, column: i16) -> bool {
+        let is_partitioned = self.is_partitioned();
         self.indexes().any(|index| {
-            index.unique && !index.partial && index.keys == [column] && index.usual_collation
+            let is_its = index.keys.len() == 1 || is_partitioned;
+            index.unique
+                && !index.partial
+                && index.usual_collation
+                && is_its
+                && index.keys.starts_with(&[column])
         })
     }
 }

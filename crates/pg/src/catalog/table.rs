@@ -283,16 +283,26 @@ impl OpenTable {
 
     /// The name of a foreign key of it to one of the other tables.
     pub fn foreign_key_to(&self, others: &[Oid]) -> Option<String> {
-        // SAFETY: the relation is open; the list is the server's, of such nodes, whose constraints
-        // are looked up once it has been read.
+        let found = self.foreign_key(|key| others.contains(&key.confrelid));
+        // SAFETY: a catalog look-up; null for a constraint that is gone.
+        found.and_then(|key| unsafe { string(pg_sys::get_constraint_name(key)) })
+    }
+
+    /// Returns whether a column is the first one of a foreign key.
+    pub fn has_foreign_key_on(&self, column: i16) -> bool {
+        self.foreign_key(|key| key.conkey[0] == column).is_some()
+    }
+
+    /// The first of its foreign keys that is wanted.
+    fn foreign_key(&self, wanted: impl Fn(&pg_sys::ForeignKeyCacheInfo) -> bool) -> Option<Oid> {
+        // SAFETY: the relation is open; the list is the server's, of such nodes.
         unsafe {
             let list = pg_sys::RelationGetFKeyList(self.0);
             let count = list.as_ref().map_or(0, |list| list.length);
-            let found = (0..count).find_map(|i| {
+            (0..count).find_map(|i| {
                 let key: *const pg_sys::ForeignKeyCacheInfo = pg_sys::list_nth(list, i).cast();
-                others.contains(&(*key).confrelid).then_some((*key).conoid)
-            });
-            found.and_then(|key| string(pg_sys::get_constraint_name(key)))
+                wanted(&*key).then_some((*key).conoid)
+            })
         }
     }
 }

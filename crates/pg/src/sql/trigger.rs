@@ -165,6 +165,23 @@ impl<'a> TriggerCall<'a> {
             && trigger.tgqual.is_null()
     }
 
+    /// Returns whether a BEFORE trigger of another function fires for each row after this one.
+    pub fn is_followed(&self) -> bool {
+        const BEFORE_ROW: u32 = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE;
+        let own = self.trigger();
+        // SAFETY: an open relation with a trigger has its triggers, in the order in which they fire.
+        let all = unsafe {
+            let all = &*(*self.data().tg_relation).trigdesc;
+            std::slice::from_raw_parts(all.triggers, all.numtriggers as usize)
+        };
+        let behind = all.iter().skip_while(|trigger| trigger.tgoid != own.tgoid);
+        behind.skip(1).any(|trigger| {
+            trigger.tgfoid != own.tgfoid
+                && trigger.tgtype as u32 & BEFORE_ROW == BEFORE_ROW
+                && trigger.tgenabled as u8 != pg_sys::TRIGGER_DISABLED
+        })
+    }
+
     /// The table of the row; for a partitioned table the partition.
     pub fn relation(&self) -> Rel<'a> {
         // SAFETY: open and locked while its trigger runs.
@@ -235,10 +252,16 @@ impl<'a> TriggerCall<'a> {
         self.value(self.old_tuple(), column)
     }
 
-    /// The new row, as one of this table: that of the row, or one above it. A BEFORE trigger comes before
-    /// the server computes the generated columns: these are computed here. Others are NULL.
-    pub fn new_row(&self, table: pg_sys::Oid, generated: &[(Column, RowExpression)]) -> Value<'a> {
-        let (mut numbers, mut values, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
+    /// The new row with other values in some columns, as one of this table: that of the row, or one above
+    /// it. A BEFORE trigger comes before the server computes the generated columns: these are computed
+    /// here. Others are NULL.
+    pub fn new_row(
+        &self,
+        table: pg_sys::Oid,
+        changes: &[(&Column, Option<Value<'_>>)],
+        generated: &[(Column, RowExpression)],
+    ) -> Value<'a> {
+        let (mut numbers, mut values, mut nulls) = self.changed(changes);
         for (column, expression) in generated {
             let stored = column.storage;
             let value = expression.value(self, |value| {
@@ -252,6 +275,23 @@ impl<'a> TriggerCall<'a> {
         // SAFETY: the values are of the columns' types.
         let tuple = unsafe { self.new_tuple_with(&mut numbers, &mut values, &mut nulls) };
         self.row_of(table, tuple)
+    }
+
+    /// The numbers, values and nulls of columns. An ERROR when a value is not of the column's type or
+    /// violates the constraints of its domain.
+    fn changed(
+        &self,
+        columns: &[(&Column, Option<Value<'_>>)],
+    ) -> (Vec<i32>, Vec<pg_sys::Datum>, Vec<bool>) {
+        let (mut numbers, mut values, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
+        for (column, value) in columns {
+            self.attribute(column);
+            column.check(*value);
+            numbers.push(i32::from(column.number()));
+            values.push(value.map_or(pg_sys::Datum::null(), |value| value.datum()));
+            nulls.push(value.is_none());
+        }
+        (numbers, values, nulls)
     }
 
     /// The new row with other values in some columns, by their numbers.
@@ -370,14 +410,7 @@ impl<'a> TriggerCall<'a> {
     /// The function's result for the new row with other values in some columns; None is NULL. An
     /// ERROR when a value is not of the column's type or violates the constraints of its domain.
     pub fn with(&self, columns: &[(&Column, Option<Value<'_>>)]) -> pg_sys::Datum {
-        let (mut numbers, mut values, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
-        for (column, value) in columns {
-            self.attribute(column);
-            column.check(*value);
-            numbers.push(i32::from(column.number()));
-            values.push(value.map_or(pg_sys::Datum::null(), |value| value.datum()));
-            nulls.push(value.is_none());
-        }
+        let (mut numbers, mut values, mut nulls) = self.changed(columns);
         // SAFETY: each value was checked against its column.
         pg_sys::Datum::from(unsafe { self.new_tuple_with(&mut numbers, &mut values, &mut nulls) })
     }
