@@ -72,6 +72,30 @@ SELECT same_as(2, $$SELECT * FROM simhash_pairs_between(relation_a => 'batch', k
 PREPARE untyped AS SELECT count(*) > 0 AS found FROM simhash_pairs_between($1, $2, $3, $4, $5, $6, $7);
 EXECUTE untyped ('batch', 'number', 'print', 'corpus', 'id', 'fp', 1);
 
+-- Of few rows against many with an index, it reads the near ones alone: on either side, with equal keys, in groups, of texts.
+CREATE TABLE many AS SELECT i AS id, i % 3 AS part, turned(hashint8extended(i / 2, 7), i, i % 9) AS fp,
+	'report ' || md5(i::text) || ' of ' || md5((i * 7)::text) AS body FROM generate_series(1, 20000) i;
+CREATE TABLE few AS SELECT id, part, turned(fp, id, 1) AS fp, upper(body) AS body FROM many WHERE id % 1500 = 1;
+INSERT INTO few VALUES (-1, 0, NULL, NULL), (-2, NULL, 42, '');
+ANALYZE many, few;
+CREATE FUNCTION few_and_many() RETURNS TABLE (way text, pairs bigint, sum numeric) LANGUAGE sql AS $$
+	SELECT 'one side', count(*), sum(a * 7 + b * 3 + distance) FROM simhash_pairs_between('few', 'id', 'fp', 'many', 'id', 'fp', 3)
+	UNION ALL SELECT 'other side', count(*), sum(b * 7 + a * 3 + distance)
+	FROM simhash_pairs_between('many', 'id', 'fp', 'few', 'id', 'fp', 3)
+	UNION ALL SELECT 'within', count(*), sum(a * 7 + b * 3 + distance)
+	FROM simhash_pairs_between('few', 'id', 'fp', 'many', 'id', 'fp', 3, within => '{part}')
+	UNION ALL SELECT 'texts', count(*), sum(a * 7 + b * 3 + distance)
+	FROM simhash_pairs_between('few', 'id', 'body', 'many', 'id', 'body')
+$$;
+CREATE TABLE by_reading AS SELECT * FROM few_and_many();
+CREATE INDEX many_fp ON many USING simhash (fp);
+CREATE INDEX many_body ON many USING simhash (body);
+BEGIN;
+TABLE by_reading;
+SELECT * FROM few_and_many() EXCEPT TABLE by_reading;
+SELECT indexrelid::regclass, pg_stat_get_xact_numscans(indexrelid) > 0 AS is_used FROM pg_index WHERE indrelid = 'many'::regclass ORDER BY 1;
+COMMIT;
+
 -- Every radius, on rows among which are the ends of the range and equal ones. The same relation on both sides: then a
 -- row is in a pair with itself, and two rows are in two pairs.
 CREATE TABLE small AS SELECT i AS id, CASE i % 4 WHEN 0 THEN hashint8extended(i, 9) WHEN 1 THEN 0 WHEN 2 THEN -1

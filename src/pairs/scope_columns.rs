@@ -84,6 +84,11 @@ impl<'a> ScopeColumns<'a> {
         }
     }
 
+    /// Returns the columns as SQL text.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.within.iter().chain(&self.across)
+    }
+
     /// Returns whether there are no columns.
     pub fn is_empty(&self) -> bool {
         self.within.is_empty() && self.across.is_empty()
@@ -98,12 +103,7 @@ impl<'a> ScopeColumns<'a> {
     /// are the key of the first or of the second side, the fingerprint, the side, the row's number
     /// within its group, and there the number of its set from 1 on. A set of NULL differs from all.
     fn query(&self, sources: &[SourceTable]) -> String {
-        let columns: Vec<&str> = self
-            .within
-            .iter()
-            .chain(&self.across)
-            .map(|name| &**name)
-            .collect();
+        let columns: Vec<&str> = self.names().map(|name| &**name).collect();
         let sides = sources.iter().enumerate().map(|(side, source)| {
             let (key, fp) = (source.key_expression(), source.fingerprint_expression());
             let table = &source.with_fingerprints;

@@ -1,8 +1,9 @@
 //! simhash_pairs and simhash_pairs_between: every pair of rows within a radius that passes a check,
-//! without an index. The server calls them from SQL. Each pair comes once; within one relation the
-//! smaller key is `a`.
+//! without an index; `near_rows` says when rows are read by one. The server calls them from SQL.
+//! Each pair comes once; within one relation the smaller key is `a`.
 
 use super::hashes_in_parts::{find_pairs_of_hashes, memory_of_rows};
+use super::near_rows::read_by_index;
 use super::row_keys::RowKeys;
 use super::scope_columns::ScopeColumns;
 use super::search::{PairSearch, Pairs, Tags};
@@ -97,11 +98,12 @@ fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum 
     let radius_at = 3 * N;
     let text = (N == 1).then_some(radius_at + 2);
     let keys_at = keyed.then_some(radius_at + 5 + N);
-    let sources: [SourceTable; N] = SourceTable::from_arguments(args, name, keys_at, text);
+    let mut sources: [SourceTable; N] = SourceTable::from_arguments(args, name, keys_at, text);
     let names_text = args.name(radius_at + 2).is_some();
     let radius = radius_of(args.get::<i32>(radius_at), name, &sources, names_text);
     let columns =
         ScopeColumns::from_arguments(args, radius_at + 1, Some(radius_at + 4 + N), name, &sources);
+    read_by_index(&mut sources, &columns, radius, args.function());
     let checked = CheckArguments {
         function: name,
         own: args.function(),

@@ -37,7 +37,7 @@ pub struct SourceTable {
     /// The text, as SQL text, of which the fingerprints are made, if no column has them.
     pub made_of: Option<String>,
     /// The columns of the fingerprint or of the text, as SQL text.
-    compared: Vec<String>,
+    pub compared: Vec<String>,
     /// The type in which keys are returned.
     pub key_type: pg_sys::Oid,
     /// The key, unless it is an expression.
@@ -325,9 +325,13 @@ impl SourceTable {
 
     /// Returns the query of the key and the fingerprint of each row that has one.
     pub fn query(&self) -> String {
+        self.query_of(&self.with_fingerprints)
+    }
+
+    /// Returns that query of other rows.
+    pub fn query_of(&self, rows: &str) -> String {
         let (key, fp) = (self.key_expression(), self.fingerprint_expression());
-        let table = &self.with_fingerprints;
-        format!("SELECT {key}, {fp} FROM {table} WHERE {fp} IS NOT NULL")
+        format!("SELECT {key}, {fp} FROM {rows} WHERE {fp} IS NOT NULL")
     }
 
     /// Raises an ERROR unless rows can be divided by the column of that name. If `is_only`, all
