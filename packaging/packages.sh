@@ -21,7 +21,7 @@ trap '[ -z "$stage" ] || rm -rf "$stage"' EXIT
 # Sets LIBRARY, SYMBOLS and NOTICES for the server at hand, in folder $1.
 build() {
 	local id
-	build_library
+	CARGO_PROFILE_RELEASE_DEBUG=line-tables-only build_library
 	cp "$LIBRARY" "$1/whole.so"
 	id=$(readelf -n "$1/whole.so" | sed -n 's/^ *Build ID: //p')
 	[ -n "$id" ] || fail "the linker gave the library no build id, by which debuggers find its symbols"

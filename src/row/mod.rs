@@ -24,8 +24,8 @@ mod text;
 
 pub use canonical::is_string_type;
 
-/// Loads the word dictionary when the library is loaded by the postmaster, whose children then
-/// share it; otherwise the first Han word loads it.
+/// Loads dictionary and lists when the library is loaded by the postmaster, whose children then
+/// share them; otherwise their first use loads them.
 pub fn init() {
     if simhash_pg::process::backend::is_preloading() {
         simhash_fingerprint::warm();
