@@ -1747,6 +1747,9 @@ DECLARE
 	taken text[];
 	misplaced text[];
 	made text;
+	flags CONSTANT oid := '@extschema@.simhash_flag_duplicate'::regproc;
+	other name;
+	is_same boolean;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
 	-- Names of triggers begin with that of the table, unless it is so long that they would be cut.
@@ -1777,7 +1780,7 @@ BEGIN
 	IF NOT EXISTS (SELECT FROM unnest(said) AS a WHERE a ~ '^\s*(mode|flag|duplicate_of)\s*=') THEN
 		said := said || ARRAY['mode=conflict'];
 	END IF;
-	has_index := simhash_catalog.check_flag(relation, '@extschema@.simhash_flag_duplicate'::regproc, short || '_once', said);
+	has_index := simhash_catalog.check_flag(relation, flags, short || '_once', said);
 	-- A document counts as its text.
 	taken := ARRAY(
 		SELECT '%1$s' || replace(quote_ident(name), '%', '%%') || CASE y.typcategory WHEN 'S' THEN '' ELSE '::text' END
@@ -1809,8 +1812,28 @@ BEGIN
 			array_to_string(ARRAY(SELECT quote_ident(name) FROM unnest(scope) WITH ORDINALITY AS n (name, place) ORDER BY place)
 				|| coalesce(quote_ident(fingerprint), format(made, '')), ', '));
 	END IF;
-	RETURN NEXT format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT%s ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.simhash_flag_duplicate(%s)',
-		short || '_once', CASE WHEN 'mode=conflict' = ANY (said) THEN '' ELSE ' OR UPDATE' END, named,
+	FOR other, is_same IN
+		SELECT t.tgname, t.tgargs = (SELECT string_agg(convert_to(a, getdatabaseencoding()) || '\x00'::bytea, ''::bytea ORDER BY place)
+			FROM unnest(said) WITH ORDINALITY AS n (a, place))
+		FROM pg_trigger AS t WHERE t.tgrelid = relation AND t.tgfoid = flags ORDER BY t.tgname
+	LOOP
+		RAISE NOTICE 'trigger "%" of table "%" is there already', other, relation
+			USING DETAIL = CASE WHEN is_same THEN 'It has these arguments.' ELSE 'It has other arguments: both triggers look at each row.' END;
+		IF is_same THEN
+			RETURN;
+		END IF;
+	END LOOP;
+	IF 'mode=conflict' = ANY (said) THEN
+		RAISE NOTICE 'an INSERT without ON CONFLICT fails where a near-duplicate is stored; who inserts needs the privilege SELECT';
+	END IF;
+	FOR other IN SELECT a.attname FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attname = ANY (scope) AND NOT a.attnotnull LOOP
+		RAISE NOTICE 'rows that are null in column "%" are not compared', other;
+	END LOOP;
+	RETURN NEXT format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.simhash_flag_duplicate(%s)',
+		(SELECT name FROM generate_series(1, 99) AS n, concat(short, '_once', '_' || nullif(n, 1)) AS name
+			WHERE NOT EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = relation AND t.tgname = name)
+			ORDER BY n LIMIT 1),
+		named,
 		(SELECT string_agg(quote_literal(a), ', ' ORDER BY place) FROM unnest(said) WITH ORDINALITY AS n (a, place)));
 END
 $function$;

@@ -103,9 +103,11 @@ SELECT simhash_guard('ticket', 'body', arguments => '{index=nope}');
 SELECT simhash_guard('ticket', 'key=id');
 SELECT simhash_guard('ticket', 'body', 'mode=reject', '{lock=off}');
 SELECT simhash_guard('everything');
+SELECT count(*) FROM simhash_pairs('ticket', text => 'title,body');
 SELECT simhash_guard(NULL);
 SELECT simhash_guard('ticket', 'body', 'tenant') \gexec
 SELECT simhash_guard('ticket', 'body', 'tenant');
+SELECT simhash_guard('ticket', 'body', arguments => '{mode=reject}');
 INSERT INTO ticket (id, tenant, body) VALUES (20, 1, 'The lamp in Mill Lane is dark'), (21, 2, 'the lamp in mill lane is DARK!');
 INSERT INTO ticket (id, tenant, body) VALUES (22, 1, 'the lamp in mill lane is DARK!') ON CONFLICT (id) DO UPDATE SET title = 'again' RETURNING id;
 DROP TRIGGER ticket_once ON ticket;

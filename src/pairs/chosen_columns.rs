@@ -102,25 +102,19 @@ fn has_text(opened: &OpenTable, name: &str) -> bool {
 }
 
 /// Returns the column of texts with the longest values, as a look at some rows tells; raises an ERROR
-/// where there is none.
+/// where there is none. A text that many rows have, such as a template for answers, counts once.
 fn widest_text(opened: &OpenTable, sql: &str) -> String {
     let names: Vec<String> = table::columns(opened.rel())
         .filter(|(_, column)| is_text(column))
         .map(|(name, _)| name)
         .collect();
-    let width = |name: &String| {
-        format!(
-            "pg_catalog.sum(pg_catalog.length({}::pg_catalog.text))",
-            quoted(name)
-        )
-    };
     let mut widest = names.first().map(|name| (0, name));
     if names.len() > 1 {
         for name in &names {
+            let column = quoted(name);
             let sample = format!(
-                "SELECT {} FROM (SELECT {} FROM {sql} LIMIT {SAMPLE}) AS first_rows",
-                width(name),
-                quoted(name)
+                "SELECT pg_catalog.sum(pg_catalog.length(text)) FROM (SELECT DISTINCT {column}::pg_catalog.text AS text \
+                 FROM (SELECT {column} FROM {sql} LIMIT {SAMPLE}) AS first_rows) AS texts"
             );
             for_each_row::<1>(&sample, &[], &mut |[sum]| {
                 let sum = sum.map_or(0, |sum| sum.integer());

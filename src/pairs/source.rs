@@ -268,6 +268,14 @@ impl SourceTable {
     /// Returns the column of that name as SQL text; raises an ERROR unless it is text, or
     /// implicitly cast to it.
     pub fn text_column(&self, name: &str) -> String {
+        if name.contains(',') && table::column(self.table.rel(), name).is_none() {
+            Error::new(
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("text names one column, not \"{name}\""),
+            )
+            .hint("Several columns of texts are one text as argument \"columns\".")
+            .raise()
+        }
         let found = column(&self.table, name, "the text");
         if !is_text(&found) {
             let type_name = table::type_name(found.storage.type_id);
