@@ -8,7 +8,8 @@ use pgrx::pg_sys::Oid;
 use super::source::{Source, is_checked_text};
 use crate::row::is_string_type;
 use crate::trigger::call::{
-    accepted, check_visible, column, fingerprint_column, raise_wrong_type, typed_column,
+    accepted, adding, check_visible, column, fingerprint_column, found_column, raise_wrong_type,
+    typed_column,
 };
 use crate::trigger::hash_column::check_radius;
 use crate::trigger::scope::Scope;
@@ -70,8 +71,13 @@ impl Columns {
             fingerprint,
             flag: flag.map(|name| typed(name, "the flag", &[pg_sys::BOOLOID])),
             duplicate_of: options.duplicate_of.as_deref().map(|name| {
-                let column =
-                    check_visible(call, name, column(call, name, "the key of the original"));
+                let added = || {
+                    let [(_, key)] = &key[..] else { return None };
+                    let added = adding(call, name, &table::base_type_name(key));
+                    Some(format!("{added};"))
+                };
+                let column = found_column(call, name, "the key of the original", added);
+                let column = check_visible(call, name, column);
                 if let [(_, key)] = &key[..]
                     && !key.base().fits(column.base())
                 {
@@ -254,8 +260,9 @@ fn key_names(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Ve
     }
     if names.is_empty() && options.mode == Mode::Conflict {
         let hint = format!(
-            "The table has no primary key of up to {MOST_KEY} columns: add one, or the argument \
-             'key=...' with the columns of ON CONFLICT."
+            "The table has no primary key of up to {MOST_KEY} columns: {} GENERATED ALWAYS AS IDENTITY PRIMARY \
+             KEY; adds one. Or the argument 'key=...' names the columns of ON CONFLICT.",
+            adding(call, "id", "bigint")
         );
         refuse("\"mode=conflict\" needs a key", &hint);
     }

@@ -56,7 +56,7 @@ pub fn column(call: &TriggerCall<'_>, name: &str, what: &str) -> Column {
 }
 
 /// As [`column`]; `hint` says how to make it when there is none.
-fn found_column(
+pub fn found_column(
     call: &TriggerCall<'_>,
     name: &str,
     what: &str,
@@ -71,6 +71,13 @@ fn found_column(
     })
 }
 
+/// Returns the statement that adds a column, without its end.
+pub fn adding(call: &TriggerCall<'_>, name: &str, type_name: &str) -> String {
+    let table = table_name::sql(call.relation().oid());
+    let column = table_name::identifier(name);
+    format!("ALTER TABLE {table} ADD {column} {type_name}")
+}
+
 /// Returns the fingerprint column, which the trigger reads or, if it `fills` it, writes.
 pub fn fingerprint_column(call: &TriggerCall<'_>, name: &str, fills: bool) -> Column {
     const WHAT: &str = "the fingerprint";
@@ -80,11 +87,7 @@ pub fn fingerprint_column(call: &TriggerCall<'_>, name: &str, fills: bool) -> Co
                         expression that an index has.";
             return Some(hint.to_owned());
         }
-        let added = format!(
-            "ALTER TABLE {} ADD {} bigint",
-            table_name::sql(call.relation().oid()),
-            table_name::identifier(name)
-        );
+        let added = adding(call, name, "bigint");
         Some(match fills {
             true => format!("{added};"),
             false => format!("{STORED}: {added} GENERATED ALWAYS AS (...) STORED;"),
