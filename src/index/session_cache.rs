@@ -8,8 +8,7 @@
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
 use pgrx::pg_sys;
 use simhash_hamming::page::meta::Meta;
-use simhash_hamming::search::cached::CachedIndex;
-use simhash_hamming::search::directory::{Directory, RecentBuffers};
+use simhash_hamming::search::directory::{CachedIndex, Directory, RecentBuffers};
 use simhash_pg::catalog::relation::Rel;
 use std::cell::RefCell;
 use std::collections::HashMap;

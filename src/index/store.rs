@@ -18,7 +18,7 @@ use simhash_hamming::Error;
 use simhash_hamming::key::Space;
 use simhash_hamming::page::Page;
 use simhash_hamming::page::meta::{META_BLOCK, Meta};
-use simhash_hamming::search::cached::read_directory;
+use simhash_hamming::search::directory::read_directory;
 use simhash_hamming::search::reader::IndexState;
 use simhash_hamming::tree::store::{Locked, PageImage, PageStore};
 use simhash_hamming::tree::{self, Tree};

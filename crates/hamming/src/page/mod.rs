@@ -15,7 +15,7 @@
 //! the three kinds of pages, [`special`] what the last two have in common; [`format`](mod@format)
 //! says how a leaf holds its postings, and reads and writes one, [`slots`] is the slot
 //! directory, [`leaf_scan`] searches it by a filter with a [`kernel`] of `near_words`,
-//! [`leaf_rewrite`] splits and cleans it. What must not: buffers, locks, WAL, SQL. The header is
+//! [`leaf_rewrite`] splits and cleans it. The header is
 //! PostgreSQL's PageHeaderData; `pd_lower` and `pd_upper` are kept true, because generic WAL does
 //! not log what lies between them. Numbers are in the processor's byte order, as on all of
 //! PostgreSQL's pages.

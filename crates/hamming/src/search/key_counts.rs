@@ -1,9 +1,8 @@
 //! What is known of the rows of a scope before a search: about how many rows each 16-bit key has, and the
-//! radii that a search chooses by that. Searches call it at their start, [`super::cached`] loads the counts.
+//! radii that a search chooses by that. Searches call it at their start, [`super::directory`] loads the counts.
 //! Any radii are exact (see [`super::probe`]), so what is known may be rough and stale.
 
-use super::cached::CachedIndex;
-use super::directory::ROWS_PER_LEAF;
+use super::directory::{CachedIndex, ROWS_PER_LEAF};
 use super::probe::{Even, KeyCounts, Radii, WHOLE_KEY_SPACE, choose, even_radii};
 use super::reader::IndexReader;
 use super::scopes::Scopes;

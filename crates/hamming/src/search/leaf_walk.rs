@@ -28,20 +28,32 @@ pub struct LeafWalk {
     next: Option<Key>,
     /// The leaf that starts exactly at `next`, if the last leaf's right link leads to it.
     right_sibling: Option<u32>,
-    /// The next visits according to the pages above the leaves.
-    ahead: VecDeque<PlannedVisit>,
-    /// Number of them whose ends are being fetched into the processor's cache.
-    ends_fetched: usize,
-    /// Number of them that are being fetched with the words to test.
-    fetched: usize,
-    /// Number of them that need not be read ahead any more.
-    asked: usize,
-    /// Where looking ahead goes on; None at the end.
+    ahead: PlannedVisits,
+    /// Where planning goes on; None at the end.
     frontier: Option<Key>,
-    /// Where reading ahead of pages above the leaves goes on; None at the end.
-    above: Option<Key>,
-    /// Number of these pages that were read ahead and not read since.
-    asked_above: usize,
+    parents: ParentsAhead,
+}
+
+/// The next visits according to the pages above the leaves, and how many of them, counted from the first, are
+/// on their way.
+#[derive(Default)]
+struct PlannedVisits {
+    visits: VecDeque<PlannedVisit>,
+    /// Their ends are being fetched into the processor's cache.
+    ends_fetched: usize,
+    /// The words to test are being fetched too.
+    words_fetched: usize,
+    /// They need not be read ahead any more.
+    read_ahead: usize,
+}
+
+/// The pages above the leaves that planning will read.
+#[derive(Default)]
+struct ParentsAhead {
+    /// Where reading them ahead goes on; None at the end.
+    next: Option<Key>,
+    /// Number of them that were read ahead and not read since.
+    count: usize,
 }
 
 /// A position to visit, and the leaf that holds it.
@@ -66,17 +78,13 @@ impl LeafWalk {
             filter,
             next: None,
             right_sibling: None,
-            ahead: VecDeque::new(),
-            ends_fetched: 0,
-            fetched: 0,
-            asked: 0,
+            ahead: PlannedVisits::default(),
             frontier: None,
-            above: None,
-            asked_above: 0,
+            parents: ParentsAhead::default(),
         };
         walk.next = walk.skip(Key::MIN);
         walk.frontier = walk.next;
-        walk.above = walk.next;
+        walk.parents.next = walk.next;
         walk
     }
 
@@ -98,24 +106,11 @@ impl LeafWalk {
         let at_once = usize::from(current);
         self.read_parents_ahead(reader, space, room);
         self.plan(reader, space, PLANNED.max(at_once + room));
-        for visit in self.ahead.range(self.ends_fetched..) {
-            reader.warm_ends(&visit.leaf);
+        self.ahead.fetch(reader);
+        match room {
+            0 => 0,
+            _ => self.ahead.read_ahead(reader, at_once, room),
         }
-        self.ends_fetched = self.ahead.len();
-        let near = self.ahead.len().min(NEAR);
-        for visit in self.ahead.range(self.fetched..near) {
-            reader.warm(&visit.leaf);
-        }
-        self.fetched = near;
-        if room == 0 {
-            return 0;
-        }
-        let end = self.ahead.len().min(at_once + room);
-        for visit in self.ahead.range(self.asked.max(at_once).min(end)..end) {
-            reader.read_ahead(visit.leaf.block);
-        }
-        self.asked = self.asked.max(end);
-        room - end.saturating_sub(at_once)
     }
 
     /// Reads ahead up to `most` pages above the leaves that planning will read.
@@ -129,19 +124,19 @@ impl LeafWalk {
             // In memory even finding out where asking would go on costs a search a few percent.
             return;
         }
-        match (self.above, self.frontier) {
-            (_, None) => self.above = None,
-            (Some(above), Some(frontier)) if above < frontier => {
-                (self.above, self.asked_above) = (self.frontier, 0);
+        match (self.parents.next, self.frontier) {
+            (_, None) => self.parents.next = None,
+            (Some(next), Some(frontier)) if next < frontier => {
+                (self.parents.next, self.parents.count) = (self.frontier, 0);
             }
             _ => {}
         }
-        while self.asked_above < most
-            && let Some(from) = self.above
+        while self.parents.count < most
+            && let Some(from) = self.parents.next
         {
             let end = reader.read_parent_ahead(space, from);
-            self.above = end.and_then(|end| self.skip(end));
-            self.asked_above += 1;
+            self.parents.next = end.and_then(|end| self.skip(end));
+            self.parents.count += 1;
         }
     }
 
@@ -154,19 +149,20 @@ impl LeafWalk {
 
     /// Plans visits, at least `count` if there are that many; some more where that is cheap.
     fn plan<S: PageStore>(&mut self, reader: &IndexReader<'_, S>, space: Space, count: usize) {
-        while self.ahead.len() < count
+        while self.ahead.visits.len() < count
             && let Some(from) = self.frontier
         {
             let is_planned = reader.plan(space, from, |from, leaf| {
                 let end = leaf.end;
-                self.ahead.push_back(PlannedVisit { from, leaf });
+                self.ahead.visits.push_back(PlannedVisit { from, leaf });
                 self.frontier = end.and_then(|end| self.skip(end));
-                self.frontier.filter(|_| self.ahead.len() < 2 * count)
+                self.frontier
+                    .filter(|_| self.ahead.visits.len() < 2 * count)
             });
             if !is_planned {
                 return;
             }
-            self.asked_above = self.asked_above.saturating_sub(1);
+            self.parents.count = self.parents.count.saturating_sub(1);
             self.warm_parent(reader, space);
         }
     }
@@ -180,30 +176,21 @@ impl LeafWalk {
     ) -> (Locked<S::Shared>, Option<PlannedLeaf>) {
         // A leaf that was split since it was planned takes more than one visit, and the next
         // planned visit comes after them.
-        let Some(planned) = self.ahead.pop_front_if(|place| place.from == from) else {
+        let Some(planned) = self.ahead.pop_if(|visit| visit.from == from) else {
             return (reader.leaf(space, from, self.right_sibling), None);
         };
-        self.count_out_planned();
         // The leaf's own link cannot lead past rows, while the page above may be damaged.
         let start = self.right_sibling.unwrap_or(planned.leaf.block);
         (reader.leaf(space, from, Some(start)), Some(planned.leaf))
-    }
-
-    fn count_out_planned(&mut self) {
-        self.asked = self.asked.saturating_sub(1);
-        self.ends_fetched = self.ends_fetched.saturating_sub(1);
-        self.fetched = self.fetched.saturating_sub(1);
     }
 
     /// Forgets planned visits of positions before the next one. So planning never goes on before that
     /// position.
     fn forget_passed(&mut self) {
         let next = self.next;
-        let is_passed = |place: &mut PlannedVisit| next.is_none_or(|next| place.from < next);
-        while self.ahead.pop_front_if(is_passed).is_some() {
-            self.count_out_planned();
-        }
-        if self.ahead.is_empty() {
+        let is_passed = |visit: &PlannedVisit| next.is_none_or(|next| visit.from < next);
+        while self.ahead.pop_if(is_passed).is_some() {}
+        if self.ahead.visits.is_empty() {
             self.frontier = next;
         }
     }
@@ -232,9 +219,12 @@ impl LeafWalk {
         }
         self.next = match high {
             // Looking ahead has skipped from here already.
-            Some(_) if is_as_planned => {
-                self.ahead.front().map(|place| place.from).or(self.frontier)
-            }
+            Some(_) if is_as_planned => self
+                .ahead
+                .visits
+                .front()
+                .map(|visit| visit.from)
+                .or(self.frontier),
             Some(high) => self.skip(high),
             None => None,
         };
@@ -244,6 +234,48 @@ impl LeafWalk {
             .filter(|(_, high)| self.next == Some(*high))
             .map(|(block, _)| block);
         Some(page)
+    }
+}
+
+impl PlannedVisits {
+    /// Starts fetching the leaves into the processor's cache: the ends of all, the words of the next few.
+    fn fetch<S: PageStore>(&mut self, reader: &IndexReader<'_, S>) {
+        for visit in self.visits.range(self.ends_fetched..) {
+            reader.warm_ends(&visit.leaf);
+        }
+        self.ends_fetched = self.visits.len();
+        let near = self.visits.len().min(NEAR);
+        for visit in self.visits.range(self.words_fetched..near) {
+            reader.warm(&visit.leaf);
+        }
+        self.words_fetched = near;
+    }
+
+    /// Reads ahead `room` leaves after the first `at_once`. Returns the room that is left.
+    fn read_ahead<S: PageStore>(
+        &mut self,
+        reader: &IndexReader<'_, S>,
+        at_once: usize,
+        room: usize,
+    ) -> usize {
+        let end = self.visits.len().min(at_once + room);
+        for visit in self
+            .visits
+            .range(self.read_ahead.max(at_once).min(end)..end)
+        {
+            reader.read_ahead(visit.leaf.block);
+        }
+        self.read_ahead = self.read_ahead.max(end);
+        room - end.saturating_sub(at_once)
+    }
+
+    /// Takes the first visit, if it is the one.
+    fn pop_if(&mut self, is_it: impl FnOnce(&PlannedVisit) -> bool) -> Option<PlannedVisit> {
+        let visit = self.visits.pop_front_if(|visit| is_it(visit))?;
+        self.read_ahead = self.read_ahead.saturating_sub(1);
+        self.ends_fetched = self.ends_fetched.saturating_sub(1);
+        self.words_fetched = self.words_fetched.saturating_sub(1);
+        Some(visit)
     }
 }
 

@@ -3,16 +3,15 @@
 //! [`probe`] chooses the radii within which a search visits keys, [`scopes`] says which scopes it reads
 //! and steps from key to key, [`passes`] has the radii in which a search for the nearest rows grows.
 //! [`leaf_walk`] walks the leaves that hold these positions, [`within`] finds everything within a
-//! radius, [`nearest`] the nearest rows first. [`reader`] is the index as one scan sees it; [`cached`] is
-//! what a session keeps of it: a [`directory`] with copies of [`downlinks`], and [`key_counts`].
-//! [`read_ahead`] asks for pages ahead.
+//! radius, [`nearest`] the nearest rows first. [`reader`] is the index as one scan sees it; [`directory`]
+//! is what a session keeps of it, with copies of [`downlinks`], and [`key_counts`]. [`read_ahead`] asks for
+//! pages ahead.
 //!
 //! The access method calls it, over the pages of a [`crate::tree::store`]. A search changes no
 //! page, and leaves out no position that may hold a match.
 
 #![forbid(unsafe_code)]
 
-pub mod cached;
 pub mod directory;
 mod downlinks;
 mod key_counts;

@@ -3,8 +3,7 @@
 //! [`crate::insert`] call it. What is remembered may be stale: it leads to the right page or left of
 //! it, and the tree moves right from there.
 
-use super::cached::CachedIndex;
-use super::directory::LeafParent;
+use super::directory::{CachedIndex, LeafParent};
 use super::downlinks::Child;
 use super::key_counts::Counts;
 use crate::key::{Key, Space};

@@ -194,7 +194,7 @@ pub fn family_function(family: Oid, value_type: Oid, number: u16) -> Option<Oid>
 }
 
 /// The type of the first argument of a function; None if it has none.
-pub fn first_argument_type(function: Oid) -> Option<Oid> {
+pub(crate) fn first_argument_type(function: Oid) -> Option<Oid> {
     let (mut types, mut count) = (std::ptr::null_mut(), 0);
     // SAFETY: syscache look-up; the server fills the array, of `count` elements.
     unsafe {

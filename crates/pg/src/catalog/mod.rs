@@ -1,7 +1,7 @@
 //! What the catalogs say of an open [`relation`], of a [`table`] and its columns, of its [`indexes`] and
 //! what one compares ([`fingerprint_index`]), of a name that a user wrote ([`table_name`]), of functions,
 //! operators and types, and of what the user may do ([`lookup`]). [`invalidation`] tells when that
-//! changed. What must not live here: queries.
+//! changed.
 
 pub mod fingerprint_index;
 pub mod indexes;

@@ -16,24 +16,24 @@ unsafe extern "C-unwind" {
     /// Releases a pin that we hold.
     pub fn ReleaseBuffer(buffer: pg_sys::Buffer);
     /// Raises the ERROR of a cancel that is pending. Inside a guard only.
-    pub fn ProcessInterrupts();
+    pub(crate) fn ProcessInterrupts();
     /// Unpacks the first columns of a row. Inside a guard only.
-    pub fn slot_getsomeattrs_int(slot: *mut pg_sys::TupleTableSlot, columns: c_int);
+    pub(crate) fn slot_getsomeattrs_int(slot: *mut pg_sys::TupleTableSlot, columns: c_int);
     // What runs a query once more. Inside a guard only.
-    pub fn CommandCounterIncrement();
-    pub fn GetTransactionSnapshot() -> pg_sys::Snapshot;
-    pub fn GetLatestSnapshot() -> pg_sys::Snapshot;
-    pub fn GetActiveSnapshot() -> pg_sys::Snapshot;
-    pub fn PushActiveSnapshot(snapshot: pg_sys::Snapshot);
-    pub fn ExecReScan(node: *mut pg_sys::PlanState);
+    pub(crate) fn CommandCounterIncrement();
+    pub(crate) fn GetTransactionSnapshot() -> pg_sys::Snapshot;
+    pub(crate) fn GetLatestSnapshot() -> pg_sys::Snapshot;
+    pub(crate) fn GetActiveSnapshot() -> pg_sys::Snapshot;
+    pub(crate) fn PushActiveSnapshot(snapshot: pg_sys::Snapshot);
+    pub(crate) fn ExecReScan(node: *mut pg_sys::PlanState);
     // These read variables of the backend, and raise no ERROR.
-    pub fn GetCurrentSubTransactionId() -> pg_sys::SubTransactionId;
-    pub fn GetUserIdAndSecContext(user: *mut pg_sys::Oid, context: *mut c_int);
+    pub(crate) fn GetCurrentSubTransactionId() -> pg_sys::SubTransactionId;
+    pub(crate) fn GetUserIdAndSecContext(user: *mut pg_sys::Oid, context: *mut c_int);
     // Inside a critical section only.
     pub fn MarkBufferDirty(buffer: pg_sys::Buffer);
     pub fn XLogBeginInsert();
     pub fn XLogRegisterBuffer(id: u8, buffer: pg_sys::Buffer, flags: u8);
-    pub fn XLogRegisterBufData(id: u8, data: *mut c_char, length: BufDataLength);
+    pub(crate) fn XLogRegisterBufData(id: u8, data: *mut c_char, length: BufDataLength);
     pub fn XLogInsert(rmgr: pg_sys::RmgrId, info: u8) -> pg_sys::XLogRecPtr;
 }
 

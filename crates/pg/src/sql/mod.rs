@@ -3,7 +3,7 @@
 //! keeps them, [`bigint_array`] reads long arrays of numbers, [`expression`] and [`pair_function`]
 //! evaluate, [`message`] is the binary protocol. [`rows_out`] returns sets, [`trigger`] and
 //! [`trigger_tree`] are a call of a trigger function; [`call_site`] keeps state from one call to the
-//! next. What must not live here: queries, which belong to `spi`.
+//! next.
 
 pub mod bigint_array;
 pub mod call_site;

@@ -1,9 +1,13 @@
-//! What differs between majors in access methods: the routine, scans of tables, builds, storage
-//! parameters, counters. `src/index` calls it.
+//! What differs between majors in access methods and in the planner: the routine, scans of tables, builds,
+//! storage parameters, counters; buffers, their locks, files and WAL records; the planner's hook for relations,
+//! and fields of its structs. `src/index` and `src/planner` call it.
 
 use super::IS_TESTED;
-use pgrx::pg_sys;
+use crate::process::unguarded;
+use crate::process::unguarded::buffer_lock;
+use pgrx::{pg_guard, pg_sys};
 use std::ffi::CStr;
+use std::sync::OnceLock;
 
 /// Lets VACUUM sleep if it has used up its cost limit, and checks for interrupts.
 pub fn vacuum_delay_point() {
@@ -23,7 +27,7 @@ pub fn vacuum_delay_point() {
 ///
 /// # Safety
 /// `table` must be open, the snapshot registered or active, both until the scan ends.
-pub unsafe fn begin_scan(
+pub(crate) unsafe fn begin_scan(
     table: pg_sys::Relation,
     snapshot: pg_sys::Snapshot,
 ) -> pg_sys::TableScanDesc {
@@ -112,7 +116,7 @@ pub unsafe fn test_for_old_snapshot(
 /// # Safety
 /// `scan` must be null or live, and the memory context and resource owner those that it was begun
 /// in.
-pub unsafe fn release_fetched_page(scan: pg_sys::IndexScanDesc) {
+pub(crate) unsafe fn release_fetched_page(scan: pg_sys::IndexScanDesc) {
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
     let _ = scan;
     // SAFETY: guaranteed by the caller; a scan of an index has a fetch while it lives.
@@ -130,7 +134,7 @@ pub unsafe fn release_fetched_page(scan: pg_sys::IndexScanDesc) {
 ///
 /// # Safety
 /// `desc` must be a live descriptor that is not used yet.
-pub unsafe fn finish_descriptor(desc: pg_sys::TupleDesc) {
+pub(crate) unsafe fn finish_descriptor(desc: pg_sys::TupleDesc) {
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
     let _ = desc;
     // SAFETY: guaranteed by the caller.
@@ -145,7 +149,7 @@ pub const WAIT_FOR_BUILD_WORKERS: u32 = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLE
 
 /// The form in which a handler hands its routine to the server: itself, or up to PostgreSQL 18 a
 /// copy, which the server frees.
-pub fn routine_for_server(
+pub(crate) fn routine_for_server(
     routine: &'static pg_sys::IndexAmRoutine,
 ) -> *const pg_sys::IndexAmRoutine {
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
@@ -246,4 +250,222 @@ pub unsafe fn count_explained_search(scan: &pg_sys::IndexScanDescData) {
     }
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17"))]
     let _ = scan;
+}
+
+/// The length in XLogRegisterBufData.
+#[cfg(feature = "pg15")]
+pub(crate) type BufDataLength = std::ffi::c_int;
+/// The length in XLogRegisterBufData.
+#[cfg(not(feature = "pg15"))]
+pub(crate) type BufDataLength = u32;
+
+/// XLogRegisterBufData, whose length argument grew with PostgreSQL 16.
+///
+/// # Safety
+/// As for XLogRegisterBufData: in a critical section, between XLogBeginInsert and XLogInsert, block
+/// `id` registered, the bytes alive until then.
+pub unsafe fn register_buffer_data(id: u8, bytes: *mut u8, length: usize) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { unguarded::XLogRegisterBufData(id, bytes.cast(), length as _) };
+}
+
+#[cfg(feature = "pg15")]
+type FileLocator = pg_sys::RelFileNode;
+#[cfg(not(feature = "pg15"))]
+type FileLocator = pg_sys::RelFileLocator;
+
+/// Where the server finds a relation's file; renamed with PostgreSQL 16.
+///
+/// # Safety
+/// `rel` must be open; what is returned lives as long as it is.
+pub unsafe fn file_locator(rel: pg_sys::Relation) -> *mut FileLocator {
+    // SAFETY: guaranteed by the caller.
+    #[cfg(feature = "pg15")]
+    unsafe {
+        &raw mut (*rel).rd_node
+    }
+    // SAFETY: as above.
+    #[cfg(not(feature = "pg15"))]
+    unsafe {
+        &raw mut (*rel).rd_locator
+    }
+}
+
+/// ReadRecentBuffer of the main fork.
+///
+/// # Safety
+/// `rel` must be open, `buffer` a valid buffer number of this process.
+pub unsafe fn read_recent_buffer(rel: pg_sys::Relation, block: u32, buffer: i32) -> bool {
+    let fork = pg_sys::ForkNumber::MAIN_FORKNUM;
+    // SAFETY: guaranteed by the caller.
+    unsafe { pg_sys::ReadRecentBuffer(*file_locator(rel), fork, block, buffer) }
+}
+
+/// Returns whether this process holds the content lock of a buffer. False for local buffers, which
+/// are never locked.
+///
+/// # Safety
+/// `buffer` must be pinned.
+pub unsafe fn content_lock_is_held(buffer: pg_sys::Buffer) -> bool {
+    let is_local = buffer < 0;
+    // SAFETY: a positive number is a shared buffer, whose descriptor lives as long as the server.
+    #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
+    let is_locked = || unsafe {
+        let descriptor = pg_sys::BufferDescriptors.add(buffer as usize - 1);
+        buffer_lock::LWLockHeldByMe(&raw mut (*descriptor).bufferdesc.content_lock)
+    };
+    // SAFETY: a shared buffer that is pinned.
+    #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
+    let is_locked = || unsafe { buffer_lock::BufferIsLockedByMe(buffer) };
+    !is_local && is_locked()
+}
+
+/// Locks the content of a buffer; an inline function from PostgreSQL 19 on.
+///
+/// # Safety
+/// `buffer` must be pinned, and not locked by this process.
+pub unsafe fn lock_buffer(buffer: pg_sys::Buffer, mode: u32) {
+    // SAFETY: guaranteed by the caller.
+    #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
+    unsafe {
+        buffer_lock::LockBuffer(buffer, mode as i32)
+    }
+    // SAFETY: guaranteed by the caller.
+    #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
+    unsafe {
+        buffer_lock::LockBufferInternal(buffer, mode)
+    }
+}
+
+/// Unlocks the content of a buffer.
+///
+/// # Safety
+/// `buffer` must be pinned, and locked by this process.
+pub unsafe fn unlock_buffer(buffer: pg_sys::Buffer) {
+    // SAFETY: guaranteed by the caller.
+    #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
+    unsafe {
+        buffer_lock::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32)
+    }
+    // SAFETY: guaranteed by the caller.
+    #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
+    unsafe {
+        buffer_lock::UnlockBuffer(buffer)
+    }
+}
+
+/// Returns whether the relation's file was made by the running transaction.
+pub(crate) fn file_is_new(data: &pg_sys::RelationData) -> bool {
+    const NOT_IN_THIS_TRANSACTION: pg_sys::SubTransactionId = 0;
+    #[cfg(feature = "pg15")]
+    let new_file = data.rd_firstRelfilenodeSubid;
+    #[cfg(not(feature = "pg15"))]
+    let new_file = data.rd_firstRelfilelocatorSubid;
+    data.rd_createSubid != NOT_IN_THIS_TRANSACTION || new_file != NOT_IN_THIS_TRANSACTION
+}
+
+/// The id of a query, as pg_stat_activity shows it; signed from PostgreSQL 18 on.
+#[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17"))]
+pub(crate) type QueryId = u64;
+/// The id of a query, as pg_stat_activity shows it; signed from PostgreSQL 18 on.
+#[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
+pub(crate) type QueryId = i64;
+
+/// Makes the planner prefer every other path, even one that a setting like enable_seqscan = off
+/// disables. Up to 17 such a setting only adds to a path's cost, so a high cost is enough.
+///
+/// # Safety
+/// `path` must be what the planner passes to amcostestimate.
+pub unsafe fn disable_path(path: *mut pg_sys::IndexPath) {
+    /// More than a setting disables in a scan of one table.
+    #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
+    const DISABLED: i32 = 2;
+    // SAFETY: guaranteed by the caller.
+    #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
+    unsafe {
+        (*path).path.disabled_nodes = DISABLED;
+    }
+    #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17"))]
+    let _ = path;
+}
+
+/// Called with the planner's state, a relation of its query, the table that it stands for, and
+/// whether the table's children are scanned as well.
+pub type RelationCallback =
+    unsafe fn(*mut pg_sys::PlannerInfo, *mut pg_sys::RelOptInfo, pg_sys::Oid, bool);
+
+/// Has the planner call `callback` for each table of a query, after it has collected what it knows
+/// of the table and before it distributes the quals. PostgreSQL 19 has another hook for that than
+/// the majors before it, which it calls for subqueries and functions as well. May be called once.
+pub fn install_relation_hook(callback: RelationCallback) {
+    #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
+    use pg_sys::{build_simple_rel_hook as hook, build_simple_rel_hook_type as Hook};
+    #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
+    use pg_sys::{get_relation_info_hook as hook, get_relation_info_hook_type as Hook};
+    static CALLBACK: OnceLock<RelationCallback> = OnceLock::new();
+    static PREVIOUS: OnceLock<Hook> = OnceLock::new();
+
+    #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
+    #[pg_guard]
+    unsafe extern "C-unwind" fn on_relation(
+        root: *mut pg_sys::PlannerInfo,
+        table: pg_sys::Oid,
+        parent: bool,
+        rel: *mut pg_sys::RelOptInfo,
+    ) {
+        // SAFETY: the arguments are the server's; another library's hook may raise an ERROR, which
+        // the boundary turns into a panic that pg_guard turns back.
+        unsafe {
+            if let Some(Some(previous)) = PREVIOUS.get() {
+                pg_sys::ffi::pg_guard_ffi_boundary(|| previous(root, table, parent, rel));
+            }
+            if let Some(callback) = CALLBACK.get() {
+                callback(root, rel, table, parent);
+            }
+        }
+    }
+    #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
+    #[pg_guard]
+    unsafe extern "C-unwind" fn on_relation(
+        root: *mut pg_sys::PlannerInfo,
+        rel: *mut pg_sys::RelOptInfo,
+        entry: *mut pg_sys::RangeTblEntry,
+    ) {
+        // SAFETY: as above; the entry is that of the relation in the range table.
+        unsafe {
+            if let Some(Some(previous)) = PREVIOUS.get() {
+                pg_sys::ffi::pg_guard_ffi_boundary(|| previous(root, rel, entry));
+            }
+            let is_table = (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION;
+            if let (Some(callback), true) = (CALLBACK.get(), is_table) {
+                callback(root, rel, (*entry).relid, (*entry).inh);
+            }
+        }
+    }
+
+    if CALLBACK.set(callback).is_ok() {
+        // SAFETY: a backend is single-threaded; the server reads the variable only while planning.
+        unsafe {
+            let _ = PREVIOUS.set(hook);
+            hook = Some(on_relation);
+        }
+    }
+}
+
+/// Returns how many elements the planner expects in an array.
+///
+/// # Safety
+/// `root` must be the planner's state, and `array` a live expression of an array type.
+pub unsafe fn array_length(root: *mut pg_sys::PlannerInfo, array: *mut pg_sys::Node) -> f64 {
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    {
+        let _ = root;
+        // SAFETY: guaranteed by the caller.
+        f64::from(unsafe { pg_sys::estimate_array_length(array) })
+    }
+    // SAFETY: guaranteed by the caller.
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    unsafe {
+        pg_sys::estimate_array_length(root, array)
+    }
 }

@@ -5,14 +5,11 @@
 //! functions, and indexes are built and pairs searched by one process, which is slower.
 
 mod am;
-mod page;
-mod planner;
 mod shared;
 
 pub use am::*;
-pub use page::*;
-pub use planner::*;
-pub use shared::*;
+pub use shared::own_number;
+pub(crate) use shared::*;
 
 use pgrx::pg_sys;
 

@@ -5,14 +5,18 @@ use pgrx::pg_sys;
 use std::ffi::{CStr, c_void};
 
 /// Writes what a new segment holds, before another process sees it.
-pub type Initialize = unsafe extern "C-unwind" fn(*mut c_void);
+pub(crate) type Initialize = unsafe extern "C-unwind" fn(*mut c_void);
 
 /// Returns the segment of this name, which is made if it is not there.
 ///
 /// # Safety
 /// `initialize` writes `size` bytes at most, and raises no ERROR.
 #[cfg(any(feature = "pg15", feature = "pg16"))]
-pub unsafe fn attach_segment(name: &CStr, size: usize, initialize: Initialize) -> *mut c_void {
+pub(crate) unsafe fn attach_segment(
+    name: &CStr,
+    size: usize,
+    initialize: Initialize,
+) -> *mut c_void {
     /// AddinShmemInitLock of storage/lwlocknames.h, for those who make such segments.
     const INIT_LOCK: usize = 21;
     let mut found = false;
@@ -35,7 +39,11 @@ pub unsafe fn attach_segment(name: &CStr, size: usize, initialize: Initialize) -
 /// # Safety
 /// `initialize` writes `size` bytes at most, and raises no ERROR.
 #[cfg(any(feature = "pg17", feature = "pg18"))]
-pub unsafe fn attach_segment(name: &CStr, size: usize, initialize: Initialize) -> *mut c_void {
+pub(crate) unsafe fn attach_segment(
+    name: &CStr,
+    size: usize,
+    initialize: Initialize,
+) -> *mut c_void {
     let mut found = false;
     // SAFETY: guaranteed by the caller.
     unsafe { pg_sys::GetNamedDSMSegment(name.as_ptr(), size, Some(initialize), &mut found) }
@@ -46,7 +54,11 @@ pub unsafe fn attach_segment(name: &CStr, size: usize, initialize: Initialize) -
 /// # Safety
 /// `initialize` writes `size` bytes at most, and raises no ERROR.
 #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
-pub unsafe fn attach_segment(name: &CStr, size: usize, initialize: Initialize) -> *mut c_void {
+pub(crate) unsafe fn attach_segment(
+    name: &CStr,
+    size: usize,
+    initialize: Initialize,
+) -> *mut c_void {
     unsafe extern "C-unwind" fn call(segment: *mut c_void, initialize: *mut c_void) {
         // SAFETY: the pointer that is given below.
         unsafe { std::mem::transmute::<*mut c_void, Initialize>(initialize)(segment) }
@@ -61,7 +73,7 @@ pub unsafe fn attach_segment(name: &CStr, size: usize, initialize: Initialize) -
 
 /// Returns the number of a new kind of locks. `name` is what pg_stat_activity shows of a process that
 /// waits for one.
-pub fn new_tranche(name: &CStr) -> i32 {
+pub(crate) fn new_tranche(name: &CStr) -> i32 {
     let _ = name;
     // SAFETY: counts in shared memory.
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
@@ -76,7 +88,7 @@ pub fn new_tranche(name: &CStr) -> i32 {
 }
 
 /// Tells this process the name of a kind of locks, which later majors keep for all.
-pub fn register_tranche(tranche: i32, name: &'static CStr) {
+pub(crate) fn register_tranche(tranche: i32, name: &'static CStr) {
     let _ = (tranche, name);
     // SAFETY: the server keeps the pointer; the name is static.
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
@@ -89,7 +101,7 @@ pub fn register_tranche(tranche: i32, name: &'static CStr) {
 ///
 /// # Safety
 /// `tranche` is one that the server has given.
-pub unsafe fn create_area(tranche: i32) -> *mut pg_sys::dsa_area {
+pub(crate) unsafe fn create_area(tranche: i32) -> *mut pg_sys::dsa_area {
     // SAFETY: guaranteed by the caller.
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     unsafe {
