@@ -88,7 +88,9 @@ n1 a an
 n2 两 兩 zwo két
 n12 tizenkét
 n22 huszonkét
-n1000 k
+n1000 k тыс тис
+n10000 만
+n100000000 억
 n1000000 m mln mio Mio mn млн millions Millionen millones milioni milhões миллионов
 n1000000000 b bn mld Mrd млрд
 n1 하나 한
@@ -107,9 +109,9 @@ h uhr Uhr h hrs uur heures horas ore godz godz. godzina ч час часов ч�
 m9 sept
 d2 tues
 d4 thur thurs
-u1000000mg kilo kilos кило 公斤 千克
+u1000000mg килограммов kilo kilos кило 公斤 千克
 u500000mg 斤
-u1000mg gr гр 克
+u1000mg gr гр 克 граммов
 u1000ml litre litres 升 公升
 u1ml cc 毫升 公撮
 u1m2 qm sqm кв.м 平方米 平米 ㎡
@@ -118,8 +120,14 @@ u10000um 公分 厘米
 u1000000000um kms 公里 千米
 u1tbsp tbsps tbs EL
 u1tsp tsps TL
+u1000B ko
+u1000000B Mo
+u1000000000B Go
+u1000000000000B To
 u1bp bps basis_points Basispunkte
-u1C °C C degC
+u1C °C C degC grad Grad grados gradi graus graden 度 градусов градуса
+u10000mg dag dkg
+u1pml ‰
 u1F °F
 u60000ms mins minute minutes
 u3600000ms hr hrs std Std Stdn
@@ -224,15 +232,27 @@ def dates(folder, language):
                     add("p12", name)
 
 
+def is_at_home(name, language):
+    """Whether a name of one or two letters is of the language whose short names all others read.
+
+    A letter is the sign of many units: v is a week in Swedish, a year in Finnish and a volt everywhere.
+    """
+    letters = name.rstrip(".")
+    homes = {"LATIN": ["en", "en-GB"], "CYRILLIC": ["ru"]}
+    script = unicodedata.name(letters[:1] or " ").split()[0]
+    return len(letters) > 2 or language in homes.get(script, [language])
+
+
 def units(folder, language):
     all_units = read(folder, "cldr-units-full/main", language, "units.json")["main"][language]["units"]
     for width in ("long", "short", "narrow"):
         for unit, meaning in UNITS.items():
             for key, pattern in all_units[width].get(unit, {}).items():
-                if "{0}" in pattern and key != "perUnitPattern":
-                    add(f"u{meaning}", pattern.replace("{0}", " "))
-                elif key == "displayName" and width == "short":
-                    add(f"u{meaning}", pattern)
+                is_name = key == "displayName" and width == "short"
+                if "{0}" in pattern and key != "perUnitPattern" or is_name:
+                    name = pattern.replace("{0}", " ").strip()
+                    if is_at_home(name, language) and not (name == "m" and unit.startswith("duration")):
+                        add(f"u{meaning}", name)
 
 
 def currencies(folder, language):

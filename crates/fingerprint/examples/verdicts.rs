@@ -68,10 +68,13 @@ fn rows(text: &str) -> Vec<Vec<String>> {
     rows.split_off(1)
 }
 
-/// What decides between two texts, in one line.
+/// What decides between two texts, or all that is tolerated, in one line.
 fn decisive(a: &str, b: &str) -> Result<String, String> {
     let differences = differences(a, b, &mut || {}).map_err(|error| error.to_string())?;
-    let decide = differences.iter().filter(|difference| difference.decides);
+    let any = differences.iter().any(|difference| difference.decides);
+    let decide = differences
+        .iter()
+        .filter(|difference| difference.decides || !any);
     let shown = decide.map(|d| format!("{} [{}|{}]", d.kind.name(), d.in_a, d.in_b));
     Ok(shown.collect::<Vec<_>>().join("; "))
 }

@@ -6,7 +6,7 @@ use super::align::{self, Alignment};
 use super::cut::tokens::Tokens;
 use super::cut::{code, frame};
 use super::judge::finding::{Finding, Kind, finding};
-use super::judge::{self, Shape, Wanted, judge, order, sentences};
+use super::judge::{self, Shape, Wanted, judge, order, reference, sentences};
 use super::prepared::{self, Prepared};
 use super::{Difference, copied, values};
 use crate::error::Error;
@@ -248,7 +248,7 @@ fn verdict(
     if !judged.decides() {
         return Ok(judged.findings);
     }
-    if order::is_reordered(a, b) {
+    if order::is_reordered(a, b) || reference::is_same_reference(a, b) {
         let order = finding(Kind::Order, 0..a.len(), 0..b.len(), false);
         return Ok(vec![order]);
     }

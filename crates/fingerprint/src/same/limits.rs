@@ -7,6 +7,16 @@
 /// Letters of the name of a speaker.
 pub const MOST_OF_SPEAKER: usize = 20;
 
+/// Bytes and words of the place, the date and the agency of a report.
+pub const MOST_OF_DATELINE: usize = 80;
+pub const WORDS_OF_DATELINE: usize = 8;
+
+/// Words of a report behind them, at least: shorter texts are titles, whose first word counts.
+pub const LEAST_BEHIND_DATELINE: usize = 4;
+
+/// Words behind the number of a section, at least: 1.5 Liter Milch.
+pub const LEAST_BEHIND_SECTION: usize = 4;
+
 /// Lines from a page number to the next one, at least.
 /// A form has a label and a value in turn, a page has more lines.
 pub const LINES_OF_A_PAGE: usize = 4;
@@ -50,6 +60,9 @@ pub const MOST_PAIRS: usize = 1 << 23;
 
 /// Letters that are compared one by one.
 pub const MOST_LETTERS: usize = 40;
+
+/// Bytes of words that a scan cuts into several.
+pub const SCANNED: usize = 5;
 
 /// Letters of words in which neighbours may have changed places, at least.
 /// Of words of three letters most orders are words.
@@ -188,10 +201,10 @@ pub const WORDS_OF_NOTICE: usize = 3;
 pub const CHARACTERS_OF_NOTICE: usize = 14;
 
 /// Words of a sentence that begins with a call, and letters of one: read more, sent from.
-pub const WORDS_OF_CALL: usize = 6;
+pub const WORDS_OF_CALL: usize = 8;
 
 /// Shorter ones begin other sentences too.
-pub const LETTERS_OF_CALL: usize = 7;
+pub const LETTERS_OF_CALL: usize = 6;
 
 /// Bytes of a part that is one in any sentence: subscribe to, all rights reserved.
 pub const LONG_PART: usize = 10;
@@ -239,6 +252,21 @@ pub const REWRITTEN_SHARE_OF_VERY_LONG: f64 = 0.15;
 pub const WORDS_OF_AN_EXCHANGE: f64 = 80.0;
 
 // Order.
+
+/// Clauses of a list of which another text is made, and words that they have on average.
+/// Two things in turn may be two things.
+pub const LEAST_TILES: usize = 3;
+pub const MOST_OF_TILE: usize = 3;
+
+/// Words of a name, and of what stands in front of a verb.
+pub const MOST_OF_TURNED_NAME: usize = 3;
+
+/// Words of an entry of a list of references.
+pub const LEAST_OF_REFERENCE: usize = 6;
+pub const MOST_OF_REFERENCE: usize = 60;
+
+/// Words of a name with titles.
+pub const MOST_OF_RANKED: usize = 10;
 
 /// Words that change places with each other at most.
 pub const MOST_MOVED: usize = 4;

@@ -61,6 +61,15 @@ impl Classes {
     /// Says in front of a name what kind of thing has it: the program, the library.
     pub const APPOSITION: Self = Self(1 << 23);
 
+    /// What a note says that changes nothing: spelling, thanks for the replies.
+    pub const TOPIC: Self = Self(1 << 24);
+
+    /// Stands in front of a number and says what it numbers: no., page, vol.
+    pub const LABEL: Self = Self(1 << 25);
+
+    /// Stands beside the number of a request or an issue: fixes, pull request.
+    pub const REFERS: Self = Self(1 << 26);
+
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -187,6 +196,8 @@ pub struct Lists {
     words: Words,
     /// A bit for each of them, which says of most others that they are not there.
     outlines: Vec<u64>,
+    /// The first word of each line of forms of one word.
+    first_forms: Vec<String>,
     pub negation_parts: Phrases,
     pub negation_not: Phrases,
     /// Characters of which one is written for another by mistake, and one negates.
@@ -257,6 +268,9 @@ impl Lists {
             (Classes::CONDITION, list!("conditions")),
             (Classes::TITLE, list!("titles")),
             (Classes::NOTE, list!("notes")),
+            (Classes::TOPIC, list!("note_topics")),
+            (Classes::REFERS, list!("references")),
+            (Classes::LABEL, list!("number_labels")),
             (Classes::SOURCE, list!("sources")),
             (Classes::CLOSING, list!("closings")),
             (Classes::WEAK, list!("weak_greetings")),
@@ -311,6 +325,10 @@ impl Lists {
         Self {
             words,
             outlines,
+            first_forms: list!("equal_words")
+                .lines()
+                .map(|line| folded(line).next().unwrap_or_default())
+                .collect(),
             negation_parts: Phrases::new(list!("negation_parts")),
             negation_not: Phrases::new(list!("negation_not")),
             negation_errors: folded(list!("negation_errors")).collect(),
@@ -358,6 +376,14 @@ impl Lists {
         found
             .filter(|(known, _)| known == word)
             .map(|(_, entry)| entry)
+    }
+
+    /// The form that stands for all of a word's forms.
+    pub fn first_form(&self, entry: &Entry) -> Option<&str> {
+        let line = entry.groups.iter().find(|line| line.0 == Group::Equal)?;
+        self.first_forms
+            .get(usize::from(line.1))
+            .map(String::as_str)
     }
 
     /// Whether two words are forms of one.

@@ -402,3 +402,105 @@ fn crafted_texts_take_linear_time() {
         assert!(begin.elapsed().as_secs_f64() < 20.0, "{n}");
     }
 }
+
+/// What stands in front of a text or beside it, and another order that says nothing; and what looks like it.
+#[test]
+fn openings_and_orders() {
+    for (a, b, wanted) in [
+        (
+            "PRAGUE, April 8 (Reuters) - Three people were hurt when a tram hit a bus, police said.",
+            "Three people were hurt when a tram hit a bus, police said.",
+            true,
+        ),
+        (
+            "新华社北京3月5日电 全国铁路今天发送旅客1200万人次",
+            "全国铁路今天发送旅客1200万人次",
+            true,
+        ),
+        (
+            "12.3 This agreement is governed by the laws of Ireland.",
+            "This agreement is governed by the laws of Ireland.",
+            true,
+        ),
+        ("1.5 Liter Milch", "Liter Milch", false),
+        (
+            "fix(api): handle missing config file",
+            "Handle missing config file",
+            true,
+        ),
+        (
+            "fix: handle missing config file",
+            "feat: handle missing config file",
+            false,
+        ),
+        (
+            "Adds unit tests for the parser",
+            "Add unit tests for parser",
+            true,
+        ),
+        (
+            "{\"name\": \"Bo\", \"age\": 41, \"city\": \"Lund\"}",
+            "{\"city\":\"Lund\",\"name\":\"Bo\",\"age\":41}",
+            true,
+        ),
+        ("id=7&lang=en&color=red", "color=red&id=7&lang=en", true),
+        ("id=7&lang=en&color=red", "color=red&id=7&lang=de", false),
+        (
+            "Stainless steel water bottle 750 ml blue",
+            "Water Bottle, Stainless Steel, Blue, 750ml",
+            true,
+        ),
+        ("2 red, 3 blue, 4 green", "3 red 2 blue 4 green", false),
+        (
+            "Turing, A. M. (1950). Computing machinery and intelligence. Mind, 59(236), 433-460.",
+            "A. M. Turing, \"Computing Machinery and Intelligence\", Mind, vol. 59, pp. 433-460, 1950",
+            true,
+        ),
+        (
+            "Smith J. Bone healing. Lancet 1999.",
+            "Smith T. Bone healing. Lancet 1999.",
+            false,
+        ),
+        (
+            "Morgen kommt der Handwerker.",
+            "Der Handwerker kommt morgen.",
+            true,
+        ),
+        ("Ing. Petr Dvořák, Ph.D.", "Dvořák Petr", true),
+        (
+            "Invoice 4711: 1,500.00 EUR, approved",
+            "invoice 4711: 15,000.0 eur, aproved",
+            false,
+        ),
+        ("mv old new", "mv new old", false),
+        ("cp a.txt b.txt", "cp b.txt a.txt", false),
+        ("if a > b: swap(a, b)", "if a < b: swap(a, b)", false),
+        (
+            "Москва, пр-т Мира, д. 10",
+            "Москва, проспект Мира, дом 10",
+            true,
+        ),
+        ("Bäcker/in gesucht", "Bäcker(in) gesucht", true),
+        ("고양이가 개를 물었다.", "고양이를 개가 물었다.", false),
+        ("Größe XXXL, orange", "Größe XL, orange", false),
+        (
+            "What bird is this?",
+            "What bird is this? EDIT: typo fixed",
+            true,
+        ),
+        (
+            "What bird is this?",
+            "What bird is this? EDIT: it's a heron",
+            false,
+        ),
+        (
+            "Selling two tickets",
+            "Selling two tickets. EDIT: SOLD",
+            false,
+        ),
+        ("Zusage für zwei (2) Jahre", "Zusage für 2 Jahre", true),
+    ] {
+        assert_eq!(is_same(a, b), wanted, "{a} | {b}");
+        assert_eq!(is_same(b, a), wanted, "{b} | {a}");
+    }
+}

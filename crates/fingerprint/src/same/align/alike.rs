@@ -168,7 +168,7 @@ fn is_size(word: &str) -> bool {
 }
 
 /// Whether a scanner may take one word for the other: m for rn, l for 1.
-fn is_scan(a: &str, b: &str) -> bool {
+pub fn is_scan(a: &str, b: &str) -> bool {
     let has_digit = |word: &str| word.bytes().any(|byte| byte.is_ascii_digit());
     let is_long = a.len() > 2
         || [a, b]
@@ -178,8 +178,10 @@ fn is_scan(a: &str, b: &str) -> bool {
         (true, true) => is_long && alike_digits(a).eq(alike_digits(b)),
         (false, false) => {
             let (a_first, b_first) = (a.chars().next(), b.chars().next());
-            let comparable =
-                a.len().min(b.len()) > 3 || a_first == b_first && a.len() + b.len() > 5;
+            // Clean and dean are two words.
+            let is_other_d = a.len().min(b.len()) == 4 && a.contains("cl") != b.contains("cl");
+            let comparable = a.len().min(b.len()) > 3 && !is_other_d
+                || a_first == b_first && a.len() + b.len() > 5;
             comparable && strokes(a).eq(strokes(b))
         }
         _ => {
@@ -345,6 +347,9 @@ pub fn is_syllable(c: char) -> bool {
 /// another one within a longer word. Any other letter makes another word.
 fn is_typing_error(a: &str, b: &str) -> bool {
     let is_hangul = a.starts_with(is_syllable) && b.starts_with(is_syllable);
+    if is_hangul && may_be_person(a) && may_be_person(b) {
+        return false;
+    }
     let first = |word: &str| word.chars().next();
     if !is_hangul && first(a) != first(b) && first(a) != b.chars().nth(1) {
         return false;
@@ -363,6 +368,13 @@ fn is_typing_error(a: &str, b: &str) -> bool {
     is_slip(&a, &b) || is_double_slip(&a, &b)
 }
 
+/// Whether a word of Korean may be the name of a person: a surname and two syllables.
+fn may_be_person(word: &str) -> bool {
+    const SURNAMES: &str =
+        "김이박최정강조윤장임한오서신권황안송류전홍유고문양손배백허남심노하곽성차주우구민";
+    word.starts_with(|c| SURNAMES.contains(c)) && word.chars().count() == 3
+}
+
 /// Whether one slip makes one word of the other.
 fn is_slip(a: &[char], b: &[char]) -> bool {
     let length = a.len().min(b.len());
@@ -376,7 +388,10 @@ fn is_slip(a: &[char], b: &[char]) -> bool {
             let is_vowel = |c: &char| VOWELS.contains(c);
             length >= REPLACED_LETTERS
                 && is_inside
-                && (are_neighbours(*x, *y) || is_vowel(x) && is_vowel(y))
+                && (are_neighbours(*x, *y)
+                    || is_vowel(x)
+                        && is_vowel(y)
+                        && (length >= TWICE_WRONG_LETTERS || are_unstressed(*x, *y)))
         }
         ([x], []) | ([], [x]) => {
             let (longer, at) = match a.len() > b.len() {
@@ -396,6 +411,14 @@ fn is_slip(a: &[char], b: &[char]) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether two vowels of Cyrillic sound alike without stress.
+fn are_unstressed(a: char, b: char) -> bool {
+    matches!(
+        (a, b),
+        ('а', 'о') | ('о', 'а') | ('е', 'и') | ('и', 'е') | ('е', 'я') | ('я', 'е')
+    )
 }
 
 /// Whether two slips make one long word of the other: its consonants are the same, in order.

@@ -28,12 +28,15 @@ const STATEMENTS: [&str; 18] = [
 ];
 
 /// Operators that prose has not.
-const OPERATORS: [&str; 12] = [
-    "==", "!=", "&&", "||", "+=", "-=", "*=", "/=", "::", "++;", "<<=", ":=",
+const OPERATORS: [&str; 13] = [
+    "==", "!=", " ** ", "&&", "||", "+=", "-=", "*=", "/=", "::", "++;", "<<=", ":=",
 ];
 
 /// Whether a text is code: at least half of its lines are statements.
 pub fn is_code(text: &str) -> bool {
+    if is_object(text) || is_query_string(text) {
+        return false;
+    }
     if !text.contains(['=', ';', '{', '(', '<', '&', '|'])
         || !text.contains(|c: char| c.is_ascii_alphabetic())
     {
@@ -44,19 +47,57 @@ pub fn is_code(text: &str) -> bool {
     2 * statements >= lines().count() && statements > 0 || is_query(text)
 }
 
+/// Whether a text is one object of JSON of names and values, whose order says nothing.
+pub fn is_object(text: &str) -> bool {
+    let text = text.trim();
+    let inner = text
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'));
+    inner.is_some_and(|inner| {
+        inner.trim_start().starts_with('"')
+            && !inner.contains(['{', '[', ';'])
+            && inner.contains("\":")
+    })
+}
+
+/// Whether a text is the names and values of an address, whose order says nothing: id=7&lang=en.
+pub fn is_query_string(text: &str) -> bool {
+    let parts = || text.split('&');
+    let is_plain = |c: char| c.is_alphanumeric() || "=&_-.+%".contains(c);
+    text.contains('&')
+        && text.chars().all(is_plain)
+        && parts().all(|part| {
+            part.split_once('=')
+                .is_some_and(|(name, _)| !name.is_empty())
+        })
+}
+
 fn is_statement(line: &str) -> bool {
     if line.contains("://") {
         return false;
     }
+    // == History == is a heading.
     let has_operator = || {
-        line.contains(['=', '&', '|', '+', ':'])
+        !line.starts_with("==")
+            && line.contains(['=', '&', '|', '+', ':', '*'])
             && OPERATORS.iter().any(|operator| line.contains(operator))
     };
     let begins = STATEMENTS.iter().any(|begin| line.starts_with(begin))
         && line.contains(['(', '=', '{', ':', '<']);
+    // if a > b: swap(a, b)
+    let compares = |line: &str| {
+        [" < ", " > ", " <= ", " >= "]
+            .iter()
+            .any(|sign| line.contains(sign))
+    };
+    let is_condition = ["if ", "elif ", "while "]
+        .iter()
+        .any(|begin| line.starts_with(begin))
+        && line.contains(':')
+        && compares(line);
     let ends =
         line.ends_with([';', '{', '}']) && (line.len() == 1 || line.contains(['(', '=', '}', '{']));
-    begins || ends || has_operator() || is_assignment(line)
+    begins || is_condition || ends || has_operator() || is_assignment(line)
 }
 
 /// `name = value`, with nothing in front that could be a sentence.
@@ -76,29 +117,25 @@ fn is_assignment(line: &str) -> bool {
 
 /// A statement of SQL: its words are written in capitals, or it ends with a semicolon.
 fn is_query(text: &str) -> bool {
-    const VERBS: [(&str, &str); 4] = [
-        ("SELECT ", " FROM "),
-        ("UPDATE ", " SET "),
-        ("DELETE ", " FROM "),
-        ("INSERT ", " INTO "),
+    let is_capital = |word: &str| word.bytes().all(|byte| !byte.is_ascii_lowercase());
+    is_statement_of_sql(text, is_capital)
+        || text.trim_end().ends_with(';') && is_statement_of_sql(text, |_| true)
+}
+
+/// Whether a text begins with a verb of SQL and has the word that goes with it.
+fn is_statement_of_sql(text: &str, is_written: fn(&str) -> bool) -> bool {
+    const VERBS: [(&str, &str); 5] = [
+        ("SELECT", "FROM"),
+        ("UPDATE", "SET"),
+        ("DELETE", "FROM"),
+        ("INSERT", "INTO"),
+        ("CREATE", "TABLE"),
     ];
-    let text = text.trim();
-    let in_capitals = || {
-        let verb = VERBS.iter().find(|(verb, _)| text.starts_with(verb));
-        verb.is_some_and(|(verb, second)| text[verb.len() - 1..].contains(second))
-    };
-    let in_any_case = || {
-        let begins = |verb: &str| {
-            text.get(..verb.len())
-                .is_some_and(|begin| begin.eq_ignore_ascii_case(verb))
-        };
-        let verb = VERBS.iter().find(|(verb, _)| begins(verb));
-        verb.is_some_and(|(verb, second)| {
-            let mut behind = text.as_bytes()[verb.len() - 1..].windows(second.len());
-            behind.any(|words| words.eq_ignore_ascii_case(second.as_bytes()))
-        })
-    };
-    in_capitals() || text.ends_with(';') && in_any_case()
+    let mut words = text.split_whitespace();
+    let is = |word: &str, wanted: &str| word.eq_ignore_ascii_case(wanted) && is_written(word);
+    let first = words.next().unwrap_or_default();
+    let verb = VERBS.iter().find(|(verb, _)| is(first, verb));
+    verb.is_some_and(|(_, second)| words.any(|word| is(word, second)))
 }
 
 /// Whether a text is an element of mark-up of which its attributes say more than its words.
@@ -126,10 +163,17 @@ pub fn cut(text: &str) -> Result<Tokens, Error> {
         text: with_room(text.len())?,
         ..Tokens::default()
     };
-    for line in text.lines() {
+    // Names of SQL have no case, and either quotation mark begins a text of most languages.
+    let is_sql = is_statement_of_sql(text, |_| true);
+    let in_one_line = |text: String| match text.contains("--") {
+        true => text,
+        false => text.replace('\n', " "),
+    };
+    let lower = is_sql.then(|| in_one_line(text.to_ascii_lowercase()));
+    for line in lower.as_deref().unwrap_or(text).lines() {
         let line = without_comment(line.trim());
         let line = line.trim_end().trim_end_matches([';', ',']);
-        let mut rest = line;
+        let (mut rest, mut depth) = (line, 0usize);
         while let Some(c) = rest.chars().next() {
             let is_name = |c: char| c.is_alphanumeric() || c == '_';
             let (length, kind) = if is_name(c) {
@@ -148,15 +192,25 @@ pub fn cut(text: &str) -> Result<Tokens, Error> {
                 let run = rest.find(|c| !is_operator(c)).unwrap_or(rest.len());
                 (run.max(c.len_utf8()), TokenKind::Symbol)
             };
-            let ends_block = c == ';' && rest.trim_start_matches(';').trim_start().starts_with('}');
-            if !c.is_whitespace() && !ends_block {
+            match c {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ => (),
+            }
+            // It ends a statement, as the end of the line does; within brackets it says more.
+            let ends_statement = c == ';' && depth == 0;
+            if !c.is_whitespace() && !ends_statement {
                 let reserved = tokens.tokens.try_reserve(1);
                 reserved.map_err(|_| Error::OutOfMemory)?;
                 let token = Token {
                     kind,
                     ..Token::default()
                 };
-                tokens.push(&rest[..length], token);
+                let word = match c {
+                    '\'' | '`' => "\"",
+                    _ => &rest[..length],
+                };
+                tokens.push(word, token);
             }
             rest = &rest[length..];
         }

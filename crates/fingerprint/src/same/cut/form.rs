@@ -88,6 +88,10 @@ fn letter(c: char) -> Option<char> {
         '\u{66c}' => ',',
         '\u{2010}' | '\u{2011}' | '\u{2013}' | '\u{2212}' => '-',
         '×' => 'x',
+        // A vowel of English words in Devanagari.
+        '\u{911}' => '\u{906}',
+        '\u{949}' => '\u{93e}',
+
         '\u{2044}' => '/',
         c => simplified(c),
     })
@@ -114,14 +118,13 @@ const CYRILLIC: [(char, char); 19] = [
     ('ѡ', 'w'),
     ('ɡ', 'g'),
 ];
-const GREEK: [(char, char); 14] = [
+const GREEK: [(char, char); 13] = [
     ('α', 'a'),
     ('β', 'b'),
     ('ε', 'e'),
     ('η', 'h'),
     ('ι', 'i'),
     ('κ', 'k'),
-    ('μ', 'm'),
     ('ν', 'n'),
     ('ο', 'o'),
     ('ρ', 'p'),
@@ -217,7 +220,8 @@ fn cyrillic_word(word: &str) -> String {
             .map(|(cyrillic, _)| *cyrillic)
     };
     let is_cyrillic = |c: char| ('\u{400}'..='\u{52f}').contains(&c);
-    let is_mixed = word.chars().any(is_cyrillic)
+    let is_one = word.chars().filter(|c| c.is_alphabetic()).count() == 1;
+    let is_mixed = (is_one || word.chars().any(is_cyrillic))
         && word
             .chars()
             .filter(|c| c.is_alphabetic())

@@ -60,7 +60,16 @@ fn salutation(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool) -> usize {
         {
             name + 1
         }
-        _ => last + 1,
+        _ => {
+            // Madame, Monsieur,
+            let greets = |i: &usize| {
+                has(*i, Classes::GREETING.or(Classes::GENERIC)) && !has(*i, Classes::CLOSING)
+            };
+            let end = (last + 1..most)
+                .take_while(|i| greets(i) && ends(*i))
+                .count();
+            last + 1 + end
+        }
     }
 }
 
@@ -130,11 +139,17 @@ fn signature(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool, from: usize) -
             .or(Classes::LIGHT)
             .or(Classes::FUNCTION)
             .or(Classes::CONJUNCTION);
+        // In whatever language.
+        let is_around = |i: usize| {
+            text.at(i)
+                .entry
+                .is_some_and(|entry| entry.classes.has(around))
+        };
         closes
             && line
                 .clone()
-                .all(|i| has(i, around) || text.at(i).kind == TokenKind::Word && i > line.start + 1)
-            && has(line.start, around)
+                .all(|i| is_around(i) || text.at(i).kind == TokenKind::Word && i > line.start + 1)
+            && is_around(line.start)
             && !has(line.start, Classes::NEGATION)
     };
     let closing = (first..text.len()).filter(|i| begins(*i)).find(is_closing);
@@ -210,7 +225,14 @@ fn says_that_it_is_cut(text: &str) -> Option<usize> {
         let is_more = inside.is_empty() && inner.ends_with(['.', '…']) || MORE.contains(&&*inside);
         return is_more.then(|| inside.split_whitespace().count());
     }
-    (text.ends_with('…') || text.ends_with("...")).then_some(0)
+    let is_cut = |text: &str| text.ends_with('…') || text.ends_with("...");
+    let more = MORE.iter().filter(|more| {
+        let begin = text.len().checked_sub(more.len());
+        let end = begin.and_then(|begin| Some((text.get(..begin)?, text.get(begin..)?)));
+        end.is_some_and(|(front, end)| end.to_lowercase() == **more && is_cut(front.trim_end()))
+    });
+    let words = more.map(|more| more.split_whitespace().count()).max();
+    words.or_else(|| is_cut(text).then_some(0))
 }
 
 /// Where the second text goes on, of which the first is the begin. `more` words say that it is cut.

@@ -2,9 +2,11 @@
 //! page numbers and the numbers of a list. [`crate::same`] calls it first. What is left is in the order
 //! of the text.
 
+use super::code;
 use super::form::fold;
+use super::opening::opening;
 use crate::error::Error;
-use crate::same::limits::{LEAST_PAGES, LINES_OF_A_PAGE, MOST_OF_SPEAKER};
+use crate::same::limits::{LEAST_PAGES, LINES_OF_A_PAGE};
 use crate::same::lists::{Classes, lists};
 use crate::same::with_room;
 use crate::text::mail::{LINES_OF_SIGNATURE, is_quotation_head};
@@ -14,6 +16,11 @@ use std::borrow::Cow;
 /// What [`plain`] writes around lines that carry a text, as a signature. A text's own ones are left out.
 pub const FRAME_BEGINS: char = '\u{2}';
 pub const FRAME_ENDS: char = '\u{3}';
+
+/// Tags of a forum, of which the closing one says that they are some.
+const FORUM_TAGS: [&str; 12] = [
+    "b", "i", "u", "s", "url", "img", "quote", "code", "size", "color", "list", "*",
+];
 
 /// What stands in front of a number that has a line for itself.
 pub const ALONE: char = '\u{4}';
@@ -36,7 +43,15 @@ pub fn plain<'t>(text: &'t str, check_interrupts: &mut dyn FnMut()) -> Result<Co
         spaced.extend(text.chars().map(space));
         text = Cow::Owned(spaced);
     }
-    if let Some(label) = speaker(&text) {
+    if code::is_object(&text) {
+        text = Cow::Owned(text.replace(['{', '}', '"'], " ").replace(',', "\n"));
+    } else if code::is_query_string(&text) {
+        text = Cow::Owned(text.replace('=', ": ").replace('&', "\n"));
+    }
+    if text.contains("[/") || text.contains("%20") {
+        text = Cow::Owned(without_codes(&text)?);
+    }
+    if let Some(label) = opening(&text) {
         let (name, rest) = text.split_at(label);
         let mut framed = with_room(text.len() + 2)?;
         framed.push(FRAME_BEGINS);
@@ -88,7 +103,7 @@ fn lines_joined(text: &str) -> Result<String, Error> {
         if numbered && let Some((_, rest)) = list_number(line) {
             line = rest;
         }
-        if pages.contains(&n) {
+        if pages.contains(&n) || is_cue(line) {
             continue;
         }
         if joined.ends_with('\n') && starts_with_letter(line) && ends_with_hyphen(joined.trim_end())
@@ -121,14 +136,25 @@ fn lines_joined(text: &str) -> Result<String, Error> {
     Ok(joined)
 }
 
-/// The bytes of the name of a speaker with which a text begins: ANNA: I told you.
-fn speaker(text: &str) -> Option<usize> {
-    let colon = text.find(':')?;
-    let name = &text[..colon];
-    let is_name = name.chars().count() <= MOST_OF_SPEAKER
-        && name.chars().filter(|c| c.is_alphabetic()).count() >= 2
-        && name.chars().all(|c| c.is_uppercase() || " .-'".contains(c));
-    (is_name && text.len() > colon + 1).then_some(colon + 1)
+/// The text without the tags of a forum, as [b] and [/url], and with spaces for those of an address.
+fn without_codes(text: &str) -> Result<String, Error> {
+    let mut plain = with_room(text.len())?;
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let tag = (c == '[').then(|| rest.find(']')).flatten();
+        let is_tag = |inner: &str| {
+            let name = inner.trim_start_matches('/').split('=').next();
+            name.is_some_and(|name| FORUM_TAGS.contains(&name))
+        };
+        let (length, written) = match tag {
+            Some(end) if is_tag(&rest[1..end]) => (end + 1, ""),
+            _ if rest.starts_with("%20") => (3, " "),
+            _ => (c.len_utf8(), &rest[..c.len_utf8()]),
+        };
+        plain.push_str(written);
+        rest = &rest[length..];
+    }
+    Ok(plain)
 }
 
 /// The text with each minus beside its number: − 5 °C is −5 °C. A hyphen in front of a space is one only
@@ -161,24 +187,37 @@ pub fn signs_joined(text: &str) -> Result<Cow<'_, str>, Error> {
 /// commands of LaTeX.
 pub fn signs_apart(text: &str) -> Result<Cow<'_, str>, Error> {
     let has_dimension = text.as_bytes().windows(3).any(|w| {
-        w[0].is_ascii_digit() && matches!(w[1], b'x' | b'X' | b'*') && w[2].is_ascii_digit()
+        w[0].is_ascii_digit() && matches!(w[1], b'x' | b'X' | b'*' | b'T') && w[2].is_ascii_digit()
     });
+    let has_inch = text.contains(is_sign_of_inch);
     let has_command = text.contains('\\') && text.contains('{');
-    let has_sign = !text.is_ascii() && text.contains(['№', '×']);
-    if !has_sign && !has_dimension && !has_command {
+    let has_sign = !text.is_ascii() && text.contains(['№', '×', 'º', '°']);
+    if !has_sign && !has_dimension && !has_command && !has_inch {
         return Ok(Cow::Borrowed(text));
     }
     let mut apart = with_room(2 * text.len())?;
     let mut in_front = ' ';
     let mut in_word = false;
+    let mut is_quoted = false;
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         let behind = chars.peek().copied().unwrap_or(' ');
+        is_quoted ^= c == '"';
         let is_between = in_front.is_ascii_digit() && behind.is_ascii_digit();
         match c {
             '№' => apart.push_str("№ "),
             '×' | '*' if is_between => apart.push_str(" x "),
             'x' | 'X' if is_between && !in_word => apart.push_str(" x "),
+            // The date and the time of ISO 8601.
+            'T' if is_between && chars.clone().nth(2) == Some(':') => apart.push(' '),
+            'Z' if in_front.is_ascii_digit() && has_dimension && !behind.is_alphanumeric() => (),
+            c if is_sign_of_inch(c) && in_front.is_ascii_digit() && (c != '"' || is_quoted) => {
+                apart.push_str(" inch ");
+                is_quoted = false;
+            }
+            'º' if matches!(behind, 'C' | 'F') => apart.push('°'),
+            // n° 7
+            '°' | 'º' if matches!(in_front, 'n' | 'N') => (),
             '\\' if has_command && behind.is_ascii_alphabetic() => {
                 while chars.next_if(char::is_ascii_alphabetic).is_some() {}
                 chars.next_if_eq(&'{');
@@ -196,16 +235,27 @@ pub fn signs_apart(text: &str) -> Result<Cow<'_, str>, Error> {
     Ok(Cow::Owned(apart))
 }
 
+fn is_sign_of_inch(c: char) -> bool {
+    matches!(c, '"' | '\u{2033}' | '\u{201d}')
+}
+
 /// The two dashes above the signature of a mail (RFC 3676), and what is written for them.
 fn is_signature_mark(line: &str) -> bool {
     let line = line.trim();
     line.len() >= 2 && line.bytes().all(|byte| byte == b'-' || byte == b'_')
 }
 
+/// Whether a line is the times of a subtitle.
+fn is_cue(line: &str) -> bool {
+    let is_time = |c: char| c.is_ascii_digit() || ":.,-> ".contains(c);
+    line.contains("-->") && line.trim_end().chars().all(is_time)
+}
+
 /// A line without the mark of a heading of a wiki: h2.
 fn without_heading_mark(line: &str) -> &str {
     match line.as_bytes() {
         [b'h', b'1'..=b'6', b'.', b' ', ..] => &line[4..],
+        [b'=', b'=', ..] if line.trim_end().ends_with("==") => line.trim_matches(['=', ' ']),
         _ => line,
     }
 }

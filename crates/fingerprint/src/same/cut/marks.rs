@@ -74,6 +74,7 @@ impl Reader<'_> {
             '-' | '\u{2014}' | '\u{2015}' if self.in_front == ' ' && behind == ' ' => {
                 self.end_line()
             }
+            '/' if self.in_front == ' ' && behind == ' ' => self.end_clause(),
             '-' | '_' | '/' => self.joins = self.in_front.is_ascii_alphanumeric(),
             '\n' => {
                 if let Some(last) = self.tokens.tokens.last_mut() {
@@ -87,7 +88,9 @@ impl Reader<'_> {
             '<' | '>' | '≤' | '≥' | '±' if before_number() => {
                 self.push(place.clone(), TokenKind::Symbol)
             }
-            '^' if behind.is_ascii_digit() => self.push(place.clone(), TokenKind::Symbol),
+            '^' if behind.is_ascii_digit() && self.in_front.is_ascii_digit() => {
+                self.push(place.clone(), TokenKind::Symbol)
+            }
             _ if is_symbol(c) => self.push(place.clone(), TokenKind::Symbol),
             _ => (),
         }
@@ -154,7 +157,8 @@ impl Reader<'_> {
         let mut behind = inner[numeral.len()..].chars();
         let mark = behind.next();
         let ends = match mark {
-            Some(')') => true,
+            // Within brackets it closes them.
+            Some(')') => self.depth == 0 || inner.len() < rest.len(),
             Some('、') => inner.len() == rest.len(),
             Some('.' | ',') => inner.len() == rest.len() && behind.next().is_some_and(is_character),
             _ => false,

@@ -3,7 +3,7 @@
 //! signs. [`crate::same`] calls it for each text before anything is compared.
 //!
 //! In reading order: `code` takes texts of code, of which each name and operator counts. `layout` takes
-//! mark-up, quotation marks of mail and page numbers away, `form` what case, accents and look-alike letters
+//! mark-up, quotation marks of mail and page numbers away and marks the `opening`, `form` what case, accents and look-alike letters
 //! make. This file and `marks` make `tokens` of it; `wording` brings what is said in other words into one
 //! form, `frame` marks salutations and signatures.
 
@@ -12,6 +12,7 @@ pub mod form;
 pub mod frame;
 pub mod layout;
 mod marks;
+mod opening;
 pub mod tokens;
 pub mod wording;
 
@@ -294,6 +295,14 @@ impl<'t> Reader<'t> {
             true => 1,
             false => word_length(rest),
         };
+        // 3만원 is three times ten thousand won.
+        if self.in_front.is_ascii_digit()
+            && let Some(unit) = ['만', '억', '천']
+                .into_iter()
+                .find(|unit| rest.starts_with(*unit))
+        {
+            length = unit.len_utf8();
+        }
         let mut word = &rest[..length];
         if is_elided(word) && behind_apostrophe(&rest[length..], word).is_some() {
             self.push_text(word, TokenKind::Word);
@@ -309,6 +318,11 @@ impl<'t> Reader<'t> {
             let is_letter = |c: &char| !matches!(c, '\'' | '"' | '`' | '\u{5f3}' | '\u{5f4}');
             joined = self.written(word.len(), word.chars().filter(is_letter));
             word = &joined;
+        }
+        let run;
+        if let Some(shorter) = without_runs(word) {
+            run = shorter;
+            word = &run;
         }
         let tail = &rest[length..];
         if word == "no"
@@ -328,6 +342,7 @@ impl<'t> Reader<'t> {
             }
         }
         self.symbols_of_word(length);
+        self.at += other_gender(&self.text[self.at..], length);
         let next = self.text[self.at..].chars().next();
         let dot = matches!(next, Some('.' | '/' | '\'' | '\u{5f3}'));
         if let Some(last) = self.tokens.tokens.last_mut() {
@@ -363,6 +378,56 @@ impl<'t> Reader<'t> {
             last.end += symbols.len() as u32;
             self.at += symbols.len();
         }
+    }
+}
+
+/// A word with each letter that it has three times in a row once: soooo, nooo. Roman numbers and sizes
+/// stay, and what has one letter alone.
+fn without_runs(word: &str) -> Option<String> {
+    let bytes = word.as_bytes();
+    let is_run = |three: &[u8]| {
+        three[0] == three[1] && three[1] == three[2] && three[0].is_ascii_alphabetic()
+    };
+    let has_run = bytes.windows(3).any(is_run);
+    let is_size = |byte: &u8| b"ivxlcdms".contains(byte);
+    if !has_run || bytes.iter().all(|byte| *byte == bytes[0] || is_size(byte)) {
+        return None;
+    }
+    let mut letters: Vec<char> = Vec::new();
+    let mut chars = word.chars().peekable();
+    while let Some(c) = chars.next() {
+        let mut times = 1;
+        while chars.next_if_eq(&c).is_some() {
+            times += 1;
+        }
+        letters.extend(std::iter::repeat_n(c, if times > 2 { 1 } else { times }));
+    }
+    Some(letters.into_iter().collect())
+}
+
+/// The bytes of the ending of the other gender or of the plural behind a word: Bäcker/in, un(e), file(s).
+fn other_gender(behind: &str, length: usize) -> usize {
+    const ENDINGS: [&str; 19] = [
+        "in", "a", "o", "e", "as", "os", "es", "er", "ere", "en", "ne", "se", "euse", "rice",
+        "trice", "s", "ra", "ka", "r",
+    ];
+    let close = match behind.as_bytes() {
+        [b'(', ..] if length >= 2 => ")",
+        [b'/' | b'*' | b':' | b'_', ..] if length >= 4 => "",
+        _ => return 0,
+    };
+    let letters = behind[1..]
+        .bytes()
+        .take_while(u8::is_ascii_alphabetic)
+        .count();
+    let rest = &behind[1 + letters..];
+    let is_ending = ENDINGS.contains(&&behind[1..1 + letters])
+        && rest.starts_with(close)
+        && !rest[close.len()..].starts_with(char::is_alphanumeric);
+    if is_ending {
+        1 + letters + close.len()
+    } else {
+        0
     }
 }
 

@@ -95,6 +95,13 @@ impl Tokens {
         &self.text[token.begin as usize..token.end as usize]
     }
 
+    /// A word in the one of its forms that stands for all: road for rd.
+    pub fn form(&self, i: usize) -> &str {
+        let entry = self.at(i).entry;
+        let form = entry.and_then(|entry| lists().first_form(entry));
+        form.unwrap_or_else(|| self.word(i))
+    }
+
     /// What the lists say of a word in a text of these languages.
     pub fn classes(&self, i: usize) -> Classes {
         let entry = self.at(i).entry;

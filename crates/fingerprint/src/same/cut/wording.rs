@@ -92,7 +92,11 @@ impl Wordings {
         let is_of_initials = is_initial(i) && i + 1 < text.len() && text.word(i + 1).len() == 1
             || i > 0 && is_initial(i - 1) && text.word(i).len() == 1;
         let is_word = text.at(i).kind == TokenKind::Word;
-        if rest.is_empty() && is_word && (is_part || is_of_initials) {
+        // An abbreviation of a language that is not known stands for none either.
+        let is_short = text.at(i).dot
+            && text.languages == Languages::default()
+            && self.languages[*line] != Languages::default();
+        if rest.is_empty() && is_word && (is_part || is_of_initials || is_short) {
             return None;
         }
         Some((1 + rest.len(), &self.forms[*line]))

@@ -7,25 +7,27 @@
 //! by their `order`, and with their equal `sentences` taken out.
 
 mod added;
+mod addition;
 pub mod finding;
 mod nature;
 pub mod order;
+pub mod reference;
 mod replaced;
 pub mod sentences;
 
 use crate::error::Error;
-use crate::same::align::alike::Likeness;
+use crate::same::align::alike::{Likeness, is_scan};
 use crate::same::align::{Alignment, Hunk, Middle, Numbered, hunks, middle, numbered, passages};
 use crate::same::align::{Pairing, pair};
-use crate::same::cut::tokens::{TokenKind, Tokens};
+use crate::same::cut::tokens::{Token, TokenKind, Tokens};
 use crate::same::limits::{
-    AROUND, FAR_SHARE, FAR_WORDS, LONG, MOST_PAIRED, NAME, UNLIKE_SHARE, UNLIKE_WORDS, VERY_LONG,
-    WORDS_OF_A_FIELD,
+    AROUND, FAR_SHARE, FAR_WORDS, HEAD, LEAST_REORDERED, LONG, MOST_PAIRED, NAME, SCANNED,
+    UNLIKE_SHARE, UNLIKE_WORDS, VERY_LONG, WORDS_OF_A_FIELD,
 };
 use crate::same::lists::{Classes, lists};
 use finding::Tally;
 use finding::{Finding, Kind, finding};
-use nature::{cover, describes_itself};
+use nature::{are_without_particles, cover, describes_itself, is_contraction};
 use order::is_rotated;
 use std::ops::Range;
 
@@ -153,11 +155,15 @@ impl<'t> Judge<'t> {
     fn new(a: &'t Tokens, b: &'t Tokens, shape: &'t Shape, hunks: &[Hunk]) -> Self {
         let only_in_a = hunks.iter().all(|hunk| hunk.b.is_empty());
         let only_in_b = hunks.iter().all(|hunk| hunk.a.is_empty());
+        // A value alone is no record with fewer fields.
+        let are_fields = [a, b]
+            .iter()
+            .all(|text| text.marks.colons + text.marks.semicolons + text.marks.commas > 0);
         Self {
             a,
             b,
             shape,
-            has_fewer_fields: shape.is_record && (only_in_a || only_in_b),
+            has_fewer_fields: shape.is_record && are_fields && (only_in_a || only_in_b),
             is_only: hunks.len() == 1,
             around: [0; 2],
             last_added: None,
@@ -171,15 +177,28 @@ impl<'t> Judge<'t> {
     fn hunk(&mut self, hunk: &Hunk) {
         let (in_a, in_b) = (self.a.joined(&hunk.a), self.b.joined(&hunk.b));
         let both = !hunk.a.is_empty() && !hunk.b.is_empty();
-        let one_number = |text: &Tokens, words: &Range<usize>| {
-            let numbers = text.all()[words.clone()]
-                .iter()
-                .filter(|token| token.kind == TokenKind::Number);
-            numbers.count() <= 1
+        // 1 12 is not 11 2, and 8h30 is 8 h 30.
+        let are_apart = |text: &Tokens, words: &Range<usize>| {
+            let is_number = |token: &Token| token.kind == TokenKind::Number;
+            let mut pairs = text.all()[words.clone()].windows(2);
+            pairs.all(|pair| !(is_number(&pair[0]) && is_number(&pair[1])))
         };
-        let in_one_piece =
-            in_a == in_b && one_number(self.a, &hunk.a) && one_number(self.b, &hunk.b);
-        if both && (in_one_piece || lists().are_equal(in_a, in_b) || self.is_same_code(hunk)) {
+        let in_one_piece = in_a == in_b && are_apart(self.a, &hunk.a) && are_apart(self.b, &hunk.b);
+        let is_scan = || {
+            hunk.a.len() != hunk.b.len()
+                && in_a.len().min(in_b.len()) >= SCANNED
+                && is_scan(in_a, in_b)
+        };
+        let is_equal = || {
+            lists().are_equal(in_a, in_b)
+                || self.is_same_code(hunk)
+                || is_scan()
+                || is_contraction((self.a, &hunk.a), (self.b, &hunk.b))
+                || is_contraction((self.b, &hunk.b), (self.a, &hunk.a))
+                || are_without_particles(in_a, in_b)
+                || self.is_first_verb(hunk)
+        };
+        if both && (in_one_piece || is_equal()) {
             return self.found(Kind::Spelling, hunk.a.clone(), hunk.b.clone(), false);
         }
         if both && hunk.a.len().max(hunk.b.len()) > MOST_PAIRED {
@@ -203,6 +222,21 @@ impl<'t> Judge<'t> {
                 }
             }
         }
+    }
+
+    /// Whether both texts begin with a verb, in other forms: Add a test, Adds a test, Added a test.
+    fn is_first_verb(&self, hunk: &Hunk) -> bool {
+        let is_first = |text: &Tokens, words: &Range<usize>| {
+            let mut behind = words.start + 1..words.end;
+            text.at(words.start).kind == TokenKind::Word
+                && behind.all(|i| text.classes(i).has(Classes::FUNCTION))
+                && (words.start == 0 || text.at(words.start - 1).colon && words.start < HEAD / 4)
+                && !text.classes(words.start).has(Classes::OUTCOME)
+                && text.len() >= LEAST_REORDERED
+        };
+        is_first(self.a, &hunk.a)
+            && is_first(self.b, &hunk.b)
+            && are_forms_of_verb(self.a.word(hunk.a.start), self.b.word(hunk.b.start))
     }
 
     pub fn weight(&self, words: usize) -> f64 {
@@ -308,6 +342,22 @@ impl<'t> Judge<'t> {
                 && digits(in_front).len() + digits(in_a).len() >= 7
                 && digits(in_a) == digits(in_b)
     }
+}
+
+/// Whether two words are forms of one English verb.
+fn are_forms_of_verb(a: &str, b: &str) -> bool {
+    const ENDINGS: [&str; 7] = ["", "e", "s", "es", "d", "ed", "ing"];
+    let stem = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
+    let is_form = |word: &str| {
+        let ending = word.get(stem..).unwrap_or("?");
+        // Refer, referred.
+        ENDINGS.contains(&ending)
+            || ending.get(1..).is_some_and(|ending| {
+                word[..stem].ends_with(&word[stem..stem + 1]) && ENDINGS.contains(&ending)
+            })
+    };
+    let is_plain = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphabetic());
+    stem > 2 && is_plain(a) && is_plain(b) && is_form(a) && is_form(b)
 }
 
 /// What two texts are like.

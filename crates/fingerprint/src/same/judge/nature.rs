@@ -1,6 +1,7 @@
 //! What words are by themselves and by those beside them: a date, a heading, a whole clause. `judge`,
 //! `added` and `replaced` ask; each answer depends on the texts and the lists alone.
 
+use crate::same::align::alike::is_syllable;
 use crate::same::cut::tokens::{TokenKind, Tokens};
 use crate::same::limits::{
     HEADING_SHARE, LEAD, MOST_REPEATED, MOST_SLID, NAME, NAMED_HEADING_SHARE,
@@ -38,6 +39,43 @@ pub fn is_initials(short: &Tokens, of_short: &[usize], long: &Tokens, of_long: &
     }
     let letters = of_short.iter().flat_map(|i| short.word(*i).chars());
     letters.eq(of_long.iter().filter_map(|i| long.word(*i).chars().next()))
+}
+
+/// Whether two parts with a hyphen or a point between them are the begin and the end of a word: пр-т is
+/// проспект, P.zza is Piazza.
+pub fn is_contraction(
+    (short, of_short): (&Tokens, &Range<usize>),
+    (long, of_long): (&Tokens, &Range<usize>),
+) -> bool {
+    if of_short.len() != 2 || of_long.len() != 1 {
+        return false;
+    }
+    let (begin, end, whole) = (of_short.start, of_short.end - 1, long.word(of_long.start));
+    let inner = whole.strip_prefix(short.word(begin));
+    (short.at(end).is_joined || short.at(begin).dot)
+        && inner.is_some_and(|inner| {
+            inner.len() > short.word(end).len() && inner.ends_with(short.word(end))
+        })
+}
+
+/// Whether words of Korean, without spaces, are equal but for particles and polite endings.
+pub fn are_without_particles(a: &str, b: &str) -> bool {
+    const ENDINGS: [&str; 3] = ["습니다", "어요", "아요"];
+    if !a.starts_with(is_syllable) || !b.starts_with(is_syllable) {
+        return false;
+    }
+    let plain = |text: &str| {
+        ENDINGS
+            .iter()
+            .fold(text.to_owned(), |text, end| text.replace(end, ""))
+    };
+    let (a, b) = (plain(a), plain(b));
+    let lacks_particles = |long: &str, short: &str| {
+        let mut rest = short.chars().peekable();
+        let is_known = |c: char| rest.next_if_eq(&c).is_some() || "을를은는이가".contains(c);
+        long.chars().all(is_known) && rest.next().is_none()
+    };
+    a.chars().nth(2).is_some() && (lacks_particles(&a, &b) || lacks_particles(&b, &a))
 }
 
 /// Whether words say when or how many. In a long text of Chinese a numeral needs a unit to be one.

@@ -6,6 +6,7 @@ use super::numerals::{Numeral, Written, numerals};
 use super::table::Meaning;
 use super::{Found, Text, Values};
 use crate::same::cut::tokens::TokenKind;
+use crate::same::lists::Classes;
 
 /// Words that may stand between the day, the month and the year, and behind the year.
 const BETWEEN: [&str; 10] = [
@@ -36,14 +37,12 @@ impl Date {
 
 /// Adds the dates that begin at a word.
 pub fn dates(text: Text, i: usize, (numerals, found): (&[Numeral], &Found), values: &mut Values) {
-    if text.is(i, TokenKind::Number) {
-        let is_inside = |c: char| c.is_alphanumeric() || ".:/-".contains(c);
-        if !text.in_front(i).is_some_and(is_inside)
-            && let Some((length, date)) = in_digits(text.from(i))
-        {
-            let end = behind_year(text, text.behind(i, length), date);
-            values.push(i..end, date.form());
-        }
+    if text.is(i, TokenKind::Number)
+        && !text.goes_on_in_front(i, "./-")
+        && let Some((length, date)) = in_digits(text.from(i))
+    {
+        let end = behind_year(text, text.behind(i, length), date);
+        values.push(i..end, date.form());
     }
     for numeral in numerals {
         day_first(text, i, numeral, values);
@@ -193,7 +192,9 @@ fn push(text: Text, i: usize, end: usize, (month, day): (u32, u32), values: &mut
 
 /// 5 June 2024, 5th of June, 5 de junio de 2024.
 fn day_first(text: Text, i: usize, numeral: &Numeral, values: &mut Values) {
-    let Some(day) = as_day(numeral) else {
+    // The Danish numeral is the English word: from 24 December to January.
+    let is_light = numeral.written == Written::Words && text.tokens.classes(i).has(Classes::ORDERS);
+    let Some(day) = as_day(numeral).filter(|_| !is_light) else {
         return;
     };
     for (end, meaning) in text.meanings(skip(text, numeral.end)) {

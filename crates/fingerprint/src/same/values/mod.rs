@@ -22,8 +22,11 @@ mod table;
 mod tests;
 mod times;
 
+pub use figures::is_of_roman_letters;
+
 use crate::error::Error;
 use crate::same::align::Hunk;
+use crate::same::cut::is_character;
 use crate::same::cut::tokens::{Token, TokenKind, Tokens};
 use form::Form;
 use std::cmp::Reverse;
@@ -37,6 +40,21 @@ pub fn is_value_word(word: &str) -> bool {
         || quantities::is_sign(word)
         || figures::is_of_roman_letters(word)
         || figures::short_number(word).is_some()
+}
+
+/// Whether a word is a numeral for this number in digits: three (3).
+pub fn is_numeral_for(word: &str, digits: &str) -> bool {
+    let number = digits.parse();
+    number.is_ok_and(|number| meanings(word).any(|meaning| meaning == Meaning::Number(number)))
+}
+
+/// Whether a word is the name of a day of the week, or of a month.
+pub fn is_weekday(word: &str) -> bool {
+    meanings(word).any(|meaning| matches!(meaning, Meaning::Day(_)))
+}
+
+pub fn is_month(word: &str) -> bool {
+    meanings(word).any(|meaning| matches!(meaning, Meaning::Month(_)))
 }
 
 /// Words around those that differ that may belong to a value with them.
@@ -81,6 +99,17 @@ impl<'t> Text<'t> {
     fn in_front(self, i: usize) -> Option<char> {
         let begin = self.tokens.at(i).from as usize;
         self.source[..begin].chars().next_back()
+    }
+
+    /// Whether a number goes on in front of a word: a letter, one of these marks, the colon of a clock.
+    fn goes_on_in_front(self, i: usize, marks: &str) -> bool {
+        let begin = self.tokens.at(i).from as usize;
+        let mut in_front = self.source[..begin].chars().rev();
+        match in_front.next() {
+            Some(':') => in_front.next().is_some_and(|c| c.is_ascii_digit()),
+            Some(c) => c.is_alphanumeric() && !is_character(c) || marks.contains(c),
+            None => false,
+        }
     }
 
     /// The first word behind that many bytes from a word on.

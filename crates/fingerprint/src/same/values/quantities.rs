@@ -115,10 +115,17 @@ pub fn signs(text: Text, i: usize, found: &Found, values: &mut Values) {
         }
     }
     sign_of_letters(text, i, values);
-    if word == "百" && text.tokens.len() > i + 3 && text.tokens.joined(&(i..i + 3)) == "百分之"
+    let part = match word {
+        "百" => "pct",
+        "千" => "pml",
+        _ => "",
+    };
+    if !part.is_empty()
+        && text.tokens.len() > i + 3
+        && text.tokens.joined(&(i + 1..i + 3)) == "分之"
     {
         for numeral in numerals(text, i + 3, &text.meanings(i + 3)) {
-            values.push(i..numeral.end, Form::Amount(numeral.number, "pct"));
+            values.push(i..numeral.end, Form::Amount(numeral.number, part));
         }
     }
     if NUMBER_SIGNS.contains(&word) && text.is(i + 1, TokenKind::Number) {

@@ -334,3 +334,22 @@ proptest! {
         differences(&a, &b, &mut || {}).unwrap();
     }
 }
+
+/// A letter is the sign of many units: v is a week in Swedish and a year in Finnish.
+#[test]
+fn units_of_one_letter_are_their_own() {
+    none_same(&[
+        ("200 W", "200 V"),
+        ("5 A fuse", "5 V fuse"),
+        ("10 s", "10 h"),
+        ("3 m", "3 l"),
+        ("10 mg tablet", "10 µg tablet"),
+    ]);
+    all_same(&[
+        ("16 Go de mémoire", "16 GB de mémoire"),
+        ("30 grados a la sombra", "30 °C a la sombra"),
+        ("screen of 27\" in black", "screen of 27 inches in black"),
+        ("가격 3만원", "가격 30,000원"),
+        ("Начало в 9:00 утра", "Начало в 9 утра"),
+    ]);
+}

@@ -2,6 +2,7 @@
 //! does not belong to it, so that another one stays another word.
 
 use super::form::Form;
+use super::number::Number;
 use super::table::Meaning;
 use super::{Found, Text, Values};
 use crate::same::cut::tokens::TokenKind;
@@ -20,7 +21,6 @@ struct Time {
 
 /// Adds the time that begins at a word.
 pub fn times(text: Text, i: usize, found: &Found, values: &mut Values) {
-    let is_inside = |c: char| c.is_ascii_alphanumeric() || ":./".contains(c);
     for &(end, meaning) in found {
         if let Meaning::Time(hour) = meaning {
             let form = Form::Time {
@@ -31,7 +31,7 @@ pub fn times(text: Text, i: usize, found: &Found, values: &mut Values) {
             values.push(i..end, form);
         }
     }
-    if !text.is(i, TokenKind::Number) || text.in_front(i).is_some_and(is_inside) {
+    if !text.is(i, TokenKind::Number) || text.goes_on_in_front(i, "./") {
         return;
     }
     let Some(time) = read(text.from(i)) else {
@@ -46,6 +46,9 @@ pub fn times(text: Text, i: usize, found: &Found, values: &mut Values) {
     };
     if time.is_whole || meridiem.is_some() || has_mark {
         let Time { minute, second, .. } = time;
+        if meridiem.is_none() && (minute, second) == (0, 0) {
+            values.push(words.clone(), Form::Number(Number::whole(hour.into())));
+        }
         let form = Form::Time {
             hour,
             minute,

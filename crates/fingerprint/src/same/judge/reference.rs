@@ -1,0 +1,104 @@
+//! Entries of a list of references: two styles put the year and the place elsewhere, write initials for
+//! names, and have labels of numbers or not. [`crate::same`] asks where something decides; each word and
+//! number that one entry has, the other has too.
+
+use super::order::Content;
+use crate::same::cut::tokens::{TokenKind, Tokens};
+use crate::same::limits::{LEAST_OF_REFERENCE, MOST_OF_REFERENCE};
+use crate::same::lists::{Classes, lists};
+use crate::same::values::is_of_roman_letters;
+
+/// Whether two texts are one entry of a list of references: the same words, with initials for names, the
+/// year and the place elsewhere, with or without the number of an issue.
+pub fn is_same_reference(a: &Tokens, b: &Tokens) -> bool {
+    let (Some(x), Some(y)) = (Reference::of(a), Reference::of(b)) else {
+        return false;
+    };
+    let has_issue = |x: &Reference, y: &Reference| x.numbers == y.all_numbers;
+    x.year == y.year
+        && (x.has_marks || y.has_marks)
+        && (x.all_numbers == y.all_numbers || has_issue(&x, &y) || has_issue(&y, &x))
+        && x.is_named_in(&y)
+        && y.is_named_in(&x)
+}
+
+/// What counts of an entry of a list of references.
+struct Reference<'t> {
+    year: &'t str,
+    /// In order, without the year; of the first ones, what stands in brackets is left out, as an issue.
+    numbers: Vec<&'t str>,
+    all_numbers: Vec<&'t str>,
+    words: Vec<&'t str>,
+    initials: Vec<&'t str>,
+    /// It has initials or labels of numbers.
+    has_marks: bool,
+}
+
+impl<'t> Reference<'t> {
+    fn of(text: &'t Tokens) -> Option<Self> {
+        if !(LEAST_OF_REFERENCE..MOST_OF_REFERENCE).contains(&text.len()) {
+            return None;
+        }
+        let is_year = |word: &str| word.len() == 4 && matches!(word.parse(), Ok(1500..2100));
+        let number = |i: usize| text.at(i).kind == TokenKind::Number;
+        let at = (0..text.len()).rfind(|i| number(*i) && is_year(text.word(*i)))?;
+        let mut reference = Self {
+            year: text.word(at),
+            numbers: Vec::new(),
+            all_numbers: Vec::new(),
+            words: Vec::new(),
+            initials: Vec::new(),
+            has_marks: false,
+        };
+        let ends = |i: &usize| matches!(text.word(*i), "doi" | "isbn");
+        for i in (0..text.len())
+            .take_while(|i| !ends(i))
+            .filter(|i| *i != at)
+        {
+            let (word, classes) = (text.word(i), text.classes(i));
+            if classes.has(Classes::LABEL) && i + 1 < text.len() && number(i + 1) {
+                reference.has_marks = true;
+            } else if number(i) {
+                reference.all_numbers.push(word);
+                reference
+                    .numbers
+                    .extend((!text.at(i).in_bracket).then_some(word));
+            } else if word.chars().nth(1).is_none() {
+                reference.has_marks |= text.at(i).dot;
+                reference.initials.push(word);
+            } else if Content::counts(classes) && !matches!(word, "vgl" | "cf" | "see") {
+                reference.words.push(word);
+            }
+        }
+        Some(reference)
+    }
+
+    /// Whether another one has each word and each initial, or an initial for a name and a name for an initial.
+    fn is_named_in(&self, other: &Reference) -> bool {
+        let mut words = other.words.clone();
+        let mut take = |word: &&str| {
+            let at = words.iter().position(|other| other == word);
+            at.map(|at| words.swap_remove(at)).is_some()
+        };
+        const DECIDES: Classes = Classes::NEGATION.or(Classes::OUTCOME).or(Classes::MODIFIER);
+        let is_name = |word: &str| {
+            word.chars().nth(2).is_some()
+                && !is_of_roman_letters(word)
+                && !lists().classes(word).has(DECIDES)
+        };
+        let begins = |word: &str| {
+            other
+                .initials
+                .iter()
+                .any(|initial| word.starts_with(initial))
+        };
+        let lacks = |word: &&&str| !take(word);
+        let names: Vec<_> = self.words.iter().filter(lacks).collect();
+        let has_initial = |initial: &&str| {
+            other.initials.contains(initial)
+                || other.words.iter().any(|word| word.starts_with(*initial))
+        };
+        names.into_iter().all(|word| is_name(word) && begins(word))
+            && self.initials.iter().all(has_initial)
+    }
+}
