@@ -22,6 +22,7 @@ use simhash_records::copies::Candidate;
 use simhash_records::copies::Copies;
 use simhash_records::features::features;
 use simhash_records::frequencies::{Found, Rows};
+use simhash_records::notes;
 use simhash_records::vectors::Rating;
 
 /// A table, view or foreign table of records, locked against DDL.
@@ -165,20 +166,20 @@ pub fn columns_from(columns: &[String], within: &[String], from: &str) -> String
     )
 }
 
-/// Calls `each` with the number and the features of every column that has a value.
+/// Calls `each` with the number, the text and the features of every column that has a value.
 pub fn for_each_column(
     values: Vec<Option<Value<'_>>>,
     ngram: usize,
     found: &mut Vec<u64>,
-    mut each: impl FnMut(u32, &[u64]),
+    mut each: impl FnMut(u32, &str, &[u64]),
 ) {
     for (column, value) in (0..).zip(values) {
         let Some(value) = value else { continue };
         value.show_bytes(|bytes| {
-            let check_interrupts = &mut check_for_interrupts;
-            or_raise(features(&to_utf8(bytes), ngram, found, check_interrupts));
+            let (text, check_interrupts) = (to_utf8(bytes), &mut check_for_interrupts);
+            or_raise(features(&text, ngram, found, check_interrupts));
+            each(column, &text, found);
         });
-        each(column, found);
     }
 }
 
@@ -247,9 +248,20 @@ impl<const N: usize> Records<N> {
                 push_within(&mut tags, keys[side].add(key), u32::MAX as usize);
                 let values = columns.map_or(Vec::new(), |columns| columns.array().items);
                 each(rows.count(), key, &values);
-                for_each_column(values, settings.ngram, &mut found, |column, features| {
-                    or_out_of_memory(rows.add(column, features));
-                });
+                for_each_column(
+                    values,
+                    settings.ngram,
+                    &mut found,
+                    |column, text, features| {
+                        or_out_of_memory(rows.add(column, features));
+                        or_raise(notes::add(
+                            column,
+                            text,
+                            rows.notes(),
+                            &mut check_for_interrupts,
+                        ));
+                    },
+                );
                 let scope = scope.map_or(0, |scope| scope.integer());
                 or_out_of_memory(rows.end_row(scope as u64, &mut TempFiles));
                 if rows.count().is_multiple_of(REPORTED) {

@@ -4,12 +4,14 @@
 //! tables, none from the relation that they are of.
 
 use super::source::{RecordSettings, for_each_column};
+use crate::errors::or_raise;
 use crate::pairs::arguments::in_range;
 use crate::pairs::named_columns::open_relation;
 use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT;
 use pgrx::pg_sys::Oid;
 use simhash_fingerprint::hash::Hashed;
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
+use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{or_out_of_memory, work_mem_bytes};
 use simhash_pg::process::temp_file::TempFiles;
@@ -19,6 +21,7 @@ use simhash_pg::sql::value::Value;
 use simhash_records::copies::Candidate;
 use simhash_records::frequencies::record_hash;
 use simhash_records::known::KnownRecords;
+use simhash_records::notes;
 use simhash_records::together::{Value as Shared, for_each_two, value_hashes};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -69,6 +72,8 @@ pub struct Stored {
 pub struct StoredRecord {
     /// Each feature with its column.
     pub features: Vec<(u64, u32)>,
+    /// What else is kept of its values.
+    notes: Vec<u8>,
     pub scope: i64,
     /// The hash of both; None without features.
     pub hash: Option<i64>,
@@ -77,14 +82,21 @@ pub struct StoredRecord {
 impl StoredRecord {
     /// Makes a record of the columns of a row.
     pub fn new(columns: Value<'_>, scope: i64, ngram: usize) -> Self {
-        let mut features = Vec::new();
-        let add = |column, of_column: &[u64]| {
+        let (mut features, mut noted) = (Vec::new(), Vec::new());
+        let add = |column, text: &str, of_column: &[u64]| {
+            or_raise(notes::add(
+                column,
+                text,
+                &mut noted,
+                &mut check_for_interrupts,
+            ));
             features.extend(of_column.iter().map(|hash| (*hash, column)));
         };
         for_each_column(columns.array().items, ngram, &mut Vec::new(), add);
         let hash = or_out_of_memory(record_hash(scope as u64, &features));
         StoredRecord {
             features,
+            notes: noted,
             scope,
             hash: hash.map(|hash| hash as i64),
         }
@@ -342,7 +354,7 @@ impl Stored {
         let known = self.known_frequencies(&others, &of_asked);
         let mut compared = KnownRecords::default();
         for record in asked.iter().chain(&others) {
-            or_out_of_memory(compared.add(&record.features));
+            or_out_of_memory(compared.add(&record.features, &record.notes));
         }
         let numbers: HashMap<i64, usize> = (others.iter().enumerate())
             .filter_map(|(i, record)| Some((record.hash?, i)))

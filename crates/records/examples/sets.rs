@@ -8,6 +8,7 @@ use simhash_base::store::TempStores;
 use simhash_records::comparison::compare;
 use simhash_records::features::features;
 use simhash_records::frequencies::Rows;
+use simhash_records::notes::add;
 use simhash_records::vectors::Rating;
 use std::collections::HashSet;
 use std::error::Error;
@@ -70,6 +71,7 @@ fn measure(name: &str, set: &Set) -> Result<(), Box<dyn Error>> {
                 if !value.is_empty() {
                     features(value, 3, &mut found, &mut || {}).map_err(|_| "memory")?;
                     rows.add(column, &found)?;
+                    add(column, value, rows.notes(), &mut || {}).map_err(|_| "memory")?;
                 }
             }
             rows.end_row(0, &mut InMemory)?;

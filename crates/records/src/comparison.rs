@@ -168,7 +168,8 @@ mod tests {
         let vector = |row: &Row| -> Vec<BTreeMap<u64, f64>> {
             let square =
                 |column: &BTreeSet<u64>| column.iter().map(|f| weight(f).powi(2)).sum::<f64>();
-            let lengths: Vec<f64> = row.iter().map(|column| square(column).powf(0.4)).collect();
+            let length = |column: &BTreeSet<u64>| (square(column) * column.len() as f64).powf(0.2);
+            let lengths: Vec<f64> = row.iter().map(length).collect();
             let count = lengths.iter().filter(|length| **length > 0.0).count() as f64;
             let column = |(i, column): (usize, &BTreeSet<u64>)| {
                 let others = lengths.iter().sum::<f64>() - lengths[i];

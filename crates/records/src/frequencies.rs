@@ -6,6 +6,7 @@
 
 use crate::copies::{Candidate, Copies, CopiesBuilder};
 use crate::evidence::Evidence;
+use crate::notes::Notes;
 use crate::together::{for_each_two, key};
 use crate::vector_blocks::{ByBlock, VectorBlocks};
 use crate::vectors::{Rating, VectorsWriter};
@@ -58,6 +59,9 @@ pub struct Rows<S: TempStores> {
     features: Sorter<S::File, RowFeature, ByHash>,
     /// Those of the present row, with their columns.
     present: Vec<(u64, u32)>,
+    /// What else is kept of its values.
+    noted: Vec<u8>,
+    notes: Notes<S::File>,
     copies: CopiesBuilder,
     /// The scope of each record.
     scopes: Vec<u64>,
@@ -75,7 +79,7 @@ pub struct Found<S: TempStores> {
     pub candidates: Sorted<S::File, Candidate, ByBlock>,
     /// Which rows are which record.
     pub copies: Copies,
-    /// How much each column counts, if the rows were to say it.
+    /// How much each column counts.
     pub weights: Vec<f64>,
 }
 
@@ -85,6 +89,8 @@ impl<S: TempStores> Rows<S> {
         Rows {
             features: Sorter::new(memory, ByHash),
             present: Vec::new(),
+            noted: Vec::new(),
+            notes: Notes::new(memory / 4),
             copies: CopiesBuilder::default(),
             scopes: Vec::new(),
             count: 0,
@@ -104,11 +110,17 @@ impl<S: TempStores> Rows<S> {
         Ok(())
     }
 
+    /// Returns what else is kept of the present row, to which [`super::notes`] adds.
+    pub fn notes(&mut self) -> &mut Vec<u8> {
+        &mut self.noted
+    }
+
     /// Ends the present row; its number is how many ended before it. It pairs with rows of the same
     /// scope.
     pub fn end_row(&mut self, scope: u64, stores: &mut S) -> Result<(), TryReserveError> {
         let (row, is_new) = self.copies.add(record_hash(scope, &self.present)?)?;
         if is_new {
+            self.notes.push(&self.noted, stores)?;
             self.scopes.try_reserve(1)?;
             self.scopes.push(scope);
             self.count += self.present.len() as u64;
@@ -118,6 +130,7 @@ impl<S: TempStores> Rows<S> {
             }
         }
         self.present.clear();
+        self.noted.clear();
         Ok(())
     }
 
@@ -128,7 +141,7 @@ impl<S: TempStores> Rows<S> {
 
     /// Finds the candidates, and the vector of each record, in which features count by `rating`.
     pub fn finish(
-        self,
+        mut self,
         rare: usize,
         rating: Rating<'_>,
         stores: &mut S,
@@ -203,13 +216,21 @@ impl<S: TempStores> Rows<S> {
         filter.for_each_of_keys(keys, rare, stores, |pair, stores| {
             candidates.add(pair, stores)
         })?;
+        self.notes.end();
+        vectors.notes = self.notes;
         // What it counts does not depend on the order of the pairs.
         let mut evidence = Evidence::default();
         vectors.for_each_pair(sampled.finish(stores)?, stores, |_, a, b| {
             evidence.add(a, b)
         })?;
-        let weights = evidence.weights();
-        vectors.weigh(&weights);
+        let weights = match rating.columns {
+            Some(given) => given.to_vec(),
+            None => vectors.rarity.times(&evidence.weights()),
+        };
+        let is_learned = rating.columns.is_none();
+        if is_learned {
+            vectors.weigh(&weights);
+        }
         Ok(Found {
             vectors,
             candidates: candidates.finish(stores)?,

@@ -4,6 +4,7 @@
 //! bit.
 
 use crate::copies::Candidate;
+use crate::notes::Notes;
 use crate::pair::Pair;
 use crate::vectors::{Rating, VectorsWriter};
 use simhash_base::store::TempStores;
@@ -15,11 +16,13 @@ pub struct KnownRecords {
     /// Each feature of a record, with its number and its column.
     entries: Vec<(u64, u32, u32)>,
     records: u32,
+    /// What else is kept of each.
+    notes: Vec<Vec<u8>>,
 }
 
 impl KnownRecords {
     /// Adds a record, and returns its number.
-    pub fn add(&mut self, features: &[(u64, u32)]) -> Result<u32, TryReserveError> {
+    pub fn add(&mut self, features: &[(u64, u32)], notes: &[u8]) -> Result<u32, TryReserveError> {
         let record = self.records;
         self.entries.try_reserve(features.len())?;
         let entries = features
@@ -27,6 +30,7 @@ impl KnownRecords {
             .map(|&(hash, column)| (hash, record, column));
         self.entries.extend(entries);
         self.records += 1;
+        self.notes.push(notes.to_vec());
         Ok(record)
     }
 
@@ -60,6 +64,10 @@ impl KnownRecords {
             writer.end_feature(frequency)?;
         }
         let mut vectors = writer.finish(rating, stores, |_, _, _| Ok(()))?;
+        vectors.notes = Notes::new(usize::MAX);
+        for notes in &self.notes {
+            vectors.notes.push(notes, stores)?;
+        }
         vectors.for_each_pair(pairs.iter().copied(), stores, |pair, a, b| {
             let aligned = true;
             each(pair, Pair { a, b, aligned }.similarity());
@@ -102,6 +110,13 @@ mod tests {
             features
         };
         let records: Vec<Vec<(u64, u32)>> = (1..200).map(record).collect();
+        let notes = |i: u32| {
+            let mut notes = Vec::new();
+            let (name, title) = (format!("name{i}"), format!("a title ab{}", i % 3 + 100));
+            crate::notes::add(0, &name, &mut notes, &mut || {}).unwrap();
+            crate::notes::add(1, &title, &mut notes, &mut || {}).unwrap();
+            notes
+        };
         let mut rows = Rows::new(1 << 20);
         let mut frequencies: BTreeMap<u64, u32> = BTreeMap::new();
         for features in &records {
@@ -116,6 +131,8 @@ mod tests {
             hashes
                 .iter()
                 .for_each(|hash| *frequencies.entry(*hash).or_default() += 1);
+            let row = rows.count();
+            rows.notes().extend(notes(row));
             rows.end_row(0, &mut InMemory).unwrap();
         }
         let mut found = rows.finish(30, rating, &mut InMemory).unwrap();
@@ -134,12 +151,14 @@ mod tests {
                 .map(|(pair, s)| (if pair.a == asked { pair.b } else { pair.a }, *s))
                 .collect();
             let mut known = KnownRecords::default();
-            known.add(&records[asked as usize]).unwrap();
+            known.add(&records[asked as usize], &notes(asked)).unwrap();
             // It is there a second time.
             let mut pairs = Vec::new();
-            known.add(&records[asked as usize]).unwrap();
+            known.add(&records[asked as usize], &notes(asked)).unwrap();
             for (other, _) in &others {
-                let b = known.add(&records[*other as usize]).unwrap();
+                let b = known
+                    .add(&records[*other as usize], &notes(*other))
+                    .unwrap();
                 pairs.push(Candidate { a: 0, b });
             }
             let mut similarities = Vec::new();

@@ -3,10 +3,10 @@
 //!
 //! In the order of the work: `abbreviations` and `plain` (one form of what people write in several
 //! ways), [`features`] (the words and n-grams of a value), [`copies`] (rows that are equal),
-//! [`frequencies`] (which records share features, and which share a rare one), [`together`] (what two columns share
+//! [`notes`] (letters of short values and codes in titles), [`frequencies`] (which records share features, and which share a rare one), [`together`] (what two columns share
 //! together), [`vectors`] (how
 //! much each counts in a row), [`vector`] (one row), [`vector_blocks`] (rows in memory, a block at
-//! a time), `evidence` (how much each column counts), [`comparison`] and [`pair`] (how similar two
+//! a time), `evidence` and [`rarity`] (how much each column counts), [`comparison`] and [`pair`] (how similar two
 //! rows are), [`partners`] (which row is whose best), [`report`] (pairs by similarity), [`sample`]
 //! (pairs to label), [`quality`] (what the labels say), [`known`] (a few records beside stored
 //! ones). Nothing here knows a server; what memory does not hold is in stores of the caller.
@@ -50,10 +50,12 @@ mod evidence;
 pub mod features;
 pub mod frequencies;
 pub mod known;
+pub mod notes;
 pub mod pair;
 pub mod partners;
 mod plain;
 pub mod quality;
+pub mod rarity;
 pub mod report;
 pub mod sample;
 pub mod together;

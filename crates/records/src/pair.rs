@@ -2,10 +2,15 @@
 //! 1983), in which a column that is empty in one of them counts less. [`super::comparison`]
 //! compares the candidates with it. Equal rows have similarity 1, rows without a common feature 0.
 
+use crate::notes::{for_each_spelling, share_code};
 use crate::vector::{Component, SINGLE, Vector, weight_of};
 
 /// How much a column counts that is empty in one of two rows, of what the rows do not share.
 const LEFT_EMPTY: f64 = 0.75;
+
+/// By which the similarity is multiplied if both rows have codes in a title, and they share none, or share one: other codes
+/// mean another thing (models of a maker are alike in all other words).
+const CODES: [f64; 2] = [0.7, 1.25];
 
 /// Two rows that are compared.
 pub struct Pair<'a> {
@@ -29,7 +34,7 @@ pub struct Part {
 impl Pair<'_> {
     /// Returns the similarity, 0 to 1.
     pub fn similarity(&self) -> f64 {
-        let mut product = 0.0;
+        let mut product = self.misspelt().iter().map(|(_, more)| more).sum::<f64>();
         let mut extra = [0.0; 2];
         for_each_shared(&self.a.components, &self.b.components, &mut |a, b| {
             product += weight_of(a) * weight_of(b);
@@ -43,9 +48,42 @@ impl Pair<'_> {
         };
         let lengths = length(self.a, self.b, extra[0]) * length(self.b, self.a, extra[1]);
         match lengths > 0.0 {
-            true => (product / lengths.sqrt()).min(1.0),
+            true => (self.of_codes() * product / lengths.sqrt()).min(1.0),
             false => 0.0,
         }
+    }
+
+    /// Returns by what codes in titles multiply the similarity.
+    fn of_codes(&self) -> f64 {
+        let share = share_code(&self.a.notes, &self.b.notes);
+        share.map_or(1.0, |share| CODES[usize::from(share)])
+    }
+
+    /// Returns columns whose values differ by a typing error, and what they add to the product: with it the cosine of the two
+    /// values is what is left of one in the other.
+    fn misspelt(&self) -> Vec<(usize, f64)> {
+        let mut more = Vec::new();
+        if !self.aligned {
+            return more;
+        }
+        for_each_spelling(&self.a.notes, &self.b.notes, |column, left| {
+            let square = self.a.square(column) * self.b.square(column);
+            more.push((column, left * square.sqrt()));
+        });
+        if more.is_empty() {
+            return more;
+        }
+        for_each_shared(&self.a.components, &self.b.components, &mut |a, b| {
+            for own in a {
+                let of_own = |(column, _): &&mut (usize, f64)| *column == own.column as usize;
+                let other = b.iter().find(|other| other.column == own.column);
+                if let (Some(other), Some((_, more))) = (other, more.iter_mut().find(of_own)) {
+                    *more -= f64::from(own.weight) * f64::from(other.weight);
+                }
+            }
+        });
+        more.retain(|(_, more)| *more > 0.0);
+        more
     }
 
     /// Returns what each column does for the similarity. A feature of several columns counts in each by
@@ -69,11 +107,16 @@ impl Pair<'_> {
                 }
             }
         });
+        for (column, more) in self.misspelt() {
+            shared[column] += more;
+        }
         let sums: [f64; 2] = lengths.each_ref().map(|of_row| of_row.iter().sum());
         let root = (sums[0] * sums[1]).sqrt();
+        let whole: f64 = shared.iter().sum::<f64>() / root;
+        let times = self.of_codes().min(1.0 / whole.max(f64::MIN_POSITIVE));
         let part = |column: usize| match root > 0.0 {
             true => {
-                let shared = shared[column] / root;
+                let shared = times * shared[column] / root;
                 let whole = lengths[0][column] / sums[0] + lengths[1][column] / sums[1];
                 Part {
                     shared,

@@ -25,6 +25,8 @@ pub struct Vector {
     pub components: Vec<Component>,
     /// What each column adds to the square of the length; none without features.
     pub squares: Vec<f64>,
+    /// What is kept of its values; see [`super::notes`].
+    pub notes: Vec<u8>,
 }
 
 impl Vector {

@@ -5,6 +5,8 @@
 //! all the rows of a block that it is compared with.
 
 use crate::copies::Candidate;
+use crate::notes::Notes;
+use crate::rarity::Rarity;
 use crate::vector::{Component, Vector};
 use simhash_base::bytes::get_u32;
 use simhash_base::runs::Order;
@@ -46,6 +48,10 @@ pub struct VectorBlocks<F> {
     count: u64,
     /// By which components are multiplied when they are read, 1 where there is none.
     columns: Vec<f32>,
+    /// How rare the values of each column are.
+    pub rarity: Rarity,
+    /// What else is kept of each row.
+    pub notes: Notes<F>,
     /// All components, or those that are not in the store yet.
     in_memory: Vec<Component>,
     /// Components that memory holds, if no block is beside them.
@@ -63,6 +69,8 @@ impl<F: Store> VectorBlocks<F> {
             ends: Vec::new(),
             count: 0,
             columns: Vec::new(),
+            rarity: Rarity::default(),
+            notes: Notes::new(0),
             in_memory: Vec::new(),
             limit: memory / 2 / COMPONENT,
             file: None,
@@ -196,7 +204,7 @@ impl<F: Store> VectorBlocks<F> {
             }
         }
         vector.add_up();
-        Ok(())
+        self.notes.read(row, &mut vector.notes)
     }
 
     fn read_components(

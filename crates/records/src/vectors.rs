@@ -7,6 +7,7 @@
 //! made shorter, the longer it is, so that a long description does not drown a name, nor a rare
 //! word all other columns.
 
+use crate::rarity::Rarity;
 use crate::together::{Value, mix};
 use crate::vector::{Component, SINGLE};
 use crate::vector_blocks::{VectorBlocks, block_rows};
@@ -25,8 +26,9 @@ const MORE_ROWS: f64 = 50.0;
 /// How much a feature counts that one row alone has: a typing error makes many of them.
 const OF_ONE_ROW: f64 = 0.5;
 
-/// The length of a column's part becomes its length to the power of one less this.
-const SHORTER: f64 = 0.6;
+/// The square of a column's part becomes its square, times the number of its features, to the power of this: a long value
+/// counts more, a rare one little more, since a typing error makes a rare value too.
+const LENGTH: f64 = 0.2;
 
 /// A feature of a column of a row, by its number.
 #[derive(Clone, Copy)]
@@ -161,7 +163,7 @@ impl<S: TempStores> VectorsWriter<S> {
                 of_row.try_reserve(1)?;
                 of_row.push(entry);
             }
-            weights.scales(&of_row, &mut parts);
+            weights.scales(&of_row, &mut parts, &mut vectors.rarity);
             weights.values(&of_row, parts.len(), &mut values);
             each(row, &values, stores)?;
             let same = |a: &Entry, b: &Entry| a.feature == b.feature && a.column == b.column;
@@ -245,23 +247,28 @@ impl<'a> Weights<'a> {
     }
 
     /// Sets `scales` to what the weights of each column of a row are multiplied by.
-    fn scales(&self, entries: &[Entry], scales: &mut Vec<f64>) {
+    fn scales(&self, entries: &[Entry], scales: &mut Vec<f64>, rarity: &mut Rarity) {
         scales.clear();
+        // The square of each column, and the number of its features.
+        let mut sums: Vec<(f64, f64)> = Vec::new();
         for entry in entries {
             let column = entry.column as usize;
-            if scales.len() <= column {
-                scales.resize(column + 1, 0.0);
+            if sums.len() <= column {
+                sums.resize(column + 1, (0.0, 0.0));
             }
-            scales[column] += self.of_feature(entry.feature).powi(2);
+            sums[column].0 += self.of_feature(entry.feature).powi(2);
+            sums[column].1 += 1.0;
         }
-        let lengths = scales.iter().filter(|square| **square > 0.0);
-        let lengths = lengths.map(|square| square.powf(1.0 - SHORTER));
+        let length = |(square, features): &(f64, f64)| (square * features).powf(LENGTH);
+        let lengths = sums.iter().filter(|(square, _)| *square > 0.0).map(length);
         let (count, all) = lengths.fold((0, 0.0), |(count, all), length| (count + 1, all + length));
+        scales.extend(sums.iter().map(|(square, _)| *square));
         for (column, square) in scales.iter_mut().enumerate() {
             if *square == 0.0 {
                 continue;
             }
-            let own = square.powf(1.0 - SHORTER);
+            rarity.add(column, *square / sums[column].1);
+            let own = length(&sums[column]);
             let most = match count > 1 {
                 true => MOST_OF_COLUMN * (all - own) / f64::from(count - 1),
                 false => own,
