@@ -112,7 +112,7 @@ SELECT * FROM simhash_record_explain('family', 'id', '4', '5', within => '{year}
 SELECT * FROM simhash_record_explain('family', 'id', NULL, '5');
 
 -- The formula in plain SQL. Values here are ASCII; a word and an n-gram of the same letters are two features.
--- Of the abbreviations two occur here.
+-- Of the abbreviations two occur here. Beside a digit no typing error is looked for.
 CREATE FUNCTION features_of(short text) RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT 'word ' || word FROM regexp_split_to_table(lower(short), '[^a-z0-9]+') AS word WHERE word <> ''
 	UNION
@@ -124,7 +124,7 @@ CREATE FUNCTION features(value text) RETURNS SETOF text LANGUAGE sql AS $$
 $$;
 CREATE TABLE record (id int PRIMARY KEY, c1 text, c2 text, c3 text);
 INSERT INTO record SELECT i, (ARRAY['Anna', 'Paul', 'Maria', 'Annamaria'])[1 + i % 4] || ' '
-	|| (ARRAY['Smith', 'Smithers', 'Jones'])[1 + i % 3],
+	|| (ARRAY['Smith', 'Smithers', 'Jones'])[1 + i % 3] || ' 7',
 	CASE WHEN i % 5 > 0 THEN 'No. ' || i / 2 END,
 	CASE WHEN i % 7 > 0 THEN (ARRAY['Paul Street', 'Dover', 'Smith Lane'])[1 + i % 3] || ' ' || i % 6 END
 FROM generate_series(1, 60) i;
@@ -134,7 +134,7 @@ CREATE TABLE distinct_record AS SELECT min(id) AS id FROM record GROUP BY lower(
 CREATE TABLE df AS SELECT f, count(DISTINCT id) AS df FROM feature JOIN distinct_record USING (id) GROUP BY f;
 CREATE TABLE weighted AS
 WITH idf AS (SELECT f, CASE WHEN df > 1 THEN 1 ELSE 0.5 END * ln(((SELECT count(*) FROM distinct_record) + 51)::float8 / df) ^ 2 AS idf FROM df),
-	part AS (SELECT id, col, sum(idf ^ 2) AS square, sum(idf ^ 2) ^ 0.4 AS length FROM feature JOIN idf USING (f) GROUP BY id, col),
+	part AS (SELECT id, col, sum(idf ^ 2) AS square, (sum(idf ^ 2) * count(*)) ^ 0.2 AS length FROM feature JOIN idf USING (f) GROUP BY id, col),
 	scale AS (SELECT id, col, sqrt(least(length, 3 * (sum(length) OVER row - length) / nullif(count(*) OVER row - 1, 0)) / square)
 		* CASE col WHEN 3 THEN 2 ELSE 1 END AS scale FROM part WINDOW row AS (PARTITION BY id))
 SELECT id, col, f, idf * scale AS w FROM feature JOIN idf USING (f) JOIN scale USING (id, col);
@@ -167,7 +167,12 @@ WITH other AS (SELECT col, agree, (sum(agree::int) OVER pair - agree::int)::floa
 		FROM (SELECT col, agree, others >= 2::float8 / 3 AS alike FROM other WHERE others >= 1::float8 / 3) AS o GROUP BY col),
 	known AS (SELECT col, least(alike, half) / (least(alike, half) + 500) AS trust, greatest(ln(a / h) + ln((1 - h) / (1 - a)) / 4, 0) AS tells
 		FROM counted, LATERAL (SELECT (alike_agree + 0.5) / (alike + 1) AS a, (half_agree + 0.5) / (half + 1) AS h) AS share)
-SELECT col, least(greatest(1 + trust * (tells / (sum(trust * tells) OVER () / sum(trust) OVER ()) - 1), 0.25), 4) AS weight FROM known;
+SELECT col, least(greatest(1 + trust * (tells / (sum(trust * tells) OVER () / sum(trust) OVER ()) - 1), 1 / 1.6), 1.6) AS weight FROM known;
+-- Columns of rare values count more.
+WITH idf AS (SELECT f, CASE WHEN df > 1 THEN 1 ELSE 0.5 END * ln(((SELECT count(*) FROM distinct_record) + 51)::float8 / df) ^ 2 AS idf FROM df),
+	value AS (SELECT id, col, avg(idf ^ 2) AS square FROM feature JOIN idf USING (f) WHERE id IN (TABLE distinct_record) GROUP BY id, col),
+	rarity AS (SELECT col, exp(0.15 * avg(ln(square))) AS rarity FROM value GROUP BY col)
+UPDATE column_weight AS c SET weight = weight * rarity / (SELECT avg(rarity) FROM rarity) FROM rarity AS r WHERE r.col = c.col;
 SELECT count(*) AS columns, max(weight) - min(weight) > 0.1 AS differ FROM column_weight;
 UPDATE weighted SET w = w * weight FROM column_weight WHERE column_weight.col = weighted.col;
 TRUNCATE whole;
@@ -179,6 +184,13 @@ FROM simhash_record_pairs('record', 'id', 0) AS p,
 SELECT bool_and(abs(e.shared - p.similarity) < 1e-6) AS sums, bool_and(abs(e.shared + e.against - 1) < 1e-6) AS to_one
 FROM (SELECT * FROM simhash_record_pairs('record', 'id', 0.3) ORDER BY a, b LIMIT 10) AS p,
 	LATERAL (SELECT sum(shared) AS shared, sum(against) AS against FROM simhash_record_explain('record', 'id', p.a::text, p.b::text)) AS e;
+
+-- A typing error leaves most of a short value; another digit beside letters is another thing. Codes in titles count.
+CREATE TABLE typed (id int PRIMARY KEY, value text);
+INSERT INTO typed VALUES (1, 'Muehlberger'), (2, 'Muehlbreger'), (3, '1961-03-14'), (4, '1961-08-14'), (5, '12 Harrow Lane'), (6, '13 Harrow Lane'),
+	(7, 'Sony camera DSC-W120 black'), (8, 'Sony camera DSC-W320 black'), (9, 'black Sony DSCW120');
+SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('typed', 'id', 0.1) ORDER BY a, b;
+SELECT round(sum(shared)::numeric, 2) AS shared, round(sum(against)::numeric, 2) AS against FROM simhash_record_explain('typed', 'id', '7', '8');
 
 -- Codes are one word however they are cut, and umlauts are written in two ways.
 CREATE TABLE written (id int PRIMARY KEY, phone text, born text, code text, name text);
