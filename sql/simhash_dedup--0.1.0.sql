@@ -846,18 +846,11 @@ CREATE FUNCTION simhash_catalog.check_kept(
 ) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	missing text;
 	computed text;
 	key_type text;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
-	SELECT a.name INTO missing
-	FROM (VALUES ('relation', $1 IS NULL), ('key', $2 IS NULL), ('fingerprint', $3 IS NULL), ('refresh', $6 IS NULL))
-		AS a (name, is_null) WHERE a.is_null LIMIT 1;
-	IF missing IS NOT NULL THEN
-		RAISE EXCEPTION 'argument "%" of simhash_keep_clusters must not be null', missing
-			USING ERRCODE = 'null_value_not_allowed';
-	ELSIF $6 NOT IN ('at once', 'manual') THEN
+	IF $6 NOT IN ('at once', 'manual') THEN
 		RAISE EXCEPTION 'refresh must be "at once" or "manual", not "%"', $6 USING ERRCODE = 'invalid_parameter_value';
 	ELSIF current_setting('transaction_isolation') <> 'read committed' THEN
 		RAISE EXCEPTION 'simhash_keep_clusters cannot run in a transaction of isolation level %',
@@ -924,8 +917,14 @@ END $$;
 COMMENT ON FUNCTION simhash_catalog.make_kept(text, text, text, oid) IS
 	'makes a table for simhash_keep_clusters, unless there is one of that name';
 
+CREATE FUNCTION simhash_catalog.is_text(relation regclass, name name) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT t.typcategory = 'S' AND t.typlen = -1 FROM pg_type AS t WHERE t.oid = simhash_catalog.key_type($1, $2)::regtype
+$$;
+COMMENT ON FUNCTION simhash_catalog.is_text(regclass, name) IS 'whether a column has texts';
+
 CREATE FUNCTION simhash_keep_clusters(
-	relation regclass, key name, fingerprint name, radius int DEFAULT NULL, within text[] DEFAULT '{}',
+	relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, radius int DEFAULT NULL, within text[] DEFAULT '{}',
 	clusters text DEFAULT NULL, refresh text DEFAULT 'at once', text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL,
 	checked_by regproc DEFAULT NULL, decisions regclass DEFAULT NULL
 ) RETURNS regclass
@@ -933,7 +932,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET extra_float_digits = 
 DECLARE
 	at_once CONSTANT boolean := $7 = 'at once';
 	-- Whether the hashes have more than 64 bits.
-	in_parts CONSTANT boolean := simhash_catalog.key_type($1, $3) = 'bigint[]';
+	in_parts boolean;
 	-- The extension's schema.
 	here text;
 	-- Of the table: its persistence as CREATE TABLE says it, and the type of its keys.
@@ -952,7 +951,31 @@ BEGIN
 	PERFORM simhash_catalog.hide_context();
 	SELECT format('%I', n.nspname) INTO here
 	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
+	SELECT a.name INTO made FROM (VALUES ('relation', $1 IS NULL), ('refresh', $7 IS NULL)) AS a (name, is_null)
+	WHERE a.is_null LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'argument "%" of simhash_keep_clusters must not be null', made USING ERRCODE = 'null_value_not_allowed';
+	END IF;
 	-- The defaults of simhash_clusters.
+	IF $3 IS NULL AND $8 IS NULL AND simhash_catalog.is_text($1, $2) AND NOT EXISTS (
+		SELECT FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+		WHERE i.indrelid = $1 AND i.indisprimary AND a.attname = $2) THEN
+		fingerprint := $2;
+		key := NULL;
+	END IF;
+	fingerprint := coalesce($3, $8, (SELECT simhash_catalog.named_columns($1, NULL) LIMIT 1));
+	IF $2 IS NULL THEN
+		SELECT a.attname INTO key FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+		WHERE i.indrelid = $1 AND i.indisprimary AND i.indnkeyatts = 1;
+		IF NOT FOUND THEN
+			RAISE EXCEPTION '"%" has no primary key of one column', $1 USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Name a column that tells rows apart, as argument "key" of simhash_keep_clusters.';
+		END IF;
+	END IF;
+	IF simhash_catalog.is_text($1, $3) THEN
+		text := coalesce($8, $3);
+	END IF;
+	in_parts := simhash_catalog.key_type($1, $3) = 'bigint[]';
 	radius := coalesce($4, CASE WHEN $8 IS NULL THEN 3 ELSE 12 END);
 	IF $8 IS NOT NULL AND $9 IS NULL AND $10 IS NULL THEN
 		checked_by := (here || '.simhash_same(text, text)')::regprocedure;
@@ -1030,7 +1053,8 @@ BEGIN
 	IF NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid JOIN pg_am AS m ON m.oid = c.relam
 		CROSS JOIN ltrim(pg_get_indexdef(i.indexrelid, i.indnkeyatts, false), '(') AS last
 		WHERE i.indrelid = $1 AND i.indisvalid AND m.amname = 'simhash'
-		AND (last = format('%I', $3) OR in_parts AND starts_with(last, format('%I[', $3)))) THEN
+		AND (last IN (format('%I', $3), format('%s.simhash64(%I)', here, $3), format('%s.simhash64((%I)::text)', here, $3))
+			OR in_parts AND starts_with(last, format('%I[', $3)))) THEN
 		RAISE WARNING 'no index serves the search of column "%" of table "%"', $3, $1
 			USING HINT = format('CREATE INDEX CONCURRENTLY ON %s USING simhash (%s%s);', $1,
 				(SELECT string_agg(format('%I, ', c), '') FROM unnest($5) AS c),
@@ -1048,9 +1072,10 @@ COMMENT ON FUNCTION simhash_keep_clusters(
 	regclass, name, name, int, text[], text, text, name, float8, regproc, regclass
 ) IS
 	'makes a table (key, cluster_id) of the clusters of a table''s rows, and triggers that keep it right at once, or with '
-	'refresh => ''manual'' note what changes for simhash_refresh_clusters; a second call makes what is missing; radius, '
-	'text, the name of a column, min_jaccard and checked_by as in simhash_clusters; what the table decisions (a, b, same) says of a pair decides '
-	'before all';
+	'refresh => ''manual'' note what changes for simhash_refresh_clusters; a second call makes what is missing; fingerprint '
+	'names a column of fingerprints or of texts, or else it is the widest one of texts, and key the primary key; radius, text, the name '
+	'of a column, min_jaccard and checked_by as in simhash_clusters; what the table decisions (a, b, same) says of a pair '
+	'decides before all';
 
 CREATE FUNCTION simhash_drop_clusters(clusters regclass) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

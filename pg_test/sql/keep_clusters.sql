@@ -316,13 +316,37 @@ DROP TABLE owned;
 REVOKE ALL ON SCHEMA keep_test FROM keep_owner, keep_writer, keep_other;
 DROP ROLE keep_owner, keep_writer, keep_other;
 
+-- ---- texts: of the table alone, of a column, of a column beside a key
+CREATE TABLE letter (id int PRIMARY KEY, subject varchar(80), body text);
+CREATE INDEX ON letter USING simhash (body);
+CREATE FUNCTION a_text(n int) RETURNS text LANGUAGE sql AS $$
+	SELECT string_agg('the ' || md5((n * 100 + i)::text) || ' of it', ' ') FROM generate_series(1, 12 * (1 + n % 9)) i
+$$;
+INSERT INTO letter SELECT i, 'about ' || md5((i % 3)::text) || ' and more of it', a_text(i % 10) || CASE WHEN i > 10 THEN '!' END
+	FROM generate_series(1, 15) i;
+SELECT simhash_keep_clusters('letter');
+INSERT INTO letter VALUES (20, NULL, a_text(1)), (21, NULL, '?'), (22, NULL, NULL), (23, NULL, a_text(50)), (24, NULL, a_text(50) || '.');
+UPDATE letter SET body = a_text(2) WHERE id = 11;
+DELETE FROM letter WHERE id = 12;
+UPDATE letter SET id = 100, subject = 'other' WHERE id = 24;
+SELECT array_agg(key ORDER BY key) AS keys FROM letter_cluster GROUP BY cluster_id ORDER BY 1;
+SELECT * FROM faults('letter_cluster', $$simhash_clusters('letter', columns => 'body')$$);
+SELECT simhash_keep_clusters('letter', 'subject', clusters => 'subject_cluster');
+SELECT simhash_keep_clusters('letter', 'id', 'subject', refresh => 'manual', clusters => 'later_cluster', min_jaccard => 0.9);
+UPDATE letter SET subject = 'another one' WHERE id IN (1, 2);
+SELECT simhash_refresh_clusters('later_cluster') > 0;
+INSERT INTO letter VALUES (30, 'another one', NULL);
+SELECT simhash_refresh_clusters('later_cluster');
+SELECT * FROM faults('subject_cluster', $$simhash_clusters('letter', columns => 'subject')$$)
+UNION ALL SELECT * FROM faults('later_cluster', $$simhash_clusters('letter', columns => 'subject', text => 'subject', min_jaccard => 0.9)$$);
+ALTER TABLE letter DROP CONSTRAINT letter_pkey;
+SELECT simhash_keep_clusters('letter', clusters => 'another');
 -- ---- errors
 CREATE TABLE doc (id int PRIMARY KEY, body text, fp bigint);
 CREATE INDEX ON doc USING simhash (fp);
 CREATE VIEW doc_view AS SELECT id, fp FROM doc;
 CREATE TABLE a_name_that_leaves_no_room_for_those_of_the_triggers (id int PRIMARY KEY, fp bigint);
 SELECT simhash_keep_clusters(NULL, 'id', 'fp');
-SELECT simhash_keep_clusters('doc', NULL, 'fp');
 SELECT simhash_keep_clusters('doc', 'id', 'fp', within => NULL);
 SELECT simhash_keep_clusters('doc', 'id', 'fp', refresh => 'daily');
 SELECT simhash_keep_clusters('doc_view', 'id', 'fp');
@@ -334,7 +358,6 @@ ANALYZE doc;
 SELECT simhash_keep_clusters('a_name_that_leaves_no_room_for_those_of_the_triggers', 'id', 'fp');
 SELECT simhash_keep_clusters('doc', 'no', 'fp');
 SELECT simhash_keep_clusters('doc', 'id', 'no');
-SELECT simhash_keep_clusters('doc', 'id', 'body');
 SELECT simhash_keep_clusters('doc', 'id', 'fp', 65);
 SELECT simhash_keep_clusters('doc', 'id', 'fp', within => '{no}');
 SELECT simhash_keep_clusters('doc', 'id', 'fp', within => '{id}');

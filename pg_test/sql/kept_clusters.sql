@@ -421,38 +421,8 @@ CREATE OR REPLACE TRIGGER b AFTER DELETE ON one FOR EACH ROW
 INSERT INTO one VALUES (3, 0);
 DELETE FROM one WHERE id = 1;
 SELECT clusters('one', 'one_cluster'), (SELECT count(*) FROM other_cluster) AS others;
--- A session is told once which events no trigger answers: columns, disabled triggers, conditions, partitions.
-CREATE TABLE told (id int PRIMARY KEY, tenant int, fp bigint);
-CREATE TABLE told_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
-CREATE TRIGGER a AFTER INSERT OR UPDATE OF fp ON told
-FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
-INSERT INTO told VALUES (1, 1, 0);
-INSERT INTO told VALUES (2, 1, 0);
-\c -
-SET search_path = kept_test, public;
-CREATE TRIGGER b AFTER UPDATE OF id OR DELETE ON told
-FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
-CREATE TRIGGER c AFTER TRUNCATE ON told FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=kept_test.told_cluster',
-	'key=id', 'fingerprint=fp', 'within=tenant');
-ALTER TABLE told DISABLE TRIGGER b;
-UPDATE told SET fp = 1 WHERE id = 1;
-\c -
-SET search_path = kept_test, public;
-ALTER TABLE told ENABLE TRIGGER b;
-UPDATE told SET fp = 2 WHERE id = 1;
-\c -
-SET search_path = kept_test, public;
-CREATE TRIGGER d AFTER UPDATE OF tenant ON told
-FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
-UPDATE told SET fp = 1 WHERE id = 1;
-DROP TRIGGER keep_truncated ON parted;
-INSERT INTO parted VALUES (1, 0);
-CREATE TRIGGER keep_truncated AFTER TRUNCATE ON parted
-	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=parted_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
-\c -
-SET search_path = kept_test, public;
-INSERT INTO parted VALUES (2, 0);
 -- What a trigger cannot see is said.
+CREATE TABLE told_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TABLE plain (id int PRIMARY KEY, body text);
 CREATE TRIGGER a AFTER INSERT OR UPDATE OR DELETE ON plain
 FOR EACH ROW EXECUTE FUNCTION simhash_catalog.maintain_clusters('clusters=told_cluster', 'key=id', 'fingerprint=simhash64(body)');

@@ -14,7 +14,7 @@ use crate::checked_pairs::value_reader::ValueReader;
 use crate::pairs::arguments::required;
 use crate::pairs::scope_columns::ScopeColumns;
 use crate::pairs::source::{SourceTable, radius_of};
-use pgrx::PgSqlErrorCode::{ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE};
+use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use simhash_hamming::components::edges::Edge;
 use simhash_hamming::components::group::{Classes, ClusterMethod};
@@ -81,16 +81,12 @@ fn clusters(
     // unless clusters are kept.
     let radius_at = 3;
     let across_at = kept.is_none().then_some(radius_at + 6);
-    let is_kept = kept.is_some();
-    let kept = kept.unwrap_or_default();
-    if is_kept {
+    if kept.is_some() {
         required(args.get::<i32>(radius_at), name, "radius");
     }
+    let kept = kept.unwrap_or_default();
     let mut sources: [SourceTable; 1] =
         SourceTable::from_arguments(args, name, key_at, Some(radius_at + 2));
-    if let Some(text) = sources[0].made_of.as_ref().filter(|_| is_kept) {
-        refuse_text(text);
-    }
     let order = sources[0].order();
     let keys = kept.keys.and_then(|keys| {
         let items: Vec<_> = keys.array().items.into_iter().flatten().collect();
@@ -134,19 +130,6 @@ fn clusters(
     };
     return_clusters(rows, &sources[0], &paired_rows, &assigned);
     args.null()
-}
-
-/// Raises the ERROR that kept clusters have no column of fingerprints: their triggers read it.
-fn refuse_text(text: &str) -> ! {
-    let message =
-        format!("column {text} is a text, and kept clusters need a column of fingerprints");
-    let hint = format!(
-        "Add one, which rewrites the table, and name it, with text => '...' for the text: ALTER TABLE ... ADD fp bigint \
-         GENERATED ALWAYS AS (simhash64({text})) STORED."
-    );
-    Error::new(ERRCODE_DATATYPE_MISMATCH, message)
-        .hint(hint)
-        .raise()
 }
 
 fn method(args: &Args, i: usize, source: &SourceTable, is_checked: bool) -> ClusterMethod {

@@ -187,7 +187,7 @@ impl SourceTable {
         // OFFSET keeps the server from making each fingerprint twice.
         let (fp, has_fingerprint, with_fingerprints) = match &made_of {
             Some(text) => {
-                let made = format!("simhash_catalog.text_fingerprint({text}::pg_catalog.text)");
+                let made = made(text);
                 let from = format!(
                     "(SELECT r.*{with_key}, {made} AS simhash_fingerprint FROM {name} AS r OFFSET 0) AS r"
                 );
@@ -298,7 +298,14 @@ impl SourceTable {
             "(SELECT * FROM {} WHERE {has_listed_key}) AS r",
             self.table_name
         );
-        self.with_fingerprints = self.table_name.clone();
+        self.with_fingerprints = match &self.made_of {
+            Some(text) => format!(
+                "(SELECT r.*, {} AS simhash_fingerprint FROM {} OFFSET 0) AS r",
+                made(text),
+                self.table_name
+            ),
+            None => self.table_name.clone(),
+        };
     }
 
     /// Returns the fingerprint column as SQL text. A domain is cast to its base type, so that the
@@ -390,6 +397,11 @@ impl SourceTable {
 /// Returns whether the column is a text, or implicitly cast to it.
 pub fn is_text(column: &Column) -> bool {
     table::casts_implicitly(column.storage.type_id, pg_sys::TEXTOID)
+}
+
+/// Returns the fingerprint of a text, as SQL text.
+fn made(text: &str) -> String {
+    format!("simhash_catalog.text_fingerprint({text}::pg_catalog.text)")
 }
 
 /// Returns several columns of texts as one, as SQL text: lines in their order, as simhash64 joins those of

@@ -20,7 +20,7 @@ mod near_duplicate;
 mod passages;
 mod record;
 pub mod same;
-mod text;
+pub mod text;
 
 pub use canonical::is_string_type;
 

@@ -7,8 +7,9 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
+use crate::pairs::source::is_text;
 use simhash_pg::catalog::lookup::function_schema;
-use simhash_pg::catalog::table::{self, OpenTable};
+use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::catalog::table_name::{TableName, WrittenName};
 use simhash_pg::process::error::Error;
 use simhash_trigger::kept_options::KeptOptions;
@@ -61,6 +62,11 @@ impl KeptTable {
             .chain(named)
             .collect()
     }
+}
+
+/// Returns whether fingerprints are made of this column, which is one of texts.
+pub fn is_made_of(column: &Column) -> bool {
+    is_text(column) && !column.storage.is_by_value()
 }
 
 /// Returns the table of that name. A name without a schema is looked up in that of the kept table:

@@ -5,9 +5,8 @@
 //! with the session ([`pending`]) until the statement ends. One query answers the notes ([`queries`]):
 //! [`refresh`] runs it for those that are stored, [`answer`] for those of a statement, after
 //! [`claims`] has said what the transaction waits for. [`kept_table`] is what the arguments of a
-//! trigger mean, [`cluster_table`] the table that is written, [`triggers`] finds the triggers that
-//! name it, and [`missing_events`] warns of changes without one. What must not live here: the search
-//! for clusters, which is `clusters::simhash_clusters`'s.
+//! trigger mean, [`cluster_table`] the table that is written, and [`triggers`] finds the triggers that
+//! name it. What must not live here: the search for clusters, which is `clusters::simhash_clusters`'s.
 //!
 //! **What holds.** Two rows are linked if they are near and pass the check, unless a person has
 //! judged them different, or if a person has judged them the same. Clusters are the components of
@@ -43,7 +42,6 @@ mod answer;
 mod claims;
 mod cluster_table;
 mod kept_table;
-mod missing_events;
 mod pending;
 mod queries;
 mod refresh;

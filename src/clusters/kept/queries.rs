@@ -2,12 +2,17 @@
 //! noted keys, the rows near them, and the members of the clusters in which these are; [`super`] says
 //! why that suffices. Names in a text are qualified: the search_path changes nothing.
 
-use super::kept_table::{KeptTable, named};
+use pgrx::pg_sys::Oid;
+
+use super::kept_table::{KeptTable, is_made_of, named};
+use crate::index::fingerprint_function;
 use crate::pairs::named_columns::column;
 use crate::trigger::hash_column::{HashColumn, Radius, first_found};
+use simhash_pg::catalog::fingerprint_index::{FingerprintIndex, indexes_of};
 use simhash_pg::catalog::indexes::Serving;
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::catalog::table_name::literal;
+use simhash_pg::spi::saved_query::SavedQuery;
 use simhash_pg::sql::key_type::{Equality, KeyType, no_order};
 
 /// How many of the rows that are equal to a new one are looked at for one that is in a cluster: more
@@ -22,8 +27,9 @@ pub struct KeptQueries {
     clusters: String,
     notes: Option<String>,
     decisions: Option<String>,
-    /// The columns of the table; the second with a cast.
+    /// The column of the keys.
     key: String,
+    /// The fingerprint of row `r`.
     fp: String,
     pub(super) hashes: HashColumn,
     /// The condition that row `r` of the table has the columns of the scope that `d` has, after AND.
@@ -59,7 +65,23 @@ impl KeptQueries {
             condition: None,
         };
         let fingerprint = column(&opened, &options.fingerprint, "the fingerprint");
-        let hashes = HashColumn::new(&fingerprint, kept.relation, &serving);
+        let quoted_fingerprint = quoted(&options.fingerprint);
+        let (fp, hashes) = match is_made_of(&fingerprint) {
+            // As in the index that serves it.
+            true => (
+                format!(
+                    "{}.simhash64(r.{quoted_fingerprint}::pg_catalog.text)",
+                    own_schema()
+                ),
+                HashColumn::Fingerprints {
+                    has_index: has_index(kept.relation, &options.fingerprint),
+                },
+            ),
+            false => {
+                let hashes = HashColumn::new(&fingerprint, kept.relation, &serving);
+                (format!("r.{quoted_fingerprint}{}", hashes.cast()), hashes)
+            }
+        };
         let key_type = KeyType::new(base_type);
         let (Some(order), Some(equality)) =
             (&key_type, key_type.as_ref().and_then(KeyType::equality))
@@ -96,7 +118,7 @@ impl KeptQueries {
             notes: kept.notes.map(named),
             decisions: kept.decisions.map(named),
             key: quoted(&options.key),
-            fp: quoted(&options.fingerprint) + hashes.cast(),
+            fp,
             hashes,
             is_in_scope,
             scope_columns,
@@ -110,7 +132,7 @@ impl KeptQueries {
 
     /// Finds the number of notes, whether one says that all rows may have changed, and the number
     /// of rows that the server believes the table to have.
-    pub fn count(&self, relation: pgrx::pg_sys::Oid) -> String {
+    pub fn count(&self, relation: Oid) -> String {
         let (notes, relation) = (self.notes.as_deref().unwrap_or_default(), relation.to_u32());
         format!(
             "SELECT pg_catalog.count(*), COALESCE(pg_catalog.bool_or(key IS NULL), false), (
@@ -181,11 +203,11 @@ impl KeptQueries {
         let is_entry = equality.clause("c.key", &format!("equal.{key}"));
         let is_noted = equality.any_of(&format!("r.{key}"), "$1");
         // As a distance, which the index on fingerprints serves.
-        let is_equal = (self.hashes).is_near(&format!("r.{fp}"), "d.fp", 0);
+        let is_equal = (self.hashes).is_near(fp, "d.fp", 0);
         let keeps_name = equality.clause("LEAST(noted.key, entry.id)", "entry.id");
         format!(
             "CASE WHEN pg_catalog.cardinality($1) OPERATOR(pg_catalog.<=) {MOST_JOINING} THEN (SELECT entry.id FROM (
-                SELECT r.{fp} AS fp{scope_columns}{text_column}
+                SELECT {fp} AS fp{scope_columns}{text_column}
                 FROM {rows} AS r WHERE {has_key} LIMIT 1
             ) AS d CROSS JOIN LATERAL (
                 SELECT r.{key} FROM {rows} AS r
@@ -234,7 +256,7 @@ impl KeptQueries {
             "SELECT FROM ({noted}) AS noted
             WHERE (SELECT true FROM {clusters} AS c WHERE {has_entry} LIMIT 1)
             OR (SELECT true FROM (
-                SELECT r.{fp} AS fp{scope_columns} FROM {rows} AS r WHERE {has_key} LIMIT 1
+                SELECT {fp} AS fp{scope_columns} FROM {rows} AS r WHERE {has_key} LIMIT 1
             ) AS d CROSS JOIN LATERAL ({near}) AS near LIMIT 1) LIMIT 1"
         )
     }
@@ -247,7 +269,7 @@ impl KeptQueries {
             is_in_scope,
             ..
         } = self;
-        let near = (self.hashes).near(&format!("r.{fp}"), "d.fp", Radius::Bits(self.radius));
+        let near = (self.hashes).near(fp, "d.fp", Radius::Bits(self.radius));
         let one = |near: String| {
             format!("SELECT true FROM {rows} AS r WHERE {near}{is_in_scope} AND NOT ({has_key})")
         };
@@ -286,7 +308,7 @@ impl KeptQueries {
 
     /// The condition that row `r` is near `d`, of the columns `fp` and `scope_columns`.
     fn is_near(&self) -> String {
-        let near = (self.hashes).is_near(&format!("r.{}", self.fp), "d.fp", self.radius);
+        let near = (self.hashes).is_near(&self.fp, "d.fp", self.radius);
         near + &self.is_in_scope
     }
 
@@ -324,8 +346,8 @@ impl KeptQueries {
         });
         format!(
             "noted AS ({noted}), changed AS MATERIALIZED (
-                SELECT DISTINCT r.{fp} AS fp{scope_columns} FROM {rows} AS r
-                WHERE {is_noted} AND r.{fp} IS NOT NULL
+                SELECT DISTINCT {fp} AS fp{scope_columns} FROM {rows} AS r
+                WHERE {is_noted} AND {fp} IS NOT NULL
             ), near AS MATERIALIZED (
                 SELECT key FROM noted
                 UNION
@@ -402,12 +424,12 @@ impl KeptQueries {
                 UNION ALL
                 SELECT d.simhash_key, other.key FROM {decisions} AS n
                 CROSS JOIN LATERAL (
-                    SELECT r.{key}{cast} AS simhash_key, r.{fp} AS fp{scope_columns}
+                    SELECT r.{key}{cast} AS simhash_key, {fp} AS fp{scope_columns}
                     FROM {rows} AS r WHERE {is_a} LIMIT 1
                 ) AS d
                 CROSS JOIN LATERAL (
                     SELECT r.{key}{cast} AS key FROM {rows} AS r
-                    WHERE {is_b} AND r.{fp} IS NOT NULL{is_in_scope} LIMIT 1
+                    WHERE {is_b} AND {fp} IS NOT NULL{is_in_scope} LIMIT 1
                 ) AS other
                 WHERE n.same AND NOT ({is_itself}) AND d.fp IS NOT NULL{is_given}
             ), fresh AS MATERIALIZED (
@@ -419,6 +441,28 @@ impl KeptQueries {
     }
 }
 
+/// Returns the schema of the extension's functions, as SQL writes it.
+fn own_schema() -> String {
+    let mut schema = String::new();
+    let query = SavedQuery::of_session(
+        "SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension AS e
+        JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace
+        WHERE e.extname OPERATOR(pg_catalog.=) 'simhash_dedup'",
+        &[],
+    );
+    query.for_each_row(&[], &mut |[name]| {
+        schema = name.map_or(String::new(), |n| n.to_text())
+    });
+    schema
+}
+
+/// Returns whether an index makes fingerprints of this column of texts alone.
+fn has_index(table: Oid, name: &str) -> bool {
+    let reads = |oid| FingerprintIndex::read(oid, "simhash", fingerprint_function);
+    let mut indexes = indexes_of(table).into_iter().filter_map(reads);
+    indexes.any(|index| index.valid && index.columns() == [Some(name.to_owned())])
+}
+
 /// Returns the arguments of clusters_among up to `key`.
 fn arguments(kept: &KeptTable, key_type: &str) -> String {
     let options = &kept.options;
@@ -427,9 +471,7 @@ fn arguments(kept: &KeptTable, key_type: &str) -> String {
     let least = options
         .min_jaccard
         .map_or("NULL".to_owned(), |least| least.to_string());
-    let oid = |oid: Option<pgrx::pg_sys::Oid>| {
-        oid.map_or("NULL".to_owned(), |oid| oid.to_u32().to_string())
-    };
+    let oid = |oid: Option<Oid>| oid.map_or("NULL".to_owned(), |oid| oid.to_u32().to_string());
     format!(
         "{}::pg_catalog.regclass, NULL::{key_type}, {}, {}, 'components', {text}, {least}, \
          ARRAY[{}]::pg_catalog.text[], {}::pg_catalog.regproc, {}::pg_catalog.regclass, {}",

@@ -10,23 +10,25 @@ use pgrx::pg_sys::Oid;
 
 use super::answer::AtOnce;
 use super::claims::Claims;
-use super::cluster_table::ClusterTableCheck;
-use super::cluster_table::refuse_row_security;
-use super::kept_table::{KeptTable, find_table};
-use super::missing_events::warn_of_missing;
+use super::cluster_table::{ClusterTableCheck, refuse_row_security};
+use super::kept_table::{KeptTable, find_table, is_made_of};
 use super::pending::note_pending;
 use crate::citus::refuse_shard;
 use crate::hashes::read_hash;
+use crate::row::text::TextSite;
 use crate::trigger::call::{
     Known, accepted, check_visible, column, fingerprint_column, raise_wrong_timing, refuse_foreign,
     remembered,
 };
 use crate::trigger::hash_column::check_radius;
 use crate::trigger::scope::{Scope, image};
+use simhash_fingerprint::hash::Width;
+use simhash_hamming::parts::Hash;
 use simhash_pg::catalog::invalidation::{Validity, watch};
 use simhash_pg::catalog::lookup::{equality_types, has_row_security};
 use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::process::error::Error;
+use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::kept_value::KeptValue;
 use simhash_pg::sql::key_type::{KeyType, no_order};
@@ -59,7 +61,9 @@ enum Notes {
 enum NotedColumns {
     OfRow {
         key: Column,
+        /// Fingerprints, or texts of which they are made.
         fingerprint: Column,
+        made: Option<RefCell<TextSite<1>>>,
         /// The columns of the scope, and the text.
         others: Vec<Column>,
         /// Whether any other column may matter, since a function judges whole rows.
@@ -138,10 +142,13 @@ impl RowTrigger {
         }
         let had = call.event() != Event::Insert;
         let has = call.event() != Event::Delete;
-        let (key, fingerprint) = match &self.columns {
+        let (key, fingerprint, made) = match &self.columns {
             NotedColumns::OfRow {
-                key, fingerprint, ..
-            } => (key, fingerprint),
+                key,
+                fingerprint,
+                made,
+                ..
+            } => (key, fingerprint, made),
             NotedColumns::OfDecision(columns) => {
                 let old = columns.iter().filter(|_| had).map(|c| call.old_value(c));
                 let new = columns.iter().filter(|_| has).map(|c| call.new_value(c));
@@ -157,16 +164,25 @@ impl RowTrigger {
                 return;
             }
         }
-        // What was stored before there was this trigger may be no hash.
-        let old = had.and_then(|value| read_hash(value).ok());
-        let new = has.map(|value| read_hash(value).unwrap_or_else(|error| call.raise(*error)));
         let old_key = call.old_value(key).filter(|_| had.is_some());
         let new_key = (has.is_some() && !keeps_key)
             .then(|| call.new_value(key).unwrap_or_else(|| self.null_key(call)));
         let keys = old_key.into_iter().chain(new_key).collect();
         let rows = match &self.notes {
             Notes::Stored(_) => Vec::new(),
-            Notes::AtOnce(at_once) => at_once.claims.rows(call, old, new).collect(),
+            Notes::AtOnce(at_once) => {
+                let hash = |value| match made {
+                    Some(made) => Ok(made
+                        .borrow_mut()
+                        .default_fingerprint(value)
+                        .map(|[bits]| Hash::Fingerprint(bits))),
+                    None => read_hash(value).map(Some),
+                };
+                // What was stored before there was this trigger may be no hash.
+                let old = had.and_then(|value| hash(value).ok().flatten());
+                let new = has.and_then(|value| hash(value).unwrap_or_else(|e| call.raise(*e)));
+                at_once.claims.rows(call, old, new).collect()
+            }
         };
         self.add(call, keys, rows);
     }
@@ -199,7 +215,10 @@ impl NotedColumns {
     fn of_row(call: &TriggerCall<'_>, options: &KeptOptions) -> Self {
         let visible = |name: &String, column| check_visible(call, name, column);
         let fp = &options.fingerprint;
-        let fingerprint = fingerprint_column(call, fp, false);
+        let text = table::column(call.relation(), fp).filter(is_made_of);
+        let new = |_: &Column| RefCell::new(TextSite::new(MemoryContext::current(), Width::W64));
+        let made = text.as_ref().map(new);
+        let fingerprint = text.unwrap_or_else(|| fingerprint_column(call, fp, false));
         check_radius(&fingerprint, options.radius).unwrap_or_else(|error| call.raise(*error));
         let within = options
             .within
@@ -209,8 +228,9 @@ impl NotedColumns {
         Self::OfRow {
             key: visible(&options.key, column(call, &options.key, "the key")),
             fingerprint: visible(fp, fingerprint),
+            made,
             others: (others.map(|(name, what)| visible(name, column(call, name, what)))).collect(),
-            all_matter: options.checked_by.is_some(),
+            all_matter: options.checked_by.is_some() && options.text.is_none(),
         }
     }
 
@@ -267,9 +287,6 @@ fn notes(call: &TriggerCall<'_>, options: KeptOptions, relation: Oid) -> (Validi
     let types = key_types(&key).unwrap_or_else(|| no_key_type(call, &key));
     let cluster_table = check.check(clusters);
     let claims = Claims::new(call, &kept, scope);
-    if kept.options.table.is_none() {
-        warn_of_missing(call, NAME, &kept.options, [relation, clusters]);
-    }
     let at_once = AtOnce::new(kept, cluster_table, claims, types, !call.has_condition());
     (current, Notes::AtOnce(Rc::new(at_once)))
 }

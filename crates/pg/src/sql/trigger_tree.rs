@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::trigger::{Event, TriggerCall, arguments};
+use super::trigger::{TriggerCall, arguments};
 use crate::catalog::relation::Rel;
 use crate::catalog::table::OpenTable;
 
@@ -28,30 +28,6 @@ pub struct RelatedTrigger {
     pub arguments: Vec<String>,
     /// The trigger of which it is a copy, or itself.
     pub origin: Origin,
-    /// Whether it is enabled.
-    pub enabled: bool,
-    /// The bits TRIGGER_TYPE_... of its events.
-    events: u32,
-    /// The positions of the columns of `UPDATE OF`; empty for any column.
-    columns: Vec<i16>,
-}
-
-impl RelatedTrigger {
-    /// Returns whether it fires on this command, whatever the columns.
-    pub fn fires_on(&self, event: Event) -> bool {
-        let bit = match event {
-            Event::Insert => pg_sys::TRIGGER_TYPE_INSERT,
-            Event::Update => pg_sys::TRIGGER_TYPE_UPDATE,
-            Event::Delete => pg_sys::TRIGGER_TYPE_DELETE,
-            Event::Truncate => pg_sys::TRIGGER_TYPE_TRUNCATE,
-        };
-        self.events & bit != 0
-    }
-
-    /// Returns whether it fires on an UPDATE that names this column.
-    pub fn fires_on_update_of(&self, column: i16) -> bool {
-        self.fires_on(Event::Update) && (self.columns.is_empty() || self.columns.contains(&column))
-    }
 }
 
 /// A row of pg_trigger.
@@ -70,11 +46,7 @@ impl TriggerCall<'_> {
     /// fired now or not. For a BEFORE trigger, these are those of INSERT or UPDATE for each row;
     /// for an AFTER trigger, all AFTER triggers.
     pub fn related_triggers(&self) -> Vec<RelatedTrigger> {
-        self.related_triggers_on(self.relation())
-    }
-
-    /// The same of the triggers of another table, which is open.
-    pub fn related_triggers_on(&self, table: Rel<'_>) -> Vec<RelatedTrigger> {
+        let table = self.relation();
         let events = pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE;
         let before_row = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE;
         let own_kind = self.trigger().tgtype as u32 & before_row;
@@ -91,21 +63,9 @@ impl TriggerCall<'_> {
             .map(|trigger| RelatedTrigger {
                 arguments: arguments(trigger),
                 origin: origin(trigger, table.oid()),
-                enabled: trigger.tgenabled as u8 != pg_sys::TRIGGER_DISABLED,
-                events: trigger.tgtype as u32,
-                columns: columns(trigger),
             })
             .collect()
     }
-}
-
-/// The positions of the columns of `UPDATE OF`.
-fn columns(trigger: &pg_sys::Trigger) -> Vec<i16> {
-    let column = |i| {
-        // SAFETY: `tgattr` has `tgnattr` numbers.
-        unsafe { *trigger.tgattr.add(i) }
-    };
-    (0..trigger.tgnattr as usize).map(column).collect()
 }
 
 fn origin(trigger: &pg_sys::Trigger, table: Oid) -> Origin {
