@@ -63,7 +63,7 @@ enum NotedColumns {
         key: Column,
         /// Fingerprints, or texts of which they are made.
         fingerprint: Column,
-        made: Option<RefCell<TextSite<1>>>,
+        made: Option<Box<RefCell<TextSite<1>>>>,
         /// The columns of the scope, and the text.
         others: Vec<Column>,
         /// Whether any other column may matter, since a function judges whole rows.
@@ -216,7 +216,12 @@ impl NotedColumns {
         let visible = |name: &String, column| check_visible(call, name, column);
         let fp = &options.fingerprint;
         let text = table::column(call.relation(), fp).filter(is_made_of);
-        let new = |_: &Column| RefCell::new(TextSite::new(MemoryContext::current(), Width::W64));
+        let new = |_: &Column| {
+            Box::new(RefCell::new(TextSite::new(
+                MemoryContext::current(),
+                Width::W64,
+            )))
+        };
         let made = text.as_ref().map(new);
         let fingerprint = text.unwrap_or_else(|| fingerprint_column(call, fp, false));
         check_radius(&fingerprint, options.radius).unwrap_or_else(|error| call.raise(*error));
