@@ -499,6 +499,21 @@ fn openings_and_orders() {
             false,
         ),
         ("Zusage für zwei (2) Jahre", "Zusage für 2 Jahre", true),
+        (
+            "Invoice\nHello, invoice 4711 was sent twice, plese refund one!",
+            "Invoice\nInvoice 4711 was sent twice, please refund one.",
+            true,
+        ),
+        (
+            "Contact\nDear team, please change the contact person to Anna Schmidt.",
+            "Contact\nPlease change the contact person to Anna Schmidt.",
+            true,
+        ),
+        (
+            "Contact\nDear team, please change the contact person to Anna Schmidt.",
+            "Contact\nPlease change the contact person to Anna Meyer.",
+            false,
+        ),
     ] {
         assert_eq!(is_same(a, b), wanted, "{a} | {b}");
         assert_eq!(is_same(b, a), wanted, "{b} | {a}");

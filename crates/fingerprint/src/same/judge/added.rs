@@ -155,11 +155,12 @@ impl<'t> Judge<'t> {
         if !has_number && addition.addresses() {
             return Some(Kind::Greeting);
         }
-        if !has_number
-            && !addition.has_facts()
-            && self.is_at_end(words, addition.gap, addition.in_a)
-            && self.is_greeting(text, rest, text.joined(&cover(rest)))
-        {
+        let greets = || {
+            self.is_at_end(words, addition.gap, addition.in_a)
+                && self.is_greeting(text, rest, text.joined(&cover(rest)))
+                || addition.greets_below_title()
+        };
+        if !has_number && !addition.has_facts() && greets() {
             return Some(Kind::Greeting);
         }
         if self.weight(rest.len()) >= SENTENCE

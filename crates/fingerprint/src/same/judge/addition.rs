@@ -106,6 +106,16 @@ impl Addition<'_> {
             && lists().addressee_parts.are_in(joined)
     }
 
+    /// Whether the words are a salutation with which a line begins, such as the first below a title.
+    pub fn greets_below_title(&self) -> bool {
+        let (first, last) = (self.words.start, self.words.end - 1);
+        first > 0
+            && self.text.at(first - 1).ends_line
+            && self.text.at(last).ends_clause
+            && self.rest.len() <= MOST_OF_SALUTATION
+            && self.text.classes(self.rest[0]).has(Classes::GREETING)
+    }
+
     /// Whether the words are a number that has a line for itself, as that of a page.
     pub fn is_page_number(&self) -> bool {
         self.gap.is_empty() && self.has_all(|token| token.is_alone)
