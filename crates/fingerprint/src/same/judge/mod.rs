@@ -155,7 +155,7 @@ impl<'t> Judge<'t> {
     fn new(a: &'t Tokens, b: &'t Tokens, shape: &'t Shape, hunks: &[Hunk]) -> Self {
         let only_in_a = hunks.iter().all(|hunk| hunk.b.is_empty());
         let only_in_b = hunks.iter().all(|hunk| hunk.a.is_empty());
-        // A value alone is no record with fewer fields.
+        // A value alone is not a record with fewer fields.
         let are_fields = [a, b]
             .iter()
             .all(|text| text.marks.colons + text.marks.semicolons + text.marks.commas > 0);
