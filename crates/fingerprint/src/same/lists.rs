@@ -159,6 +159,12 @@ impl Entry {
         Classes(self.classes.0 & !left_out)
     }
 
+    /// Whether the word only labels a number or a note: no other one stands for it.
+    pub fn is_label(&self) -> bool {
+        let labels = Classes::TOPIC.or(Classes::LABEL).or(Classes::REFERS);
+        self.groups.is_empty() && self.classes.0 & !labels.0 == 0
+    }
+
     /// Whether two words are forms of one.
     pub fn is_equal(&self, other: &Entry) -> bool {
         self.are(Group::Equal, other)

@@ -10,6 +10,7 @@ use crate::same::limits::{
     SKETCHED_ALONE, SKETCHED_LETTERS, SKETCHED_LETTERS_OF_SHORT, SKETCHED_REPLACED, SKETCHED_SHORT,
     SKETCHED_STEM, SKETCHED_WORDS,
 };
+use crate::same::lists::Entry;
 use crate::same::values::is_value_word;
 
 /// A bit for each of the letters that spellings of one word may have in place of each other.
@@ -81,7 +82,10 @@ impl Word {
             count,
             is_character,
             is_open: !is_word || has_digit || word.starts_with(is_syllable),
-            counts: is_word && !is_around && token.entry.is_none() && !is_value_word(word),
+            counts: is_word
+                && !is_around
+                && token.entry.is_none_or(Entry::is_label)
+                && !is_value_word(word),
         }
     }
 

@@ -189,6 +189,9 @@ pub fn is_cut_off(written: [&str; 2]) -> bool {
         .any(|text| says_that_it_is_cut(text).is_some())
 }
 
+/// Bytes of the longest of them, with what stands in front.
+const MOST_OF_MORE: usize = 48;
+
 /// The bytes of "read more" at the end of a text that is cut off.
 fn says_that_it_is_cut(text: &str) -> Option<usize> {
     let text = text.trim_end();
@@ -226,13 +229,16 @@ fn says_that_it_is_cut(text: &str) -> Option<usize> {
         return is_more.then(|| inside.split_whitespace().count());
     }
     let is_cut = |text: &str| text.ends_with('…') || text.ends_with("...");
+    let last = &text[text.ceil_char_boundary(text.len().saturating_sub(MOST_OF_MORE))..];
+    if is_cut(text) || !(last.contains('…') || last.contains("...")) {
+        return is_cut(text).then_some(0);
+    }
+    let last = last.to_lowercase();
     let more = MORE.iter().filter(|more| {
-        let begin = text.len().checked_sub(more.len());
-        let end = begin.and_then(|begin| Some((text.get(..begin)?, text.get(begin..)?)));
-        end.is_some_and(|(front, end)| end.to_lowercase() == **more && is_cut(front.trim_end()))
+        let front = last.strip_suffix(**more);
+        front.is_some_and(|front| is_cut(front.trim_end()))
     });
-    let words = more.map(|more| more.split_whitespace().count()).max();
-    words.or_else(|| is_cut(text).then_some(0))
+    more.map(|more| more.split_whitespace().count()).max()
 }
 
 /// Where the second text goes on, of which the first is the begin. `more` words say that it is cut.

@@ -48,7 +48,8 @@ pub fn plain<'t>(text: &'t str, check_interrupts: &mut dyn FnMut()) -> Result<Co
     } else if code::is_query_string(&text) {
         text = Cow::Owned(text.replace('=', ": ").replace('&', "\n"));
     }
-    if text.contains("[/") || text.contains("%20") {
+    let has_codes = |text: &str| text.contains("[/") || text.contains("%20");
+    if text.bytes().any(|byte| matches!(byte, b'[' | b'%')) && has_codes(&text) {
         text = Cow::Owned(without_codes(&text)?);
     }
     if let Some(label) = opening(&text) {
@@ -189,7 +190,11 @@ pub fn signs_apart(text: &str) -> Result<Cow<'_, str>, Error> {
     let has_dimension = text.as_bytes().windows(3).any(|w| {
         w[0].is_ascii_digit() && matches!(w[1], b'x' | b'X' | b'*' | b'T') && w[2].is_ascii_digit()
     });
-    let has_inch = text.contains(is_sign_of_inch);
+    let has_inch = text
+        .as_bytes()
+        .windows(2)
+        .any(|w| w[0].is_ascii_digit() && w[1] == b'"')
+        || !text.is_ascii() && text.contains(['\u{2033}', '\u{201d}']);
     let has_command = text.contains('\\') && text.contains('{');
     let has_sign = !text.is_ascii() && text.contains(['№', '×', 'º', '°']);
     if !has_sign && !has_dimension && !has_command && !has_inch {

@@ -28,8 +28,24 @@ const SECTIONS: [&str; 12] = [
 
 /// The bytes of the opening of a text.
 pub fn opening(text: &str) -> Option<usize> {
-    let openings = [speaker, section, commit_type, dateline];
-    openings.into_iter().find_map(|opening| opening(text))
+    // The first letter says of most texts what they do not begin with.
+    let first = text.chars().next()?;
+    let of_section = first.is_ascii_digit() || "§第aAsScCсСпП".contains(first);
+    let of_report = first.is_uppercase() || matches!(first, '(' | '[' | '【') || is_han(first);
+    let has_dash = |text: &str| text.bytes().any(|byte| matches!(byte, b'-' | 0xe2));
+    let head = &text[..text.floor_char_boundary(MOST_OF_DATELINE)];
+    let opening = speaker(text)
+        .or_else(|| of_section.then(|| section(text)).flatten())
+        .or_else(|| {
+            first
+                .is_ascii_lowercase()
+                .then(|| commit_type(text))
+                .flatten()
+        });
+    match of_report && (!first.is_uppercase() || has_dash(head)) {
+        true => opening.or_else(|| dateline(text)),
+        false => opening,
+    }
 }
 
 /// The bytes of the name of a speaker with which a text begins: ANNA: I told you.

@@ -11,6 +11,15 @@ use crate::same::values::is_of_roman_letters;
 /// Whether two texts are one entry of a list of references: the same words, with initials for names, the
 /// year and the place elsewhere, with or without the number of an issue.
 pub fn is_same_reference(a: &Tokens, b: &Tokens) -> bool {
+    // Most texts have no initials and no labels.
+    let has_marks = |text: &Tokens| {
+        (0..text.len().min(MOST_OF_REFERENCE)).any(|i| {
+            text.at(i).dot && text.word(i).len() <= 2 || text.classes(i).has(Classes::LABEL)
+        })
+    };
+    if !has_marks(a) && !has_marks(b) {
+        return false;
+    }
     let (Some(x), Some(y)) = (Reference::of(a), Reference::of(b)) else {
         return false;
     };
