@@ -1838,18 +1838,18 @@ BEGIN
 				|| coalesce(quote_ident(fingerprint), format(made, '')), ', '));
 	END IF;
 	FOR other, is_same IN
-		SELECT t.tgname, t.tgargs = (SELECT string_agg(convert_to(a, getdatabaseencoding()) || '\x00'::bytea, ''::bytea ORDER BY place)
+		SELECT t.tgname, t.tgargs = (SELECT string_agg(convert_to(a, getdatabaseencoding()) || decode('00', 'hex'), '' ORDER BY place)
 			FROM unnest(said) WITH ORDINALITY AS n (a, place))
 		FROM pg_trigger AS t WHERE t.tgrelid = relation AND t.tgfoid = flags ORDER BY t.tgname
 	LOOP
-		RAISE NOTICE 'trigger "%" of table "%" is there already', other, relation
-			USING DETAIL = CASE WHEN is_same THEN 'It has these arguments.' ELSE 'It has other arguments: both triggers look at each row.' END;
 		IF is_same THEN
+			RAISE NOTICE 'trigger "%" for table "%" already exists, skipping', other, relation;
 			RETURN;
 		END IF;
+		RAISE NOTICE 'trigger "%" of table "%" looks for near-duplicates too, with other arguments', other, relation;
 	END LOOP;
 	IF 'mode=conflict' = ANY (said) THEN
-		RAISE NOTICE 'an INSERT without ON CONFLICT fails where a near-duplicate is stored; who inserts needs the privilege SELECT';
+		RAISE NOTICE 'INSERT without ON CONFLICT fails if a near-duplicate is stored, and requires the privilege SELECT';
 	END IF;
 	FOR other IN SELECT a.attname FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attname = ANY (scope) AND NOT a.attnotnull LOOP
 		RAISE NOTICE 'rows that are null in column "%" are not compared', other;

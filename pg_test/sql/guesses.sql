@@ -139,6 +139,10 @@ SELECT simhash_keep_clusters('street', 'id', 'fp', text => 'body');
 INSERT INTO street VALUES (3, 'a hole of 40 cm, in front of 12 Mill Lane') RETURNING id, original;
 TABLE street_cluster ORDER BY key;
 SELECT simhash_guard('street', 'body', arguments => '{duplicate_of=original}');
+-- Answers from a template are not what a call means, though they are longer.
+CREATE TABLE answered (id int PRIMARY KEY, body text, answer text);
+INSERT INTO answered SELECT i, 'The lamp number ' || i || ' is dark', repeat('Thank you for your letter. ', 3) FROM generate_series(1, 9) i;
+SELECT count(*) FROM simhash_duplicates('answered');
 -- A table without a key.
 CREATE TABLE keyless (body text);
 SELECT simhash_guard('keyless', 'body');

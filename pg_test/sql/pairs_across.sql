@@ -96,6 +96,16 @@ SELECT * FROM few_and_many() EXCEPT TABLE by_reading;
 SELECT indexrelid::regclass, pg_stat_get_xact_numscans(indexrelid) > 0 AS is_used FROM pg_index WHERE indrelid = 'many'::regclass ORDER BY 1;
 COMMIT;
 
+-- Privileges on the named columns suffice.
+CREATE ROLE pairs_across_reader;
+GRANT USAGE ON SCHEMA pairs_across TO pairs_across_reader;
+GRANT SELECT (id, fp) ON many, few TO pairs_across_reader;
+SET ROLE pairs_across_reader;
+SELECT count(*) FROM simhash_pairs_between('few', 'id', 'fp', 'many', 'id', 'fp', 3);
+RESET ROLE;
+DROP OWNED BY pairs_across_reader;
+DROP ROLE pairs_across_reader;
+
 -- Every radius, on rows among which are the ends of the range and equal ones. The same relation on both sides: then a
 -- row is in a pair with itself, and two rows are in two pairs.
 CREATE TABLE small AS SELECT i AS id, CASE i % 4 WHEN 0 THEN hashint8extended(i, 9) WHEN 1 THEN 0 WHEN 2 THEN -1

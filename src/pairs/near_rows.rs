@@ -5,7 +5,7 @@
 use super::scope_columns::ScopeColumns;
 use super::source::SourceTable;
 use pgrx::pg_sys::Oid;
-use simhash_pg::catalog::lookup::function_schema;
+use simhash_pg::catalog::lookup::{SELECT, function_schema, may};
 use simhash_pg::catalog::table::{is_table, quoted, schema_name};
 use simhash_pg::table::cost;
 
@@ -21,16 +21,19 @@ pub fn read_by_index(
     let Some(schema) = schema_name(function_schema(function)) else {
         return;
     };
-    let ways = [(&*a, &*b), (&*b, &*a)].map(|(searched, asked)| {
-        let near = near_rows(searched, asked, columns, radius, &quoted(&schema))?;
+    let schema = quoted(&schema);
+    let saving = |searched: &SourceTable, asked: &SourceTable| {
+        let near = near_rows(searched, asked, columns, radius, &schema)?;
         let by_index = cost(&searched.query_of(&near), &[])?;
         Some((cost(&searched.query(), &[])? - by_index, near))
-    });
-    let saved = |way: &Option<(f64, String)>| way.as_ref().map_or(0.0, |way| way.0);
-    let side = usize::from(saved(&ways[1]) > saved(&ways[0]));
-    let is_cheaper = saved(&ways[side]) > 0.0;
-    if let (true, Some((_, near))) = (is_cheaper, ways.into_iter().nth(side).flatten()) {
-        [a, b][side].with_fingerprints = near;
+    };
+    let ways = [saving(a, b), saving(b, a)].into_iter().zip([a, b]);
+    let ways = ways.filter_map(|(way, searched)| Some((way?, searched)));
+    let best = ways.max_by(|((one, _), _), ((other, _), _)| one.total_cmp(other));
+    if let Some(((saved, near), searched)) = best
+        && saved > 0.0
+    {
+        searched.with_fingerprints = near;
     }
 }
 
@@ -46,9 +49,12 @@ fn near_rows(
     let ([column], [of_asked]) = (&searched.compared[..], &asked.compared[..]) else {
         return None;
     };
+    let table = searched.table.rel().oid();
+    // System columns tell rows apart, and need the privilege on the table.
     let is_indexable = searched.hashes.is_none()
         && searched.key_column.is_some()
-        && is_table(searched.table.rel().oid());
+        && is_table(table)
+        && may(table, SELECT, &[]);
     if !is_indexable || searched.made_of.is_some() != asked.made_of.is_some() {
         return None;
     }
