@@ -102,6 +102,19 @@ for my $within (0, 1)
 		qr/canceling statement due to lock timeout\nCONTEXT:  (?:waiting for .*\n)?while comparing rows of "member" with uncommitted rows/,
 		"$with: a near one waits");
 	$first->query_safe('COMMIT');
+	# Statements of so many rows that they are entered in pieces: the last one is near a row of another session.
+	my ($many, $near_last) = map { "INSERT INTO member (tenant, fp) $_" }
+		'SELECT 1, CASE i WHEN 1500 THEN 2 ELSE hashint8extended(i, 7) END FROM generate_series(1, 1500) i', 'VALUES (1, 3)';
+	for my $order ([ $many, $near_last ], [ $near_last, $many ])
+	{
+		$node->safe_psql('postgres', 'TRUNCATE member');
+		$first->query_safe("BEGIN; $order->[0]");
+		start_statement($second, "RESET lock_timeout; $order->[1]");
+		ok(wait_for_wait($node, '%INSERT INTO member%'), "$with: in either order one waits for many rows, or they for it");
+		$first->query_safe('COMMIT');
+		finish_statement($second);
+		is_true("$with: many rows");
+	}
 	$_->quit for $first, $second;
 
 	fresh_table($within, '');

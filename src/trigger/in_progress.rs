@@ -21,7 +21,7 @@ use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::value::Value;
 use simhash_trigger::in_progress::memory::{HEADER, Memory, Run};
 use simhash_trigger::in_progress::{
-    Compared, Entered, InProgress, Key, Search, Wait, Writer, place,
+    Compared, Entered, InProgress, Key, Search, Wait, Writer, pieces, place,
 };
 
 /// A row that is compared with others.
@@ -76,12 +76,24 @@ pub fn enter(row: RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Added
     begin();
     let by = writer();
     let entered = add(by, &row.compared, row.key);
-    let waits = waits(&by, &row.compared, &entered);
-    let has_waited = wait(row.tables, &waits, context);
+    let mut has_waited = wait(&waits(&by, &row.compared, &entered), &context);
+    has_waited |= wait_for_earlier(row.tables, &context);
     Added {
         entered,
         has_waited,
     }
+}
+
+/// Enters those of these rows that this transaction has not entered, before it waits for anyone.
+pub fn enter_all(rows: &[Compared], context: impl Fn(&Wait) -> String) {
+    begin();
+    let by = writer();
+    let mut all_waits = Vec::new();
+    for piece in pieces(&new_rows(by, rows)) {
+        let entered = add(by, piece, Key::default());
+        all_waits.extend(waits(&by, piece, &entered));
+    }
+    wait(&all_waits, context);
 }
 
 /// Enters rows as they are.
@@ -119,31 +131,26 @@ fn new_rows(by: Writer, rows: &[Compared]) -> Vec<Compared> {
     rows.iter().filter(is_new).cloned().collect()
 }
 
-/// Enters those of these rows that this transaction has not entered, and returns whether it has. It
-/// enters none if others have entered one that is near and not yet committed, for whom it waits
+/// Enters those of these rows, of one piece, that this transaction has not entered, and returns whether it
+/// has. It enters none if others have entered one that is near and not yet committed, for whom it waits
 /// then, or if the number of [`ended`] is another than this one.
-pub fn claim(
-    rows: &[Compared],
-    tables: &[pg_sys::Oid],
-    seen: Option<u64>,
-    context: impl Fn(&Wait) -> String,
-) -> bool {
+pub fn claim(rows: &[Compared], seen: u64, context: impl Fn(&Wait) -> String) -> bool {
     begin();
     let by = writer();
     let rows = new_rows(by, rows);
-    let mut search = Search::for_claim(&by, &rows, seen);
+    let mut search = Search::for_claim(&by, &rows);
     let entered = loop {
         let mut words = shared(SharedWords::lock());
         note(&mut words);
-        if let Some(entered) = words.claim(by, &mut search, is_running) {
+        if let Some(entered) = words.claim(by, &mut search, seen, is_running) {
             break entered;
         }
         drop(words);
         let_others_go();
     };
     entered.iter().for_each(|entered| report(by, entered));
-    let has_waited = wait(tables, &search.waits, context);
-    entered.is_some() && !has_waited
+    wait(&search.waits, context);
+    entered.is_some()
 }
 
 /// How many transactions with rows in progress have ended ([`InProgress::ended`]).
@@ -187,13 +194,11 @@ fn report(by: Writer, entered: &Entered) {
 }
 
 /// Waits for others. Returns whether there was anyone to wait for.
-fn wait(tables: &[pg_sys::Oid], waits: &[Wait], context: impl Fn(&Wait) -> String) -> bool {
-    let earlier = shared(SharedWords::lock()).earlier(is_running);
+fn wait(waits: &[Wait], context: impl Fn(&Wait) -> String) -> bool {
     for wait in waits {
         transaction::wait_until_ended(wait.transaction, &context(wait));
     }
-    let has_waited = !earlier.is_empty() && wait_for_earlier(tables, &earlier, context);
-    has_waited || !waits.is_empty()
+    !waits.is_empty()
 }
 
 /// Withdraws a row that is not stored after all, if nothing was entered after it that matters.
@@ -281,14 +286,16 @@ fn prepared_transactions() -> Vec<u32> {
     all
 }
 
-/// Waits for those of these transactions that may have stored rows in one of the tables. What they
-/// have stored is not known: memory was lost when the server stopped. Returns whether there were any.
-fn wait_for_earlier(
-    tables: &[pg_sys::Oid],
-    earlier: &[u32],
-    context: impl Fn(&Wait) -> String,
-) -> bool {
+/// Waits for those of the transactions that were prepared before the server started that may have stored
+/// rows in one of the tables. What they have stored is not known: memory was lost when the server
+/// stopped. Returns whether there were any.
+pub fn wait_for_earlier(tables: &[pg_sys::Oid], context: impl Fn(&Wait) -> String) -> bool {
+    begin();
+    let earlier = shared(SharedWords::lock()).earlier(is_running);
     let mut has_waited = false;
+    if earlier.is_empty() {
+        return has_waited;
+    }
     for table in tables {
         let mut writers = Vec::new();
         as_superuser(

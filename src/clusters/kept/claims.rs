@@ -6,7 +6,9 @@ use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys::Oid;
 
 use super::kept_table::KeptTable;
-use crate::trigger::in_progress::{claim, ended, place_number, table_number};
+use crate::trigger::in_progress::{
+    claim, ended, enter_all, place_number, table_number, wait_for_earlier,
+};
 use crate::trigger::scope::Scope;
 use simhash_hamming::parts::Hash;
 use simhash_pg::catalog::table::{self, OpenTable, is_temporary};
@@ -14,7 +16,7 @@ use simhash_pg::catalog::table_name::{self, TableName};
 use simhash_pg::process::advisory_lock::{lock_until_commit, share_until_commit};
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
-use simhash_trigger::in_progress::Compared;
+use simhash_trigger::in_progress::{Compared, Wait, pieces};
 use simhash_trigger::kept_options::{KeptOptions, parse};
 
 /// The number of the lock of a whole table of clusters, in the extension's class of locks. Each
@@ -79,14 +81,22 @@ impl Claims {
         // A TRUNCATE of the decisions locks these first, so they are locked first here too.
         self.decisions.into_iter().for_each(OpenTable::lock);
         share_until_commit(self.tables[1], CLUSTERS);
-        // A judgement links rows that are not near, so each change is answered where people judge.
-        if self.decisions.is_none() {
+        let context = |_: &Wait| {
+            let rows = table::name(self.tables[0]).unwrap_or_default();
+            format!("while comparing rows of \"{rows}\" with uncommitted rows")
+        };
+        // `ended` does not count these. No more of them begin, so none ends after a snapshot from now on.
+        wait_for_earlier(&self.tables, context);
+        // A judgement links rows that are not near, so each change is answered where people judge. And
+        // more rows than one piece cannot be claimed.
+        let is_looked_at = self.decisions.is_none() && pieces(rows).nth(1).is_none();
+        if is_looked_at {
             for _ in 0..if rows.len() > FEW { 1 } else { LOOKS } {
                 let seen = ended();
                 if matter() {
                     break;
                 }
-                if self.claim(rows, Some(seen)) {
+                if claim(rows, seen, context) {
                     return false;
                 }
             }
@@ -100,16 +110,8 @@ impl Claims {
         for lock in locks {
             lock_until_commit(self.tables[1], lock);
         }
-        while !self.claim(rows, None) {}
-        true
-    }
-
-    /// Enters rows, or waits for the transactions that have entered near ones.
-    fn claim(&self, rows: &[Compared], seen: Option<u64>) -> bool {
-        claim(rows, &self.tables, seen, |_| {
-            let rows = table::name(self.tables[0]).unwrap_or_default();
-            format!("while comparing rows of \"{rows}\" with uncommitted rows")
-        })
+        enter_all(rows, context);
+        is_looked_at || self.decisions.is_some() || matter()
     }
 
     /// Has all clusters for this transaction alone until it ends.

@@ -23,18 +23,19 @@
 //! both or none. Refreshes run one after the other, each after the commit of the previous one.
 //!
 //! **At once.** Entries are changed with a lock that is held until the transaction ends: of the scope
-//! with `within=`, else of the table. Each statement also enters the old and the new versions of
-//! its rows in memory ([`simhash_trigger::in_progress`]), unless another transaction has entered a near
-//! one: then it waits for that one's end, and tries again. After that it reads with a new snapshot.
-//! So of two near rows of two transactions, the one that is entered later is answered later, and sees
-//! the other. A row without an entry and without a near row does not matter, and takes no lock: it
-//! is looked for before the row is entered, which happens only if nobody has ended since the look.
-//! Other rows take the lock first, so nobody waits for the lock with rows that its holder waits for.
+//! with `within=`, else of the table. With it each statement enters the old and the new versions of
+//! its rows in memory ([`simhash_trigger::in_progress`]), waits for the transactions that have entered
+//! near ones, and reads with a new snapshot. So of two near rows of two transactions, the one that is
+//! entered later is answered later, and sees the other. A row without an entry and without a near row does
+//! not matter, and takes no lock. It is looked at before it is entered, which happens only if nobody has
+//! ended since the look and nobody has entered a near one. So nobody waits for the lock with rows that
+//! its holder waits for. The rows of a statement that takes more than one piece of them
+//! ([`simhash_trigger::in_progress::pieces`]) are not entered together, and always take the lock.
 //! What people judge links rows that are not near: with a table of decisions each statement takes the
 //! lock, and the one that has it later sees all that was stored before.
 //!
 //! **Deadlocks.** A statement that is a transaction deadlocks with no other such. One of several
-//! statements does, if it changes a row, or a near one, of another that waits for its lock.
+//! statements does, if it changes a row, or a near one, of another that waits for it.
 //!
 //! **Changes of everything.** A refresh and a TRUNCATE take a lock of the table of clusters alone,
 //! which each transaction of a trigger shares from its first row to its end.

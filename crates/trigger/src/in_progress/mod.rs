@@ -56,7 +56,7 @@ use simhash_hamming::parts::Hash;
 /// Words that the runs of one role's transactions take at most: three quarters of what the extension
 /// gives all of them.
 const MOST_OF_ROLE: usize = 72 << 17;
-/// Rows that are withdrawn in one call that others wait for.
+/// Parts of rows that are entered or withdrawn in one call that others wait for.
 const AT_ONCE: usize = 1024;
 
 /// A row, as others are compared with it.
@@ -124,6 +124,13 @@ pub struct Holder {
 pub fn place(parts: impl IntoIterator<Item = u64>) -> u32 {
     let hash = crate::scope::combined(parts);
     ((hash >> 32) as u32).max(1)
+}
+
+/// Rows of one table in pieces that are entered in one call each: it takes a fraction of a millisecond,
+/// however many rows a statement stores.
+pub fn pieces(rows: &[Compared]) -> impl Iterator<Item = &[Compared]> {
+    let parts = rows.first().map_or(1, |row| row.hash.len());
+    rows.chunks((AT_ONCE / parts).max(1))
 }
 
 /// The rows in progress of all sessions.

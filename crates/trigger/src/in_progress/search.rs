@@ -25,8 +25,6 @@ pub struct Search<'a> {
     before: u64,
     /// The last ticket at the first call.
     upto: u64,
-    /// Of rows that are claimed: nothing is entered if the number of [`InProgress::ended`] is another.
-    ended: Option<u64>,
     /// The slots to read; None before the first call.
     slots: Option<Vec<usize>>,
     /// Whether those of prepared transactions are among them.
@@ -47,13 +45,9 @@ impl<'a> Search<'a> {
         Self::new(by.slot, rows, entered.first_ticket)
     }
 
-    /// For rows that a writer claims ([`InProgress::claim`]), given the number of [`InProgress::ended`]
-    /// that still has to hold then, if one has.
-    pub fn for_claim(by: &Writer, rows: &'a [Compared], ended: Option<u64>) -> Self {
-        Self {
-            ended,
-            ..Self::new(by.slot, rows, u64::MAX)
-        }
+    /// For rows that a writer claims ([`InProgress::claim`]).
+    pub fn for_claim(by: &Writer, rows: &'a [Compared]) -> Self {
+        Self::new(by.slot, rows, u64::MAX)
     }
 
     fn new(own: usize, rows: &'a [Compared], before: u64) -> Self {
@@ -63,7 +57,6 @@ impl<'a> Search<'a> {
             after: 0,
             before,
             upto: 0,
-            ended: None,
             slots: None,
             has_prepared: false,
             at: [0; 3],
@@ -102,22 +95,23 @@ impl<M: Memory> InProgress<M> {
         false
     }
 
-    /// Goes on with the search for rows that the writer need not hold before it waits: they are
-    /// entered at once, if there is nobody to wait for. So two writers that claim rows never wait for
+    /// Goes on with the search for rows that the writer need not hold before it waits, no more than one
+    /// of [`pieces`](super::pieces). They are entered together, if there is nobody to wait for and the
+    /// number of [`InProgress::ended`] is still this one. So two writers that claim rows never wait for
     /// each other because of these. None when it has to be called again, and `Some(None)` if nothing
     /// was entered.
     pub fn claim(
         &mut self,
         by: Writer,
         search: &mut Search<'_>,
+        ended: u64,
         is_running: impl Fn(u32) -> bool,
     ) -> Option<Option<Entered>> {
         loop {
             if !self.search(search, &is_running) {
                 return None;
             }
-            let has_ended = search.ended.is_some_and(|ended| ended != self.ended());
-            if has_ended || !search.waits.is_empty() {
+            if ended != self.ended() || !search.waits.is_empty() {
                 return Some(None);
             }
             if self.0.header()[header::TICKET] == search.upto {
@@ -126,7 +120,7 @@ impl<M: Memory> InProgress<M> {
             // What others have entered since the first call is still to be read.
             *search = Search {
                 after: search.upto,
-                ..Search::for_claim(&by, search.rows, search.ended)
+                ..Search::for_claim(&by, search.rows)
             };
         }
     }

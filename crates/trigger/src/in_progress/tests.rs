@@ -109,11 +109,11 @@ fn claim(
     all: &mut InProgress<TestMemory>,
     by: Writer,
     rows: &[Compared],
-    ended: Option<u64>,
+    ended: u64,
 ) -> (bool, Vec<Wait>) {
-    let mut search = Search::for_claim(&by, rows, ended);
+    let mut search = Search::for_claim(&by, rows);
     loop {
-        if let Some(entered) = all.claim(by, &mut search, |_| true) {
+        if let Some(entered) = all.claim(by, &mut search, ended, |_| true) {
             return (entered.is_some(), search.waits);
         }
     }
@@ -283,10 +283,28 @@ fn a_row_that_is_left_out_stays_while_others_wait_for_it() {
 }
 
 #[test]
+fn rows_are_entered_in_pieces_that_do_not_grow_with_the_statement() {
+    for (count, parts, sizes) in [
+        (1024, 1, vec![1024]),
+        (2500, 1, vec![1024, 1024, 452]),
+        (600, 4, vec![256, 256, 88]),
+        (0, 1, vec![]),
+    ] {
+        let hash = |i: u64| Hash::Parts((0..parts).map(|part| i << 8 | part).collect());
+        let rows: Vec<_> = (0..count).map(|i| row_of(hash(i), 2, 0)).collect();
+        let found: Vec<_> = pieces(&rows).map(<[_]>::len).collect();
+        assert_eq!(found, sizes);
+        let together = pieces(&rows).flatten().map(|row| &row.hash);
+        assert!(together.eq(rows.iter().map(|row| &row.hash)));
+    }
+}
+
+#[test]
 fn a_writer_that_has_to_wait_claims_nothing() {
     let mut all = in_progress(AMPLE);
     let claimed = |all: &mut InProgress<TestMemory>, slot, rows: &[Compared]| {
-        waits(&claim(all, writer(slot), rows, None))
+        let ended = all.ended();
+        waits(&claim(all, writer(slot), rows, ended))
     };
     let [x, y] = [1, 2].map(|id| row(id, 2, 0));
     let both = [y.clone(), x.clone()];
@@ -302,8 +320,8 @@ fn a_writer_that_has_to_wait_claims_nothing() {
     // Once somebody has ended, what was read before may be wrong.
     let before = all.ended();
     end(&mut all, 0);
-    assert!(!claim(&mut all, writer(1), &both, Some(before)).0 && all.count(1) == 0);
-    assert!(claim(&mut all, writer(1), &both, Some(before + 1)).0 && all.count(1) == 2);
+    assert!(!claim(&mut all, writer(1), &both, before).0 && all.count(1) == 0);
+    assert!(claim(&mut all, writer(1), &both, before + 1).0 && all.count(1) == 2);
 }
 
 #[test]
