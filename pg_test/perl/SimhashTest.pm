@@ -125,12 +125,12 @@ sub none_failed
 	return is($failed // 'not reported', 0, $what);
 }
 
-# Polls until another session runs a query like $like.
+# Polls until a session waits for a lock in a query like $like.
 sub wait_for_wait
 {
 	my ($node, $like) = @_;
 	return $node->poll_query_until('postgres',
-		"SELECT count(*) > 0 FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE '$like'"
+		"SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '$like'"
 	);
 }
 
