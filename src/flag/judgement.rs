@@ -6,17 +6,12 @@
 use super::near_duplicate::{NearDuplicate, NearDuplicateSearch};
 use super::search_query::Candidates;
 use super::trigger::FlagState;
-use super::unstored;
 use crate::trigger::call::raise_missed_near_duplicate;
-use crate::trigger::hash_column;
 use crate::trigger::in_progress::{Added, leave_out};
 use crate::trigger::scope::image;
-use pgrx::PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION;
 use simhash_hamming::parts::Hash;
 use simhash_pg::process::advisory_lock::keeps_its_snapshot;
 use simhash_pg::process::backend::in_foreign_key;
-use simhash_pg::process::encoding::name_to_utf8;
-use simhash_pg::process::error::Error;
 use simhash_pg::spi::saved_query::Sees;
 use simhash_pg::sql::trigger::{Event, TriggerCall, VersionAddress};
 use simhash_pg::sql::value::Value;
@@ -54,7 +49,7 @@ impl FlagState {
         let has_duplicates = || may_have && self.reads_marks() && search.has_duplicates();
         let found = found.filter(|_| !has_duplicates());
         if found.is_none() && self.is_followed {
-            unstored::remember(table.origin, self.row_unmarked(call, hash));
+            self.remember_unstored(call, hash);
         }
         found
     }
@@ -180,43 +175,6 @@ impl FlagState {
         let row = (self.table.columns.checks_rows())
             .then(|| call.new_row(self.table.searched, &[], &self.generated));
         NearDuplicateSearch::new(call, from, hash, (scope, row), old, candidates, judged)
-    }
-
-    /// The new row as it is stored if it has no near-duplicate.
-    fn row_unmarked<'a>(&self, call: &TriggerCall<'a>, hash: &Hash) -> Value<'a> {
-        let columns = &self.table.columns;
-        let mut changes = Vec::new();
-        if let Some(fingerprint) = &columns.fingerprint {
-            changes.push((fingerprint, Some(hash_column::value(hash))));
-        }
-        self.mark(&mut changes, None);
-        call.new_row(self.table.searched, &changes, &self.generated)
-    }
-
-    /// Raises the ERROR for a row that a trigger stores while one near it is about to be stored: neither
-    /// finds the other.
-    fn refuse_beside_unstored<'a>(
-        &self,
-        call: &TriggerCall<'a>,
-        hash: Option<&Hash>,
-        scope: &[Option<Value<'a>>],
-    ) {
-        unstored::for_each(self.table.origin, |row| {
-            let search = self.new_search(call, hash, scope, (None, Candidates::All));
-            if search.is_near(row) {
-                let name = &self.table.name;
-                let message = format!(
-                    "a trigger stores a near-duplicate of the row of \"{name}\" for which it fires"
-                );
-                let trigger = name_to_utf8(call.trigger_name().to_bytes());
-                Error::new(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION, message)
-                    .hint(format!(
-                        "Triggers fire in the order of their names: let its name sort before \"{trigger}\", \
-                         or make it an AFTER trigger."
-                    ))
-                    .raise();
-            }
-        });
     }
 
     /// Returns whether a row that would not be stored as it is has the key of one that is stored, or was
