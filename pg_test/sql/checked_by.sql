@@ -297,5 +297,17 @@ INSERT INTO priced VALUES (3, 1, 'a');
 -- The trigger notices that it is gone.
 DROP FUNCTION one_shop;
 INSERT INTO priced VALUES (3, 1, 'a');
+-- Beside an index on the text it compares rows where no function of its name takes two texts.
+CREATE TABLE ware (id int PRIMARY KEY, body text, seller int);
+CREATE INDEX ON ware USING simhash (body);
+CREATE FUNCTION other_seller(a ware, b ware) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT a.seller <> b.seller';
+CREATE TRIGGER once BEFORE INSERT OR UPDATE ON ware FOR EACH ROW
+	EXECUTE FUNCTION simhash_flag_duplicate('mode=reject', 'checked_by=other_seller');
+INSERT INTO ware VALUES (1, 'A lamp of brass with a green shade', 1), (2, 'A lamp of brass with a green shade!', 1);
+INSERT INTO ware VALUES (3, 'A lamp of brass with a green shade', 2);
+UPDATE ware SET seller = 2 WHERE id = 2;
+CREATE FUNCTION other_seller(a text, b text) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT false';
+ALTER TABLE ware ADD price int;
+INSERT INTO ware VALUES (3, 'A lamp of brass with a green shade', 2);
 SET client_min_messages = error;
 DROP SCHEMA checked_test CASCADE;

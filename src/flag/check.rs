@@ -16,7 +16,30 @@ use simhash_pg::catalog::table::{self, Column, OpenTable, quoted};
 use simhash_pg::catalog::table_name::WrittenName;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
-use simhash_trigger::flag_options::Check;
+use simhash_trigger::flag_options::{Check, FlagOptions};
+
+/// Lets a function of two rows judge where only an index says that texts are compared, and no function
+/// of that name takes two texts.
+pub fn settle_operands(
+    call: &TriggerCall<'_>,
+    searched: Oid,
+    options: &FlagOptions,
+    source: &mut Source,
+) {
+    if let Some(Check::Function(name)) = &source.check
+        && options.texts.is_empty()
+        && find(call, searched, name, pg_sys::TEXTOID).is_none()
+        && find(
+            call,
+            searched,
+            name,
+            OpenTable::new(searched).rel().row_type(),
+        )
+        .is_some()
+    {
+        source.texts.clear();
+    }
+}
 
 /// The condition of a check, and what it takes of the new row: parameters of these types.
 pub struct CheckCondition {
@@ -88,9 +111,9 @@ fn joined(mut texts: Vec<String>) -> Option<String> {
     }
 }
 
-/// Returns the function of that name over two values of a type, and its name as SQL text. A name without a schema is
-/// looked up in that of the extension, where `simhash_same` is, then in that of the table.
-fn found(call: &TriggerCall<'_>, searched: Oid, name: &str, operand: Oid) -> (Oid, String) {
+/// Finds the function of that name over two values of a type, and its name as SQL text. A name without a
+/// schema is looked up in that of the extension, where `simhash_same` is, then in that of the table.
+fn find(call: &TriggerCall<'_>, searched: Oid, name: &str, operand: Oid) -> Option<(Oid, String)> {
     let parsed = WrittenName::parse(name).unwrap_or_else(|| {
         let message =
             format!("trigger argument \"checked_by\" must name a function, not \"{name}\"");
@@ -103,9 +126,14 @@ fn found(call: &TriggerCall<'_>, searched: Oid, name: &str, operand: Oid) -> (Oi
         function_schema(call.function_oid()),
         table::schema(searched),
     ];
+    parsed.find_function(&schemas, &[operand, operand])
+}
+
+/// As [`find`]; raises an ERROR unless there is such a function, and it returns one boolean.
+fn found(call: &TriggerCall<'_>, searched: Oid, name: &str, operand: Oid) -> (Oid, String) {
     let operand_name = table::type_name(operand);
     let signature = format!("{name}({operand_name}, {operand_name})");
-    let Some((function, sql)) = parsed.find_function(&schemas, &[operand, operand]) else {
+    let Some((function, sql)) = find(call, searched, name, operand) else {
         let message = format!("function {signature} does not exist");
         call.raise(Error::new(ERRCODE_UNDEFINED_FUNCTION, message).hint(
             "With \"text\" it takes two texts, without it two rows of the table. A name without a \

@@ -10,7 +10,7 @@ use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_UNDEFINED_TABL
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::check::CheckCondition;
+use super::check::{CheckCondition, settle_operands};
 use super::columns::Columns;
 use super::compared_tables::ComparedTables;
 use super::search_query::{QueryBuilder, SearchQueries};
@@ -84,7 +84,8 @@ impl FlaggedTable {
         let mut tables = ancestors(fired.oid());
         tables.extend([fired.oid(), searched]);
         let current = watch(&tables);
-        let source = Source::new(searched, &options).unwrap_or_else(|error| call.raise(*error));
+        let mut source = Source::new(searched, &options).unwrap_or_else(|error| call.raise(*error));
+        settle_operands(call, searched, &options, &mut source);
         let (columns, has_copies) = columns(call, searched, &options, &source);
         for (_, key) in &columns.key {
             current.watch_types(&equality_types(key.base_type()));
@@ -142,7 +143,8 @@ impl FlaggedTable {
             refuse_unseen_moves(call, searched);
         }
         let source = Source::proposed(searched, &options);
-        let source = source.unwrap_or_else(|error| call.raise(*error));
+        let mut source = source.unwrap_or_else(|error| call.raise(*error));
+        settle_operands(call, searched, &options, &mut source);
         let (columns, _) = columns(call, searched, &options, &source);
         // A function that checks rows is looked up.
         CheckCondition::new(call, searched, (&source, &columns), 1);
