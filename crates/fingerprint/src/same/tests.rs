@@ -384,6 +384,27 @@ fn crafted_texts_take_linear_time() {
             (of("a'", bytes), of("b'c'", bytes)),
             (of("1 234 567", bytes), of("1.234,5", bytes)),
             (of("$ 1 ", bytes), of("$$ 1 ", bytes)),
+            (of("%20[b=", bytes), of("[/[b", bytes)),
+            (of("%20[", bytes), of("[/b", bytes)),
+            (of("(1) ", bytes), of("[1] ", bytes)),
+            (of("{\"a\": 1, ", bytes), of("{\"a\":2,", bytes)),
+            (of("a=b&c=d&", bytes), of("c=d&a=b&", bytes)),
+            (of("(AP) - ROME, ", bytes), of("ROME (AP) - ", bytes)),
+            (of("J. Roe 1999, 12. ", bytes), of("Roe J 1999; ", bytes)),
+            (of("5\" 1T2: ", bytes), of("5\u{2033} nº ", bytes)),
+            (of("SELECT a FROM b; -- ", bytes), of("select ( ; ", bytes)),
+            (of("한을 가 ", bytes), of("한 가는 ", bytes)),
+            (
+                "Two lamps.".to_owned(),
+                of("Two lamps. ", 11)
+                    + &of("read more ", bytes / 2)
+                    + &of("free shipping ", bytes / 2),
+            ),
+            (
+                "我们提供这些。".to_owned(),
+                of("我们提供这些。", 21) + &of("a的 ", bytes / 2),
+            ),
+            (of("的a不 ", bytes), of("的a不 的a不 。", bytes)),
         ]
     };
     for (n, (a, b)) in crafted(1 << 20).iter().enumerate() {
@@ -423,6 +444,22 @@ fn openings_and_orders() {
             true,
         ),
         ("1.5 Liter Milch", "Liter Milch", false),
+        (
+            "(서울=연합뉴스) 정부가 새 주택 정책을 오늘 발표했다.",
+            "정부가 새 주택 정책을 오늘 발표했다.",
+            true,
+        ),
+        (
+            "(n=40) patients took the tablets for a week",
+            "(n=400) patients took the tablets for a week",
+            false,
+        ),
+        (
+            "（重量=40）本产品今天发货",
+            "（重量=50）本产品今天发货",
+            false,
+        ),
+        ("[b]Two lamps[/b] to sell", "Two lamps to sell", true),
         (
             "fix(api): handle missing config file",
             "Handle missing config file",

@@ -142,13 +142,8 @@ fn without_codes(text: &str) -> Result<String, Error> {
     let mut plain = with_room(text.len())?;
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        let tag = (c == '[').then(|| rest.find(']')).flatten();
-        let is_tag = |inner: &str| {
-            let name = inner.trim_start_matches('/').split('=').next();
-            name.is_some_and(|name| FORUM_TAGS.contains(&name))
-        };
-        let (length, written) = match tag {
-            Some(end) if is_tag(&rest[1..end]) => (end + 1, ""),
+        let (length, written) = match forum_tag(rest) {
+            Some(length) => (length, ""),
             _ if rest.starts_with("%20") => (3, " "),
             _ => (c.len_utf8(), &rest[..c.len_utf8()]),
         };
@@ -156,6 +151,15 @@ fn without_codes(text: &str) -> Result<String, Error> {
         rest = &rest[length..];
     }
     Ok(plain)
+}
+
+/// The bytes of the tag of a forum with which a text begins. None is within another one, so that each letter is
+/// looked at once.
+fn forum_tag(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix('[')?;
+    let end = inner.find(['[', ']', '\n'])?;
+    let name = inner[..end].trim_start_matches('/').split('=').next()?;
+    (inner[end..].starts_with(']') && FORUM_TAGS.contains(&name)).then_some(end + 2)
 }
 
 /// The text with each minus beside its number: − 5 °C is −5 °C. A hyphen in front of a space is one only

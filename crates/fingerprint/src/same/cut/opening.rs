@@ -8,7 +8,7 @@ use crate::same::limits::{
     WORDS_OF_DATELINE,
 };
 use crate::same::lists::{Classes, lists};
-use crate::text::scripts::is_han;
+use crate::text::scripts::{is_han, is_syllable};
 
 /// What stands in front of the number of a section.
 const SECTIONS: [&str; 12] = [
@@ -50,7 +50,7 @@ pub fn opening(text: &str) -> Option<usize> {
 
 /// The bytes of the name of a speaker with which a text begins: ANNA: I told you.
 fn speaker(text: &str) -> Option<usize> {
-    let colon = text.find(':')?;
+    let colon = text[..text.floor_char_boundary(4 * MOST_OF_SPEAKER + 1)].find(':')?;
     let name = &text[..colon];
     let is_name = name.chars().count() <= MOST_OF_SPEAKER
         && name.chars().filter(|c| c.is_alphabetic()).count() >= 2
@@ -118,12 +118,14 @@ fn commit_type(text: &str) -> Option<usize> {
 /// The bytes of the place, the date and the agency with which a report begins: `LISBON, 3 May (AP) -`.
 fn dateline(text: &str) -> Option<usize> {
     let head = &text[..text.floor_char_boundary(MOST_OF_DATELINE)];
-    // (서울=연합뉴스), 【東京＝共同】
-    if head.starts_with(['(', '[', '【']) {
-        let end = head.find([')', ']', '】'])?;
-        let close = head[end..].chars().next()?;
-        let has_agency = head[..end].contains(['=', '＝']);
-        return has_agency.then_some(end + close.len_utf8());
+    // (서울=연합뉴스), 【東京＝共同】; (n=40) and (重量=40 kg) are none.
+    if let Some(inner) = head.strip_prefix(['(', '[', '【']) {
+        let end = inner.find([')', ']', '】'])?;
+        let (place, agency) = inner[..end].split_once(['=', '＝'])?;
+        let is_report = place.chars().all(is_of_east) && agency.starts_with(is_of_east);
+        let mut behind = inner[end..].chars();
+        behind.next();
+        return is_report.then_some(head.len() - behind.as_str().len());
     }
     if head.starts_with(is_han) {
         let end = head.find(['电', '電', '讯', '訊'])? + '电'.len_utf8();
@@ -152,6 +154,10 @@ fn dateline(text: &str) -> Option<usize> {
         .find(". ")
         .filter(|end| *end < 2 * MOST_OF_SPEAKER && behind[..*end].split(' ').any(is_agency));
     Some(end + dash + agency.map_or(0, |end| end + 1))
+}
+
+fn is_of_east(c: char) -> bool {
+    is_han(c) || is_syllable(c)
 }
 
 fn has(word: &str, class: Classes) -> bool {
