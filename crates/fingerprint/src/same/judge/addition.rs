@@ -12,6 +12,7 @@ use crate::same::limits::{
 use crate::same::lists::{Classes, lists};
 use crate::same::values::{is_month, is_numeral_for, is_weekday};
 use crate::text::scripts::is_han;
+use std::cell::LazyCell;
 use std::ops::Range;
 
 /// Characters that by themselves make another thing of the one behind them: deputy, former, false.
@@ -298,14 +299,19 @@ impl Addition<'_> {
             DECIDES
         };
         // What is free in free shipping decides nothing, what is cancelled behind an apology does.
-        let parts = lists().notice_parts.all(self.text.joined(&self.words));
-        let has_notice = self.has_notice();
+        let parts = LazyCell::new(|| {
+            let mut parts = lists().notice_parts.all(self.text.joined(&self.words));
+            parts.sort_unstable();
+            parts.dedup();
+            parts
+        });
+        let has_notice = LazyCell::new(|| self.has_notice());
         let decides = |i: &usize| {
             let (classes, word) = (self.text.classes(*i), self.text.word(*i));
-            let is_part = || parts.iter().any(|part| part.contains(word));
-            classes.has(if has_notice { Classes::OUTCOME } else { decide })
+            classes.has(decide)
                 && !classes.has(Classes::TOPIC)
-                && !is_part()
+                && (classes.has(Classes::OUTCOME) || !*has_notice)
+                && !parts.iter().any(|part| part.contains(word))
         };
         if self.rest.iter().any(decides) {
             return false;
@@ -332,7 +338,7 @@ impl Addition<'_> {
             |word: &str| word.len() == 4 && (word.starts_with("19") || word.starts_with("20"));
         let is_number = |i: &usize| self.text.at(*i).kind == TokenKind::Number;
         let mut numbers = self.rest.iter().filter(|i| is_number(i));
-        let all_rights = || self.has_long_notice();
+        let all_rights = || self.has_part_of(LONG_PART);
         if !is_apart || numbers.any(|i| !(is_year(self.text.word(*i)) && all_rights())) {
             return false;
         }
@@ -349,7 +355,7 @@ impl Addition<'_> {
             && self.rest.len() <= MOST_OF_NOTE
             && self.other.len() >= LEAST_UNDER_HEADING
             && self.text.at(self.words.end - 1).ends_line;
-        is_note || is_source || (is_aside || is_heading) && !is_denied || has_notice
+        is_note || is_source || (is_aside || is_heading) && !is_denied || *has_notice
     }
 
     /// Whether words that carry the text are few, and make another thing of it: DRAFT:
@@ -373,18 +379,13 @@ impl Addition<'_> {
             && at_begin.is_some_and(|length| length >= LETTERS_OF_CALL);
         is_call
             || is_short && (at_begin.is_some() || is_character && parts.are_in(joined))
-            || is_short
-                && parts
-                    .all(joined)
-                    .iter()
-                    .any(|part| part.len() >= LETTERS_OF_CALL)
-            || self.has_long_notice()
+            || self.has_part_of(if is_short { LETTERS_OF_CALL } else { LONG_PART })
     }
 
-    pub fn has_long_notice(&self) -> bool {
-        let joined = self.text.joined(&self.words);
-        let mut parts = lists().notice_parts.all(joined).into_iter();
-        parts.any(|part| part.len() >= LONG_PART)
+    /// Whether the words have a part of a notice of so many bytes.
+    fn has_part_of(&self, bytes: usize) -> bool {
+        let parts = lists().notice_parts.all(self.text.joined(&self.words));
+        parts.iter().any(|part| part.len() >= bytes)
     }
 
     /// Whether the words are the last ones, behind a bar: the name of a site.
