@@ -22,7 +22,19 @@ pub trait TempStores {
     fn check_interrupts(&mut self);
 }
 
-/// A store for tests and small sets.
+/// Stores in memory, for tests and small sets, of which nothing is cancelled.
+pub struct InMemory;
+
+impl TempStores for InMemory {
+    type File = Vec<u8>;
+
+    fn file(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn check_interrupts(&mut self) {}
+}
+
 impl Store for Vec<u8> {
     fn write(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);

@@ -4,7 +4,7 @@
 //! table for each set: how many pairs were compared, and how many of them are true; F at the best
 //! threshold; the time from the first row to the last pair.
 
-use simhash_base::store::TempStores;
+use simhash_base::store::InMemory;
 use simhash_records::comparison::compare;
 use simhash_records::features::features;
 use simhash_records::frequencies::Rows;
@@ -14,18 +14,6 @@ use std::collections::HashSet;
 use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
-
-struct InMemory;
-
-impl TempStores for InMemory {
-    type File = Vec<u8>;
-
-    fn file(&mut self) -> Vec<u8> {
-        Vec::new()
-    }
-
-    fn check_interrupts(&mut self) {}
-}
 
 /// A set: the names of its columns, and its tables of ids and values.
 struct Set {

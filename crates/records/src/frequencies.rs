@@ -225,12 +225,12 @@ impl<S: TempStores> Rows<S> {
         })?;
         let weights = match rating.columns {
             Some(given) => given.to_vec(),
-            None => vectors.rarity.times(&evidence.weights()),
+            None => {
+                let learned = vectors.rarity.times(&evidence.weights());
+                vectors.weigh(&learned);
+                learned
+            }
         };
-        let is_learned = rating.columns.is_none();
-        if is_learned {
-            vectors.weigh(&weights);
-        }
         Ok(Found {
             vectors,
             candidates: candidates.finish(stores)?,

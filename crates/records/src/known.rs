@@ -30,6 +30,7 @@ impl KnownRecords {
             .map(|&(hash, column)| (hash, record, column));
         self.entries.extend(entries);
         self.records += 1;
+        self.notes.try_reserve(1)?;
         self.notes.push(notes.to_vec());
         Ok(record)
     }
@@ -80,19 +81,8 @@ mod tests {
     use super::*;
     use crate::comparison::compare;
     use crate::frequencies::Rows;
+    use simhash_base::store::InMemory;
     use std::collections::BTreeMap;
-
-    struct InMemory;
-
-    impl TempStores for InMemory {
-        type File = Vec<u8>;
-
-        fn file(&mut self) -> Vec<u8> {
-            Vec::new()
-        }
-
-        fn check_interrupts(&mut self) {}
-    }
 
     #[test]
     fn a_few_records_are_as_similar_as_among_all() {

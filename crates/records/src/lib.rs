@@ -12,18 +12,8 @@
 //! ones). Nothing here knows a server; what memory does not hold is in stores of the caller.
 //!
 //! ```
-//! use simhash_base::store::TempStores;
+//! use simhash_base::store::InMemory;
 //! use simhash_records::{comparison::compare, features::features, frequencies::Rows, vectors::Rating};
-//!
-//! struct InMemory;
-//!
-//! impl TempStores for InMemory {
-//!     type File = Vec<u8>;
-//!     fn file(&mut self) -> Vec<u8> {
-//!         Vec::new()
-//!     }
-//!     fn check_interrupts(&mut self) {}
-//! }
 //!
 //! let (mut rows, mut stores, mut found) = (Rows::new(1 << 20), InMemory, Vec::new());
 //! for name in ["Ingrid Halvorsen", "Ingrid Halversen", "Tomasz Wysocki"] {

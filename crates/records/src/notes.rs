@@ -18,6 +18,8 @@ const LEAST_DIGITS: usize = 5;
 const MOST_OF_CODE: usize = 24;
 /// Letters behind the digits of a measure, as in 1080p and 500GB, at most.
 const MOST_OF_UNIT: usize = 4;
+/// Bytes of a value in which codes are looked for.
+const MOST_OF_TITLE: usize = 1 << 16;
 /// Words of a title, at least.
 const LEAST_OF_TITLE: usize = 3;
 /// Codes that are kept of a record.
@@ -55,7 +57,8 @@ pub fn add(
 /// Adds the codes of a value that is a title.
 fn add_codes(value: &str, notes: &mut Vec<u8>) -> Result<(), Error> {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '/' | '_');
-    let words = value.split(|c: char| c.is_ascii() && !is_inner(c));
+    let begin = &value[..value.floor_char_boundary(MOST_OF_TITLE)];
+    let words = begin.split(|c: char| c.is_ascii() && !is_inner(c));
     let words = words.filter(|word| word.contains(char::is_alphanumeric));
     let has_digit = |word: &str| word.contains(|c: char| c.is_ascii_digit());
     let (mut count, mut is_title) = (0, false);
@@ -121,7 +124,7 @@ fn of_column(notes: &[u8], column: u16) -> impl Iterator<Item = &[u8]> + Clone {
         .map(|note| note.1)
 }
 
-/// Calls `each` with every column in which both records have short values that differ, and how
+/// Calls `found` with every column in which both records have short values that differ, and how
 /// much of one is left in the other: 1 without a typing error, 0 if half the letters are wrong.
 pub fn for_each_spelling(a: &[u8], b: &[u8], mut found: impl FnMut(usize, f64)) {
     let is_value = |note: &(u16, &[u8])| note.0 != CODES;
@@ -257,6 +260,7 @@ impl<F: Store> Notes<F> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use simhash_base::store::InMemory;
 
     fn of(values: &[&str]) -> Vec<u8> {
         let mut notes = Vec::new();
@@ -347,14 +351,6 @@ mod tests {
         fn notes_come_back_from_memory_and_store(
             all in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..20), memory in 0usize..200,
         ) {
-            struct InMemory;
-            impl TempStores for InMemory {
-                type File = Vec<u8>;
-                fn file(&mut self) -> Vec<u8> {
-                    Vec::new()
-                }
-                fn check_interrupts(&mut self) {}
-            }
             let mut notes = Notes::new(memory);
             for of_one in &all {
                 notes.push(of_one, &mut InMemory).unwrap();
