@@ -65,7 +65,7 @@ enum Writers {
 #[derive(Clone, Copy)]
 pub struct Progress<'p> {
     pub quarters: &'p AtomicU64,
-    /// Whether this process runs the command, and so reports its progress.
+    /// Whether this process is the leader, which reports the progress of the command.
     pub report: bool,
 }
 

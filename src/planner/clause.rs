@@ -1,5 +1,5 @@
 //! Recognises `hamming(a, b) op k` in its many spellings, and translates it to `hamming_within(a,
-//! b, k)`. `rewrite` and `planner_distances` call it during planning. The translation has the same
+//! b, k)`. `rewrite` calls it during planning. The translation has the same
 //! rows as the original, or there is none. `hamming_parts_within(a, b, radius)` of longer hashes gets
 //! conditions on the parts with an index beside it, which hold wherever it holds: so answers are exact,
 //! whichever parts have an index.
@@ -108,11 +108,7 @@ fn comparison<'p>(
     radius: NodeRef<'p>,
     strategy: impl FnOnce() -> i32,
 ) -> Option<DistanceComparison<'p>> {
-    let call = distance
-        .as_call()
-        .filter(|call| call.result_type == pg_sys::INT4OID)?;
-    let [left, right] = call.args.as_array()?;
-    let hamming = call.function;
+    let (hamming, [left, right]) = distance.as_call_of(pg_sys::INT4OID)?;
     if !is_hamming(hamming) {
         return None;
     }
@@ -143,11 +139,8 @@ pub struct WithinCall<'p> {
 
 /// Reads back what [`translate`] wrote.
 pub fn as_within<'p>(planner: Planner<'p>, clause: NodeRef<'p>) -> Option<WithinCall<'p>> {
-    let call = clause
-        .as_call()
-        .filter(|call| call.result_type == pg_sys::BOOLOID)?;
-    let [left, right, radius] = call.args.as_array()?;
-    let operator = distance_operator_of_within(call.function)?;
+    let (within, [left, right, radius]) = clause.as_call_of(pg_sys::BOOLOID)?;
+    let operator = distance_operator_of_within(within)?;
     let distance = planner.operator(operator, pg_sys::INT4OID, left, right);
     let comparison = planner.int4_at_most(distance, radius);
     Some(WithinCall {
@@ -232,15 +225,12 @@ fn near_part<'p>(
     targets: &Targets<'p>,
     clause: NodeRef<'p>,
 ) -> Option<NodeRef<'p>> {
-    let call = clause
-        .as_call()
-        .filter(|call| call.result_type == pg_sys::BOOLOID)?;
-    let [a, b, radius] = call.args.as_array()?;
-    if !is_parts_within(call.function) {
+    let (function, [a, b, radius]) = clause.as_call_of(pg_sys::BOOLOID)?;
+    if !is_parts_within(function) {
         return None;
     }
-    let within = within_beside(call.function)?;
-    let ball = BallConstructor::beside(call.function)?;
+    let within = within_beside(function)?;
+    let ball = BallConstructor::beside(function)?;
     // What is asked for is evaluated once for each part.
     let is_fixed = |node: NodeRef<'p>| targets.is_fixed(planner, node) && !node.contains_subplan();
     if !is_fixed(radius) {

@@ -24,7 +24,7 @@
 //! [`clause`] says which clauses mean what, for the columns and expressions that have an index
 //! ([`indexes`]); [`relation`] has the planner's structs of a relation and its clauses, [`estimate`] reads
 //! its statistics (`simhash_hamming::selectivity` is the arithmetic). Expression trees are wrapped in
-//! `simhash_pg::planner`. No OID is remembered between queries, since an extension may be dropped and
+//! `simhash_pg::nodes`. No OID is remembered between queries, since an extension may be dropped and
 //! created again.
 
 #![allow(

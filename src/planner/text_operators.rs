@@ -59,16 +59,15 @@ fn distance<'p>(call: &Call<'p>) -> Option<NodeRef<'p>> {
     Some(planner.operator(operator, pg_sys::INT4OID, a, b))
 }
 
-/// A text that is a subquery or volatile would be computed twice.
 fn near<'p>(call: &Call<'p>) -> Option<NodeRef<'p>> {
-    let texts: [NodeRef<'p>; 2] = call.args.as_array()?;
-    if texts
-        .iter()
-        .any(|text| text.is_volatile() || text.contains_subplan())
-    {
-        return None;
-    }
+    let texts = call.args.as_array().filter(may_be_twice)?;
     Maker::beside(call.function)?.near(call.planner, texts)
+}
+
+/// A text that is a subquery or volatile must not be computed twice.
+fn may_be_twice(texts: &[NodeRef; 2]) -> bool {
+    let is_once = |text: &NodeRef| text.is_volatile() || text.contains_subplan();
+    !texts.iter().any(is_once)
 }
 
 /// Returns the same for a condition of a query, if one of its texts has an index, and the other is
@@ -78,18 +77,13 @@ pub fn as_fingerprints<'p>(
     targets: &Targets<'p>,
     clause: NodeRef<'p>,
 ) -> Option<NodeRef<'p>> {
-    let call = clause
-        .as_call()
-        .filter(|call| call.result_type == pg_sys::BOOLOID)?;
-    let texts: [NodeRef<'p>; 2] = call.args.as_array()?;
-    if !lookup::has_support_function(call.function, simhash_near_duplicate_support)
-        || texts
-            .iter()
-            .any(|text| text.is_volatile() || text.contains_subplan())
+    let (function, texts) = clause.as_call_of(pg_sys::BOOLOID)?;
+    if !lookup::has_support_function(function, simhash_near_duplicate_support)
+        || !may_be_twice(&texts)
     {
         return None;
     }
-    let maker = Maker::beside(call.function)?;
+    let maker = Maker::beside(function)?;
     let serves = |text: NodeRef<'p>, other: NodeRef<'p>| {
         targets.is_fixed(planner, other) && targets.find(maker.fingerprint(planner, text)).is_some()
     };

@@ -101,6 +101,12 @@ impl<'p> NodeRef<'p> {
         })
     }
 
+    /// The function and the arguments of a call with this result, if it has so many of them.
+    pub fn as_call_of<const N: usize>(self, result: Oid) -> Option<(Oid, [NodeRef<'p>; N])> {
+        let call = self.as_call().filter(|call| call.result_type == result)?;
+        Some((call.function, call.args.as_array()?))
+    }
+
     /// The node as an operator with two operands.
     pub fn as_binary_operator(self) -> Option<BinaryOperator<'p>> {
         let op = self.cast::<pg_sys::OpExpr>(NodeTag::T_OpExpr)?;
