@@ -46,16 +46,6 @@ pub fn most() -> [usize; 2] {
     unsafe { [pg_sys::MaxBackends, pg_sys::max_prepared_xacts].map(|most| most as usize) }
 }
 
-/// The number of the command that is running, and the one whose changes the active snapshot does not
-/// show any more: that of the running statement.
-pub fn commands() -> (pg_sys::CommandId, Option<pg_sys::CommandId>) {
-    // SAFETY: in a transaction; the active snapshot lives while it is read.
-    unsafe {
-        let shown = pg_sys::ActiveSnapshotSet().then(|| (*pg_sys::GetActiveSnapshot()).curcid);
-        (pg_sys::GetCurrentCommandId(false), shown)
-    }
-}
-
 /// Runs `f` with an active snapshot of its own: what is committed now, whatever the isolation
 /// level, and all that this transaction has done before. Reads under the active snapshot see that.
 pub fn with_latest<R>(f: impl FnOnce() -> R) -> R {

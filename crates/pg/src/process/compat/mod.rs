@@ -78,15 +78,4 @@ pub fn owns_relation(oid: pg_sys::Oid) -> bool {
     }
 }
 
-/// The number of the running transaction among those of this backend.
-pub fn local_transaction() -> u32 {
-    // SAFETY: a backend that runs a function has its PGPROC.
-    unsafe {
-        #[cfg(any(feature = "pg15", feature = "pg16"))]
-        return (*pg_sys::MyProc).lxid;
-        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-        return (*pg_sys::MyProc).vxid.lxid;
-    }
-}
-
 const _: () = assert!(is_tested(15) && !is_tested(13) && !is_tested(20));
