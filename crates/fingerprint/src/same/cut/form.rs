@@ -91,7 +91,6 @@ fn letter(c: char) -> Option<char> {
         // A vowel of English words in Devanagari.
         '\u{911}' => '\u{906}',
         '\u{949}' => '\u{93e}',
-
         '\u{2044}' => '/',
         c => simplified(c),
     })

@@ -191,16 +191,22 @@ pub fn signs_joined(text: &str) -> Result<Cow<'_, str>, Error> {
 /// The text with the number sign as a word for itself, with dimensions as several numbers, and without the
 /// commands of LaTeX.
 pub fn signs_apart(text: &str) -> Result<Cow<'_, str>, Error> {
-    let has_dimension = text.as_bytes().windows(3).any(|w| {
-        w[0].is_ascii_digit() && matches!(w[1], b'x' | b'X' | b'*' | b'T') && w[2].is_ascii_digit()
-    });
-    let has_inch = text
-        .as_bytes()
-        .windows(2)
-        .any(|w| w[0].is_ascii_digit() && w[1] == b'"')
-        || !text.is_ascii() && text.contains(['\u{2033}', '\u{201d}']);
+    let bytes = text.as_bytes();
+    let (mut has_dimension, mut has_inch) = (false, false);
+    for (i, pair) in bytes.windows(2).enumerate() {
+        if pair[0].is_ascii_digit() {
+            match pair[1] {
+                b'"' => has_inch = true,
+                b'x' | b'X' | b'*' | b'T' => {
+                    has_dimension |= bytes.get(i + 2).is_some_and(u8::is_ascii_digit);
+                }
+                _ => (),
+            }
+        }
+    }
     let has_command = text.contains('\\') && text.contains('{');
-    let has_sign = !text.is_ascii() && text.contains(['№', '×', 'º', '°']);
+    let has_sign =
+        !text.is_ascii() && text.contains(['№', '×', 'º', '°', '\u{2033}', '\u{201d}']);
     if !has_sign && !has_dimension && !has_command && !has_inch {
         return Ok(Cow::Borrowed(text));
     }
