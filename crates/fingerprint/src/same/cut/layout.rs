@@ -205,8 +205,7 @@ pub fn signs_apart(text: &str) -> Result<Cow<'_, str>, Error> {
         }
     }
     let has_command = text.contains('\\') && text.contains('{');
-    let has_sign =
-        !text.is_ascii() && text.contains(['№', '×', 'º', '°', '\u{2033}', '\u{201d}']);
+    let has_sign = !text.is_ascii() && text.contains(['№', '×', 'º', '°', '\u{2033}', '\u{201d}']);
     if !has_sign && !has_dimension && !has_command && !has_inch {
         return Ok(Cow::Borrowed(text));
     }
