@@ -101,7 +101,7 @@ impl<'p> NodeRef<'p> {
         })
     }
 
-    /// The function and the arguments of a call with this result, if it has so many of them.
+    /// The function and the arguments of a call with this result, if it has N of them.
     pub fn as_call_of<const N: usize>(self, result: Oid) -> Option<(Oid, [NodeRef<'p>; N])> {
         let call = self.as_call().filter(|call| call.result_type == result)?;
         Some((call.function, call.args.as_array()?))

@@ -382,7 +382,7 @@ impl Addition<'_> {
             || self.has_part_of(if is_short { LETTERS_OF_CALL } else { LONG_PART })
     }
 
-    /// Whether the words have a part of a notice of so many bytes.
+    /// Whether the words have a part of a notice that is at least as long.
     fn has_part_of(&self, bytes: usize) -> bool {
         let parts = lists().notice_parts.all(self.text.joined(&self.words));
         parts.iter().any(|part| part.len() >= bytes)
