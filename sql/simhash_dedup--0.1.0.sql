@@ -617,13 +617,13 @@ COMMENT ON FUNCTION simhash_catalog.named_columns(regclass, text) IS
 -- key and columns are of type text, which literals and typed parameters fit best: so a call whose second argument has
 -- another type is one of the second form, with the type of the keys there. All other arguments stand in the same places.
 CREATE FUNCTION simhash_pairs(
-	relation regclass, key text DEFAULT NULL, columns text DEFAULT NULL, radius int DEFAULT NULL, within text[] DEFAULT '{}',
+	relation regclass, key text DEFAULT NULL, columns text DEFAULT NULL, radius int DEFAULT NULL, within text DEFAULT NULL,
 	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
-	across text[] DEFAULT '{}',
+	across text DEFAULT NULL,
 	OUT a bigint, OUT b bigint, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs';
-COMMENT ON FUNCTION simhash_pairs(regclass, text, text, int, text[], name, float8, regproc, text[]) IS
+COMMENT ON FUNCTION simhash_pairs(regclass, text, text, int, text, name, float8, regproc, text) IS
 	'every pair of near-duplicate rows, once, with a < b: their texts, or the fingerprints in a column, differ in at most '
 	'radius bits; with '
 	'within, names of columns, only pairs that are equal in all of them; with across, only the others; with text, the name of a column, '
@@ -631,26 +631,26 @@ COMMENT ON FUNCTION simhash_pairs(regclass, text, text, int, text[], name, float
 	'checked_by, only those for which that function of two texts or two rows returns true';
 
 CREATE FUNCTION simhash_pairs(
-	relation regclass, key_type anyelement, columns text DEFAULT NULL, radius int DEFAULT NULL, within text[] DEFAULT '{}',
+	relation regclass, key_type anyelement, columns text DEFAULT NULL, radius int DEFAULT NULL, within text DEFAULT NULL,
 	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
-	across text[] DEFAULT '{}', key text DEFAULT NULL,
+	across text DEFAULT NULL, key text DEFAULT NULL,
 	OUT a anyelement, OUT b anyelement, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_keyed';
-COMMENT ON FUNCTION simhash_pairs(regclass, anyelement, text, int, text[], name, float8, regproc, text[], text) IS
+COMMENT ON FUNCTION simhash_pairs(regclass, anyelement, text, int, text, name, float8, regproc, text, text) IS
 	'the same for keys that are not integers; key_type is NULL::uuid or the like, and only its type is used';
 
 CREATE FUNCTION simhash_pairs_between(
 	relation_a regclass, key_a text, columns_a text,
 	relation_b regclass, key_b text, columns_b text,
-	radius int DEFAULT NULL, within text[] DEFAULT '{}',
+	radius int DEFAULT NULL, within text DEFAULT NULL,
 	text_a name DEFAULT NULL, text_b name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
-	across text[] DEFAULT '{}',
+	across text DEFAULT NULL,
 	OUT a bigint, OUT b bigint, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_between';
 COMMENT ON FUNCTION simhash_pairs_between(
-	regclass, text, text, regclass, text, text, int, text[], name, name, float8, regproc, text[]
+	regclass, text, text, regclass, text, text, int, text, name, name, float8, regproc, text
 ) IS
 	'every pair of a row of one relation and a row of another whose texts or fingerprints differ in at most '
 	'radius bits; within, across, texts, min_jaccard and checked_by as in simhash_pairs';
@@ -659,62 +659,68 @@ COMMENT ON FUNCTION simhash_pairs_between(
 CREATE FUNCTION simhash_pairs_between(
 	relation_a regclass, key_type_a anyelement, columns_a text,
 	relation_b regclass, key_type_b anycompatible, columns_b text,
-	radius int DEFAULT NULL, within text[] DEFAULT '{}',
+	radius int DEFAULT NULL, within text DEFAULT NULL,
 	text_a name DEFAULT NULL, text_b name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, checked_by regproc DEFAULT NULL,
-	across text[] DEFAULT '{}', key_a text DEFAULT NULL, key_b text DEFAULT NULL,
+	across text DEFAULT NULL, key_a text DEFAULT NULL, key_b text DEFAULT NULL,
 	OUT a anyelement, OUT b anycompatible, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_between_keyed';
 COMMENT ON FUNCTION simhash_pairs_between(
-	regclass, anyelement, text, regclass, anycompatible, text, int, text[], name, name, float8, regproc, text[], text, text
+	regclass, anyelement, text, regclass, anycompatible, text, int, text, name, name, float8, regproc, text, text, text
 ) IS
 	'the same for keys that are not integers; key_type_a and key_type_b are NULL::uuid or the like, and only their types '
 	'are used';
 
 CREATE FUNCTION simhash_clusters(
 	relation regclass, key text DEFAULT NULL, columns text DEFAULT NULL, radius int DEFAULT NULL, method text DEFAULT NULL,
-	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, within text[] DEFAULT '{}',
-	checked_by regproc DEFAULT NULL, across text[] DEFAULT '{}',
+	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, within text DEFAULT NULL,
+	checked_by regproc DEFAULT NULL, across text DEFAULT NULL,
 	OUT cluster_id bigint, OUT key bigint, OUT size bigint, OUT representative bigint,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters';
-COMMENT ON FUNCTION simhash_clusters(regclass, text, text, int, text, name, float8, text[], regproc, text[]) IS
+COMMENT ON FUNCTION simhash_clusters(regclass, text, text, int, text, name, float8, text, regproc, text) IS
 	'groups of near-duplicate rows; method is components, star or leader; groups of one row '
 	'are left out; within, across, text, min_jaccard and checked_by say which pairs count, as in '
 	'simhash_pairs; if pairs are checked, the default method is star instead of components';
 
 CREATE FUNCTION simhash_clusters(
 	relation regclass, key_type anyelement, columns text DEFAULT NULL, radius int DEFAULT NULL, method text DEFAULT NULL,
-	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, within text[] DEFAULT '{}',
-	checked_by regproc DEFAULT NULL, across text[] DEFAULT '{}', key text DEFAULT NULL,
+	text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL, within text DEFAULT NULL,
+	checked_by regproc DEFAULT NULL, across text DEFAULT NULL, key text DEFAULT NULL,
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_keyed';
 COMMENT ON FUNCTION simhash_clusters(
-	regclass, anyelement, text, int, text, name, float8, text[], regproc, text[], text
+	regclass, anyelement, text, int, text, name, float8, text, regproc, text, text
 ) IS
 	'the same for keys that are not integers; key_type is NULL::uuid or the like, and only its type is used';
 
 CREATE FUNCTION simhash_catalog.duplicate_groups(
-	relation regclass, keys text[], columns text[], within text[],
+	relation regclass, keys text[], numbered text, columns text[], within text, across text,
 	OUT cluster bigint, OUT number bigint, OUT size bigint, OUT key text
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_duplicate_groups';
-COMMENT ON FUNCTION simhash_catalog.duplicate_groups(regclass, text[], text[], text[]) IS
+COMMENT ON FUNCTION simhash_catalog.duplicate_groups(regclass, text[], text, text[], text, text) IS
 	'the groups of simhash_duplicates: rows are numbered by their keys, the first of a cluster has its number; a key of '
-	'several columns is a row, as text';
+	'several columns is a row, as text; with numbered, an ORDER BY of the rows r, the key is the place in that order';
 
-CREATE FUNCTION simhash_duplicates(
-	relation regclass, columns text DEFAULT NULL, within text DEFAULT NULL, first_by text DEFAULT NULL,
+CREATE FUNCTION simhash_catalog.ordering(relation regclass, list text) RETURNS text
+LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_ordering';
+COMMENT ON FUNCTION simhash_catalog.ordering(regclass, text) IS
+	'an ORDER BY of the rows r as SQL text, from a list of columns with ASC, DESC, NULLS FIRST and NULLS LAST';
+
+CREATE FUNCTION simhash_catalog.duplicates(
+	relation regclass, columns text, within text, first_by text, across text, named text,
 	OUT "group" bigint, OUT size bigint, OUT key text, OUT stays boolean, OUT differs text
 ) RETURNS SETOF record
 LANGUAGE plpgsql STABLE COST 100000 ROWS 1000 SET search_path = pg_catalog, pg_temp AS $function$
 DECLARE
 	texts text[];
-	scope text[] := '{}';
-	comes_first text[] := '{}';
+	numbered text;
+	rows_of text := format('%s AS r', relation);
+	found_by text;
 	-- The primary key; of a table without one, where the row is.
 	own text[] := ARRAY(
 		SELECT a.attname FROM pg_index AS i, unnest(i.indkey) WITH ORDINALITY AS k (number, place), pg_attribute AS a
@@ -723,53 +729,72 @@ DECLARE
 		ORDER BY k.place);
 BEGIN
 	PERFORM simhash_catalog.hide_context();
+	IF named IS NOT NULL THEN
+		own := ARRAY(SELECT simhash_catalog.named_columns(relation, named));
+	END IF;
 	texts := ARRAY(SELECT simhash_catalog.named_columns(relation, columns));
-	IF within IS NOT NULL THEN
-		scope := ARRAY(SELECT simhash_catalog.named_columns(relation, within));
-	END IF;
-	IF first_by IS NOT NULL THEN
-		comes_first := ARRAY(SELECT simhash_catalog.named_columns(relation, first_by));
-	END IF;
-	IF own = '{}' AND (SELECT c.relkind NOT IN ('r', 'm') FROM pg_class AS c WHERE c.oid = relation) THEN
+	IF texts = own AND within IS NOT NULL THEN
+		RAISE EXCEPTION 'column "%" is the key, not the text', array_to_string(own, ', ') USING ERRCODE = 'invalid_parameter_value',
+			HINT = format('SELECT * FROM simhash_duplicates(%L, %L);', relation, within);
+	ELSIF own = '{}' AND (SELECT c.relkind NOT IN ('r', 'm') FROM pg_class AS c WHERE c.oid = relation) THEN
 		RAISE EXCEPTION '"%" has no primary key', relation
 			USING ERRCODE = 'wrong_object_type',
-			HINT = 'Call simhash_clusters, and name a column that tells rows apart: key => ''...''.';
+			HINT = format('Name the column that tells rows apart: SELECT * FROM simhash_duplicates(%L, %L, key => ''...'');',
+				relation, array_to_string(texts, ','));
 	ELSIF own = '{}' THEN
 		own := '{ctid}';
 	END IF;
+	found_by := (SELECT format(CASE count(*) WHEN 1 THEN '%s' ELSE 'ROW(%s)' END, string_agg(format('r.%I', name), ', ' ORDER BY place))
+		FROM unnest(own) WITH ORDINALITY AS n (name, place));
+	IF first_by IS NOT NULL THEN
+		numbered := simhash_catalog.ordering(relation, first_by)
+			|| (SELECT string_agg(format(', r.%I', name), '' ORDER BY place) FROM unnest(own) WITH ORDINALITY AS n (name, place));
+		rows_of := format('(SELECT %sr.*, row_number() OVER (ORDER BY %s) AS simhash_key FROM %s AS r) AS r',
+			CASE own WHEN '{ctid}' THEN 'r.ctid, ' ELSE '' END, numbered, relation);
+		found_by := 'r.simhash_key';
+	END IF;
 	RETURN QUERY EXECUTE format(
 		'SELECT dense_rank() OVER (ORDER BY g.size DESC, g.cluster), g.size, %s::text, g.number = g.cluster,
-			CASE WHEN g.number = g.cluster THEN NULL WHEN g.text = g.first THEN '''' ELSE @extschema@.simhash_diff(g.first, g.text, 2) END
+			regexp_replace(CASE WHEN g.number = g.cluster THEN left(g.text, 80) || substr('' ...'', 1, 4 * (length(g.text) > 80)::int)
+				WHEN g.text = g.first THEN '''' ELSE @extschema@.simhash_diff(g.first, g.text, 2) END, ''\s+'', '' '', ''g'')
 		FROM (
 			SELECT c.*, %s AS text, first_value(%2$s) OVER (PARTITION BY c.cluster ORDER BY c.number) AS first, %s
-			FROM simhash_catalog.duplicate_groups($1, $2, $3, $4) AS c JOIN %s AS t ON %s::text = c.key) AS g
+			FROM simhash_catalog.duplicate_groups($1, $2, $3, $4, $5, $6) AS c JOIN %s ON %s::text = c.key) AS g
 		ORDER BY 1, g.number',
 		(SELECT format(CASE count(*) WHEN 1 THEN '%s' ELSE 'ROW(%s)' END, string_agg(format('g.own_%s', place), ', ' ORDER BY place))
 			FROM unnest(own) WITH ORDINALITY AS n (name, place)),
 		(SELECT CASE count(*) WHEN 1 THEN min(text) ELSE 'concat_ws(chr(10), ' || string_agg(format('nullif(%s, '''')', text), ', ' ORDER BY place) || ')' END
-			FROM unnest(texts) WITH ORDINALITY AS n (name, place), format('t.%I::text', name) AS text),
-		(SELECT string_agg(format('t.%I AS own_%s', name, place), ', ') FROM unnest(own) WITH ORDINALITY AS n (name, place)),
-		relation,
-		(SELECT format(CASE count(*) WHEN 1 THEN '%s' ELSE 'ROW(%s)' END, string_agg(format('t.%I', name), ', ' ORDER BY place))
-			FROM unnest(comes_first || own) WITH ORDINALITY AS n (name, place)))
-	USING relation, comes_first || own, texts, scope;
+			FROM unnest(texts) WITH ORDINALITY AS n (name, place), format('r.%I::text', name) AS text),
+		(SELECT string_agg(format('r.%I AS own_%s', name, place), ', ') FROM unnest(own) WITH ORDINALITY AS n (name, place)),
+		rows_of, found_by)
+	USING relation, own, numbered, texts, within, across;
 END
 $function$;
-COMMENT ON FUNCTION simhash_duplicates(regclass, text, text, text) IS
+COMMENT ON FUNCTION simhash_catalog.duplicates(regclass, text, text, text, text, text) IS 'what simhash_duplicates returns';
+
+-- In SQL, since an argument and a column are called key.
+CREATE FUNCTION simhash_duplicates(
+	relation regclass, columns text DEFAULT NULL, within text DEFAULT NULL, first_by text DEFAULT NULL,
+	across text DEFAULT NULL, key text DEFAULT NULL,
+	OUT "group" bigint, OUT size bigint, OUT key text, OUT stays boolean, OUT differs text
+) RETURNS SETOF record
+LANGUAGE sql STABLE COST 100000 ROWS 1000 AS 'SELECT * FROM simhash_catalog.duplicates($1, $2, $3, $4, $5, $6)';
+COMMENT ON FUNCTION simhash_duplicates(regclass, text, text, text, text, text) IS
 	'near-duplicate rows of a table, in groups: the size, the key as text, whether the row stays, and how its text differs '
-	'from that of the row that does; columns names those of the text, within those in which rows of a group are equal, first_by '
-	'what comes first';
+	'from that of the row that does; of that one its first 80 characters; columns names those of the text, within those in which '
+	'rows of a group are equal, across those in which they differ from the row that stays, first_by what comes first, key what '
+	'tells rows apart';
 
 -- VOLATILE: it draws at random. Keys of any type come back as text.
 CREATE FUNCTION simhash_radius_report(
 	relation regclass, key text DEFAULT NULL, columns text DEFAULT NULL, text name DEFAULT NULL, max_radius int DEFAULT 12,
-	sample int DEFAULT 2000, checked_by regproc DEFAULT NULL, within text[] DEFAULT '{}', across text[] DEFAULT '{}',
+	sample int DEFAULT 2000, checked_by regproc DEFAULT NULL, within text DEFAULT NULL, across text DEFAULT NULL,
 	OUT distance int, OUT pairs bigint, OUT pairs_low bigint, OUT pairs_high bigint,
 	OUT compared int, OUT jaccard_mean float8, OUT jaccard_p5 float8, OUT jaccard_median float8,
 	OUT low_example text[], OUT median_example text[], OUT passing float8
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE PARALLEL RESTRICTED COST 100000 ROWS 13 AS 'MODULE_PATHNAME', 'simhash_radius_report';
-COMMENT ON FUNCTION simhash_radius_report(regclass, text, text, name, int, int, regproc, text[], text[]) IS
+COMMENT ON FUNCTION simhash_radius_report(regclass, text, text, name, int, int, regproc, text, text) IS
 	'for each distance up to max_radius the number of pairs, estimated from a sample of rows, with a 95 % '
 	'interval; and how similar the texts of up to 200 of them are, for the choice of a radius, and which share '
 	'of these passes checked_by, a function as in simhash_pairs; within and across as there';
@@ -1757,12 +1782,13 @@ COMMENT ON FUNCTION simhash_catalog.check_flag(regclass, oid, text, text[]) IS
 -- Each row is one statement in one line, a transaction of its own, for \gexec and the migrations of others.
 CREATE FUNCTION simhash_guard(
 	relation regclass, columns text DEFAULT NULL, within text DEFAULT NULL, arguments text[] DEFAULT '{}',
-	fingerprint name DEFAULT NULL
+	fingerprint name DEFAULT NULL, across text DEFAULT NULL
 ) RETURNS SETOF text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $function$
 DECLARE
 	texts text[];
 	scope text[] := '{}';
+	apart text[] := '{}';
 	said text[] := '{}';
 	has_index boolean;
 	named text;
@@ -1784,22 +1810,25 @@ BEGIN
 	IF kind IS NULL OR kind NOT IN ('r', 'p', 'f') THEN
 		RAISE EXCEPTION '"%" is not a table', coalesce(short, relation::text, 'NULL') USING ERRCODE = 'wrong_object_type';
 	END IF;
-	misplaced := ARRAY(SELECT a FROM unnest(ARRAY[columns, within]) AS a WHERE a ~ '^\s*\w+\s*='
+	misplaced := ARRAY(SELECT a FROM unnest(ARRAY[columns, within, across]) AS a WHERE a ~ '^\s*\w+\s*='
 		AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = relation AND attname = a));
 	IF misplaced <> '{}' THEN
 		RAISE EXCEPTION '"%" is an argument of the trigger, not a column', misplaced[1] USING ERRCODE = 'invalid_parameter_value',
 			HINT = format('SELECT simhash_guard(%L, %sarguments => %L);', named, (
-				SELECT string_agg(format('%s => %L, ', n, a), '' ORDER BY n) FROM (VALUES ('columns', columns), ('within', within)) AS g (n, a)
+				SELECT string_agg(format('%s => %L, ', n, a), '' ORDER BY n) FROM (VALUES ('columns', columns), ('within', within), ('across', across)) AS g (n, a)
 				WHERE a <> ALL (misplaced)), misplaced || arguments);
 	END IF;
 	texts := ARRAY(SELECT simhash_catalog.named_columns(relation, columns));
 	IF within IS NOT NULL THEN
 		scope := ARRAY(SELECT simhash_catalog.named_columns(relation, within));
 	END IF;
+	IF across IS NOT NULL THEN
+		apart := ARRAY(SELECT simhash_catalog.named_columns(relation, across));
+	END IF;
 	said := ARRAY(
 		SELECT format('%s=%s', argument, string_agg(
 			CASE WHEN name ~ '[,"]|^\s|\s$' THEN '"' || replace(name, '"', '""') || '"' ELSE name END, ',' ORDER BY place))
-		FROM (SELECT 1, 'text', texts UNION ALL SELECT 2, 'within', scope) AS l (number, argument, names),
+		FROM (VALUES (1, 'text', texts), (2, 'within', scope), (3, 'across', apart)) AS l (number, argument, names),
 			unnest(names) WITH ORDINALITY AS n (name, place)
 		GROUP BY number, argument ORDER BY number) || arguments;
 	IF NOT EXISTS (SELECT FROM unnest(said) AS a WHERE a ~ '^\s*(mode|flag|duplicate_of)\s*=') THEN
@@ -1862,10 +1891,10 @@ BEGIN
 		(SELECT string_agg(quote_literal(a), ', ' ORDER BY place) FROM unnest(said) WITH ORDINALITY AS n (a, place)));
 END
 $function$;
-COMMENT ON FUNCTION simhash_guard(regclass, text, text, text[], name) IS
+COMMENT ON FUNCTION simhash_guard(regclass, text, text, text[], name, text) IS
 	'the statements that keep near-duplicates of stored rows out of a table in use; index and trigger, with fingerprint also '
 	'a column of that name, which is filled in batches; columns are those of the text, within those in which rows that are '
-	'compared are equal, arguments those of simhash_flag_duplicate, which are checked; the default is mode=conflict';
+	'compared are equal, across those in which they differ, arguments those of simhash_flag_duplicate, which are checked; the default is mode=conflict';
 
 -- ---------------------------------------------------------------- what made a column's fingerprints
 -- Fingerprints made by different weights are numbers of one type, and do not meet.

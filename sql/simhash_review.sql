@@ -143,7 +143,9 @@ WITH number (name, value, low, high) AS (
 )
 SELECT (SELECT regexp_replace(fault, concat(:'turning', '|', :'invisible'), '?', 'g') FROM (
 	SELECT 1, format('relation: there is none with OID %s', :'relation') WHERE :relation_oid = 0
-	UNION ALL SELECT 1, format('key: %s has no primary key of one column, name a column that tells rows apart', :'rel')
+	UNION ALL SELECT 1, format('key: %s has no primary key of one column: name a column that tells rows apart', :'rel')
+		|| (SELECT CASE WHEN relkind IN ('r', 'p') THEN format('; ALTER TABLE %s ADD id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY adds one', :'rel')
+			ELSE '' END FROM pg_class WHERE oid = :relation_oid)
 	WHERE :'key' = '' AND NOT :'key_named' AND :relation_oid <> 0
 	UNION ALL SELECT 2, format('%s: %L is not a number from %s to %s', name, value, low, high) FROM number
 	WHERE CASE WHEN value ~ '^[-+]?\d{1,19}$' OR name = 'jaccard' AND value ~ '^\d*\.?\d{1,9}$' THEN value::numeric NOT BETWEEN low AND high ELSE true END
@@ -218,12 +220,12 @@ SELECT jsonb_agg(jsonb_build_object('distance', distance, 'pairs', pairs, 'low',
 	sum(pairs) FILTER (WHERE distance <= :'radius'::int) AS estimate,
 	sum(pairs) FILTER (WHERE distance <= :'radius'::int) <= :'max_pairs'::bigint AS all_pairs
 FROM :"ext".simhash_radius_report(:relation_oid::regclass, :'key', :'fp', :'text', least(:'radius'::int + 3, :bits),
-	checked_by => :checked, within => :within_is, across => :across_is) \gset
+	checked_by => :checked, within => :'within', across => :'across') \gset
 
 -- Of more pairs than max_pairs, those among rows that are drawn. Those of texts are all that are near, before any check.
 SELECT :'all_pairs' AND NOT :'of_text' AS by_function \gset
 \if :by_function
-\set pairs_found ':"ext".simhash_pairs(:relation_oid::regclass, key_type => CAST(NULL AS :key_type), columns => :''fp'', radius => :''radius'', within => :within_is, across => :across_is, key => :''key'')'
+\set pairs_found ':"ext".simhash_pairs(:relation_oid::regclass, key_type => CAST(NULL AS :key_type), columns => :''fp'', radius => :''radius'', within => :''within'', across => :''across'', key => :''key'')'
 \else
 \set pairs_found pair_drawn
 \endif
@@ -315,7 +317,7 @@ SELECT format(E'found AS MATERIALIZED (\n    SELECT c.key, c.representative\n   
 	'WHERE NOT EXISTS (SELECT FROM judged j WHERE NOT j.same AND j.a = p.stays AND j.b = p.key)\n)',
 	:'ext', :'key_type', :'rel', :'key', :'fp', :'radius'::int, :'method', :'text',
 	concat_ws(', ', 'min_jaccard => ' || coalesce((:least)::text, 'NULL'), 'checked_by => ' || quote_literal(NULLIF(:'check_name', '')) || '::regprocedure',
-		'within => ' || quote_literal(NULLIF(:within_is, '{}')), 'across => ' || quote_literal(NULLIF(:across_is, '{}'))), :'best_first') AS groups,
+		'within => ' || quote_literal(NULLIF(:'within', '')), 'across => ' || quote_literal(NULLIF(:'across', ''))), :'best_first') AS groups,
 	format(E'\n    SELECT a::%1$s, b::%1$s, same FROM %2$s UNION ALL SELECT b::%1$s, a::%1$s, same FROM %2$s', :'key_type',
 		coalesce((SELECT format('%I.%I', nspname, relname) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = :decisions_oid),
 			:'decisions')) AS judged_of,
@@ -352,8 +354,8 @@ FROM (VALUES (:'radius'::int - 1, :least), (:'radius'::int + 1, :least),
 		(:'radius'::int, :least - 0.05), (:'radius'::int, :least + 0.05)) AS step (r, j),
 	LATERAL (SELECT count(DISTINCT cluster_id::text) AS groups, count(*) AS members
 		FROM :"ext".simhash_clusters(:relation_oid::regclass, key_type => CAST(NULL AS :key_type), columns => :'fp', key => :'key',
-			radius => r, method => :'method', text => :'text', min_jaccard => j, within => :within_is, checked_by => :checked,
-			across => :across_is)) c
+			radius => r, method => :'method', text => :'text', min_jaccard => j, within => :'within', checked_by => :checked,
+			across => :'across')) c
 WHERE :'steps'::boolean AND r BETWEEN 0 AND :bits AND coalesce(j BETWEEN 0 AND 1, r <> :'radius'::int) \gset
 
 -- ---------------------------------------------------------------- differing words of all pairs that are shown

@@ -102,8 +102,14 @@ SELECT simhash_guard('ticket', 'body', arguments => '{checked_by=nope,mode=rejec
 SELECT simhash_guard('ticket', 'body', arguments => '{index=nope}');
 SELECT simhash_guard('ticket', 'key=id');
 SELECT simhash_guard('ticket', 'body', 'mode=reject', '{lock=off}');
+SELECT simhash_guard('ticket', 'body', across => 'tenant', arguments => '{duplicate_of=original}');
+SELECT simhash_guard('ticket', 'body', within => 'tenant', across => 'tenant');
+SELECT simhash_guard('ticket', 'body', across => 'id');
 SELECT simhash_guard('everything');
 SELECT count(*) FROM simhash_pairs('ticket', text => 'title,body');
+SELECT count(*) FROM simhash_pairs('ticket', 'body', within => 'tenant');
+SELECT count(*) FROM simhash_clusters('ticket', columns => '{title,body}', within => '{tenant}', across => 'original');
+SELECT count(*) FROM simhash_duplicates('ticket', 'id', 'body');
 SELECT simhash_guard(NULL);
 SELECT simhash_guard('ticket', 'body', 'tenant') \gexec
 SELECT simhash_guard('ticket', 'body', 'tenant');
@@ -139,6 +145,20 @@ SELECT simhash_keep_clusters('street', 'id', 'fp', text => 'body');
 INSERT INTO street VALUES (3, 'a hole of 40 cm, in front of 12 Mill Lane') RETURNING id, original;
 TABLE street_cluster ORDER BY key;
 SELECT simhash_guard('street', 'body', arguments => '{duplicate_of=original}');
+-- Of other sellers alone: an index within a seller does not serve that.
+CREATE TABLE product (id int PRIMARY KEY, seller int, body text, copy_of int);
+CREATE INDEX product_of_seller ON product USING simhash (seller, body);
+CREATE TRIGGER once BEFORE INSERT OR UPDATE ON product FOR EACH ROW
+	EXECUTE FUNCTION simhash_flag_duplicate('duplicate_of=copy_of', 'across=seller');
+INSERT INTO product VALUES (1, 1, 'Hand made wooden bowl');
+CREATE OR REPLACE TRIGGER once BEFORE INSERT OR UPDATE ON product FOR EACH ROW
+	EXECUTE FUNCTION simhash_flag_duplicate('duplicate_of=copy_of', 'across=seller', 'index=product_of_seller');
+INSERT INTO product VALUES (1, 1, 'Hand made wooden bowl');
+DROP TRIGGER once ON product;
+SELECT simhash_guard('product', 'body', across => 'seller', arguments => '{duplicate_of=copy_of}') \gexec
+INSERT INTO product VALUES (1, 1, 'Hand made wooden bowl'), (2, 1, 'hand made wooden bowl!'), (3, 2, 'Hand-made wooden bowl')
+	RETURNING id, copy_of;
+SELECT key, stays FROM simhash_duplicates('product', 'body', across => 'seller');
 -- Answers from a template are not what a call means, though they are longer.
 CREATE TABLE answered (id int PRIMARY KEY, body text, answer text);
 INSERT INTO answered SELECT i, 'The lamp number ' || i || ' is dark', repeat('Thank you for your letter. ', 3) FROM generate_series(1, 9) i;

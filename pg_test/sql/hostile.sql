@@ -54,7 +54,7 @@ CREATE FUNCTION differ(asked text, meant text) RETURNS SETOF text LANGUAGE sql A
 	FROM (SELECT answer(asked), answer(meant)) x (a, b) WHERE a IS DISTINCT FROM b OR b IS NULL
 $$;
 SELECT differ(asked, meant) FROM (VALUES
-	('SELECT * FROM simhash_pairs(''[s A].[t A]'', ''{id A}'', ''{fp A}'', 3, ARRAY[''{tenant A}''])',
+	('SELECT * FROM simhash_pairs(''[s A].[t A]'', ''{id A}'', ''{fp A}'', 3, ''{tenant A}'')',
 		'SELECT * FROM simhash_pairs(''plain'', ''id'', ''fp'', 3, ''{tenant}'')'),
 	('SELECT * FROM simhash_pairs_between(''[s A].[t A]'', ''{id A}'', ''{fp A}'', ''plain'', ''id'', ''fp'', 3)',
 		'SELECT * FROM simhash_pairs_between(''plain'', ''id'', ''fp'', ''plain'', ''id'', ''fp'', 3)'),

@@ -31,21 +31,21 @@ BEGIN
 END $$;
 CREATE TABLE asked AS SELECT * FROM (VALUES ('{tenant}'::text[]), ('{tenant,the Lang}'), ('{the Lang,tenant}'), ('{}')) w (within),
 	unnest('{0,3,64}'::int[]) k;
-SELECT within, k, f.* FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''fp'', $1, $2)', k, within) f ORDER BY 1, 2;
+SELECT within, k, f.* FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''fp'', $1, $2::text)', k, within) f ORDER BY 1, 2;
 SELECT within, k, f.* FROM asked, faults('pairs_across',
-	'simhash_pairs_between(''t'', key_type_a => NULL::text, columns_a => ''fp'', relation_b => ''other'', key_type_b => NULL::text, columns_b => ''print'', key_a => ''name'', key_b => ''id'', radius => $1, within => $2)', k, within) f
+	'simhash_pairs_between(''t'', key_type_a => NULL::text, columns_a => ''fp'', relation_b => ''other'', key_type_b => NULL::text, columns_b => ''print'', key_a => ''name'', key_b => ''id'', radius => $1, within => $2::text)', k, within) f
 ORDER BY 1, 2;
 SET work_mem = '64kB';
 SELECT within, k, f.* FROM asked, faults('pairs_across',
-	'simhash_pairs_between(''t'', key_type_a => NULL::text, columns_a => ''fp'', relation_b => ''other'', key_type_b => NULL::text, columns_b => ''print'', key_a => ''name'', key_b => ''id'', radius => $1, within => $2)', k, within) f
+	'simhash_pairs_between(''t'', key_type_a => NULL::text, columns_a => ''fp'', relation_b => ''other'', key_type_b => NULL::text, columns_b => ''print'', key_a => ''name'', key_b => ''id'', radius => $1, within => $2::text)', k, within) f
 WHERE k = 3 ORDER BY 1;
 RESET work_mem;
 -- With a worker for each group, in the middle of the query that reads them.
 SET min_parallel_table_scan_size = 0;
 SET parallel_setup_cost = 1e9;
-SELECT within, k, f.* FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''fp'', $1, $2)', k, within) f WHERE k = 3 ORDER BY 1;
+SELECT within, k, f.* FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''fp'', $1, $2::text)', k, within) f WHERE k = 3 ORDER BY 1;
 SELECT within, k, f.* FROM asked, faults('pairs_across',
-	'simhash_pairs_between(''t'', key_type_a => NULL::text, columns_a => ''fp'', relation_b => ''other'', key_type_b => NULL::text, columns_b => ''print'', key_a => ''name'', key_b => ''id'', radius => $1, within => $2)', k, within) f
+	'simhash_pairs_between(''t'', key_type_a => NULL::text, columns_a => ''fp'', relation_b => ''other'', key_type_b => NULL::text, columns_b => ''print'', key_a => ''name'', key_b => ''id'', radius => $1, within => $2::text)', k, within) f
 WHERE k = 3 ORDER BY 1;
 -- And where the query that reads them is parallel itself.
 SET parallel_setup_cost = 0;
@@ -57,7 +57,7 @@ RESET parallel_setup_cost;
 RESET min_parallel_table_scan_size;
 -- Named, as an array, with the default radius; the rows of one group in files, those of others in memory.
 SELECT count(*) AS pairs, count(*) = (SELECT count(*) FROM pairs_of_t WHERE distance <= 3 AND same_tenant) AS right
-FROM simhash_pairs('t', 'id', 'fp', within => ARRAY['tenant']);
+FROM simhash_pairs('t', 'id', 'fp', within => 'tenant');
 CREATE TABLE sizes AS SELECT i AS id, CASE WHEN i <= 20000 THEN i % 2 ELSE i / 3 END AS tenant, hashint8extended(i / 4, 1) AS fp
 FROM generate_series(1, 24000) i;
 CREATE TABLE in_memory AS SELECT * FROM simhash_pairs('sizes', 'id', 'fp', 0, '{tenant}');
@@ -85,7 +85,7 @@ SELECT a, b FROM simhash_pairs_between('odd', 'id', 'fp', 'odd', 'id', 'fp', 0, 
 CREATE VIEW of_tenant AS SELECT * FROM t WHERE tenant = current_setting('pairs_within.tenant')::int;
 CREATE FUNCTION cluster_faults(method text, "text" name, within text[], k int) RETURNS TABLE (clusters bigint, rows bigint,
 	faults bigint) LANGUAGE sql AS $$
-	WITH found AS MATERIALIZED (SELECT * FROM simhash_clusters('pairs_within.t', 'id', 'fp', k, method, "text", within => within)),
+	WITH found AS MATERIALIZED (SELECT * FROM simhash_clusters('pairs_within.t', 'id', 'fp', k, method, "text", within => within::text)),
 	tenants AS (SELECT DISTINCT tenant FROM pairs_within.t WHERE tenant IS NOT NULL),
 	wanted AS MATERIALIZED (SELECT c.* FROM tenants,
 		LATERAL (SELECT set_config('pairs_within.tenant', tenant::text, true)) s (tenant),
@@ -112,8 +112,7 @@ SELECT * FROM simhash_pairs('wrong', 'id', 'fp', 3, '{ctid}');
 SELECT * FROM simhash_pairs('wrong', 'id', 'fp', 3, '{j}');
 SELECT * FROM simhash_pairs('wrong', 'id', 'fp', 3, '{tenant,j,tenant}');
 SELECT * FROM simhash_pairs('wrong', 'id', 'fp', 3, '{tenant,tenant}');
-SELECT * FROM simhash_pairs('wrong', 'id', 'fp', 3, '{tenant,NULL}');
-SELECT * FROM simhash_pairs('wrong', 'id', 'fp', 3, NULL);
+SELECT * FROM simhash_pairs('wrong', 'id', 'fp', 3, 'tenant,');
 SELECT * FROM simhash_pairs('wrong', 'id', 'fp', 3, '{fp}');
 SELECT * FROM simhash_clusters('wrong', 'id', 'fp', within => '{id}');
 SELECT * FROM simhash_clusters('wrong', key_type => NULL::int, columns => 'fp', key => 'id', within => '{nope}');
@@ -122,7 +121,6 @@ SELECT * FROM simhash_pairs_between('same_keys', 'id', 'fp', 'wrong', 'id', 'fp'
 SELECT * FROM simhash_pairs_between('t', 'id', 'fp', 'wrong', 'id', 'fp', 3, '{the Lang}');
 \set VERBOSITY sqlstate
 SELECT * FROM simhash_pairs_between('same_keys', 'id', 'fp', 'wrong', 'id', 'fp', 3, '{tenant}');
-SELECT * FROM simhash_pairs('t', 'id', 'fp', 3, 'tenant');
 \set VERBOSITY default
 
 SET client_min_messages = warning;

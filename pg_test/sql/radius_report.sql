@@ -35,7 +35,7 @@ SELECT within, across, sum(pairs) AS pairs, count(*) FILTER (WHERE (pairs, pairs
 	wanted, wanted)) AS wrong
 FROM (VALUES ('{tenant}'::text[], '{}'::text[]), ('{}', '{tenant}'), ('{tenant}', '{source}'), ('{tenant,source}', '{}'),
 	('{}', '{tenant,source}')) c (within, across),
-	LATERAL simhash_radius_report('owned', 'id', 'fp', max_radius => 20, within => within, across => across) r,
+	LATERAL simhash_radius_report('owned', 'id', 'fp', max_radius => 20, within => within::text, across => across::text) r,
 	LATERAL (SELECT count(*) AS wanted FROM owned_pair p WHERE p.distance = r.distance
 		AND (same_tenant OR NOT 'tenant' = ANY (within)) AND (same_source OR NOT 'source' = ANY (within))
 		AND (across = '{}' OR ((same_tenant OR NOT 'tenant' = ANY (across)) AND (same_source OR NOT 'source' = ANY (across))) IS NOT TRUE)) w

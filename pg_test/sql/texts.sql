@@ -205,6 +205,21 @@ SELECT stays, count(*) FROM simhash_duplicates('ticket', 'body', first_by => 'cr
 SELECT * FROM simhash_duplicates('ticket', 'body', within => 'subject');
 SELECT * FROM simhash_duplicates('ticket', 'nope');
 SELECT * FROM simhash_duplicates('memory');
+-- What comes first, in any order, also where a key tells rows apart that is none of the table, or of a view.
+SELECT key, stays FROM simhash_duplicates('ticket', 'body', first_by => 'created DESC');
+ALTER TABLE ticket ADD "Desc" int;
+UPDATE ticket SET "Desc" = 1 WHERE created = '2026-01-02';
+SELECT key, stays FROM simhash_duplicates('ticket', 'body', first_by => '"Desc" desc nulls LAST,created');
+SELECT key, stays FROM simhash_duplicates('ticket', 'body', first_by => '{Desc desc,"created" ASC}');
+SELECT key, stays FROM simhash_duplicates('ticket', 'body', first_by => 'Desc');
+SELECT key FROM simhash_duplicates('ticket', 'body', first_by => 'created first');
+SELECT key, stays FROM simhash_duplicates('ticket', 'body', key => 'created', first_by => 'subject DESC');
+CREATE VIEW open_ticket AS SELECT * FROM ticket WHERE created < '2026-01-03' OR subject = 'Bill';
+SELECT * FROM simhash_duplicates('open_ticket');
+SELECT key, stays, differs FROM simhash_duplicates('open_ticket', key => 'created');
+SELECT key, stays FROM simhash_duplicates('open_ticket', key => 'created, subject', first_by => 'created DESC');
+SELECT key, stays FROM simhash_duplicates('open_ticket', key => 'created', across => 'subject');
+SELECT key FROM simhash_duplicates('open_ticket', key => 'created', within => 'created', across => 'created');
 -- Nothing is written. Of a table whose key has several columns, the order of these says what stays.
 CREATE TABLE line (invoice int, number int, item text, note text, PRIMARY KEY (invoice, number));
 INSERT INTO line VALUES (2, 1, 'Blue cotton shirt, size 40', 'gift'), (1, 2, 'blue cotton shirt, size 40', 'gift'),

@@ -88,5 +88,37 @@ CREATE TRIGGER flag BEFORE INSERT ON flagged FOR EACH ROW
 INSERT INTO flagged (id, n, f, body, fp) SELECT id, n, f, body, fp FROM compared ORDER BY id;
 SELECT count(duplicate_of) AS flagged,
 	count(*) FILTER (WHERE duplicate_of IS DISTINCT FROM (SELECT min(e.a) FROM equal AS e WHERE e.b = id)) AS wrong FROM flagged;
+-- Across: if another row is there. With marks, an original that is another row.
+CREATE TABLE marked (LIKE compared INCLUDING INDEXES, another boolean, duplicate_of int);
+CREATE INDEX ON marked USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON marked FOR EACH ROW
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'key=id', 'flag=another', 'across=n,f');
+INSERT INTO marked (id, n, f, body, fp) SELECT id, n, f, body, fp FROM compared ORDER BY id;
+SELECT count(*) FILTER (WHERE another) AS flagged,
+	count(*) FILTER (WHERE another <> EXISTS (SELECT FROM other AS o WHERE o.b = id)) AS wrong FROM marked;
+TRUNCATE marked;
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT OR UPDATE ON marked FOR EACH ROW
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'key=id', 'duplicate_of=duplicate_of', 'across=n,f');
+INSERT INTO marked (id, n, f, body, fp) SELECT id, n, f, body, fp FROM compared ORDER BY id;
+CREATE VIEW wrong AS
+	SELECT count(duplicate_of) AS marked,
+		count(*) FILTER (WHERE NOT EXISTS (SELECT FROM other AS p JOIN marked AS o ON o.id IN (p.a, p.b) AND o.duplicate_of IS NULL
+			WHERE (least(m.id, o.id), greatest(m.id, o.id)) = (p.a, p.b) AND o.id = m.duplicate_of)
+			AND duplicate_of IS NOT NULL) AS wrong,
+		count(*) FILTER (WHERE duplicate_of IS NULL AND EXISTS (SELECT FROM other AS p JOIN marked AS o ON o.id = p.a AND o.duplicate_of IS NULL
+			WHERE p.b = m.id)) AS missing
+	FROM marked AS m;
+TABLE wrong;
+-- A row that an UPDATE makes equal to its original is judged again; another UPDATE leaves the marks alone.
+UPDATE marked SET body = 'x', duplicate_of = NULL WHERE id = 5;
+SELECT id, duplicate_of FROM marked WHERE id IN (1, 2, 3, 5);
+UPDATE marked SET n = 1, f = 0 WHERE id IN (3, 5);
+SELECT id, duplicate_of FROM marked WHERE id IN (1, 2, 3, 5);
+UPDATE marked SET n = 7 WHERE id = 2;
+SELECT id, duplicate_of FROM marked WHERE id = 2;
+-- The groups of simhash_duplicates are those of simhash_clusters.
+SELECT count(*), count(*) FILTER (WHERE d.key IS NULL OR c.key IS NULL OR d.stays <> (c.key = c.representative)) AS wrong
+FROM simhash_duplicates('compared', 'body', across => 'n, f') AS d
+FULL JOIN simhash_clusters('compared', 'body', method => 'leader', across => 'n,f') AS c ON c.key::text = d.key;
 SET client_min_messages = warning;
 DROP SCHEMA within_across CASCADE;

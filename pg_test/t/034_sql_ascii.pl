@@ -60,9 +60,9 @@ my %questions = (
 	q{simhash_pairs('<s>.<t>', '~k', '~f', 1)} => '',
 	q{simhash_pairs('<s2>.<t>', '~k', '~f', 1)} => '1|2|0 1|3|0 1|4|0 2|3|0 2|4|0 3|4|0',
 	q{simhash_pairs('<s>.<t2>', '~k2', '~f', 2)} => '1|5|2 1|9|1',
-	q{simhash_pairs('<s>.<t>', '~k', '~f2', 1, ARRAY['~w2'])} => '1|2|1 1|4|0 2|4|1',
-	q{simhash_pairs_between('<s>.<t>', '~k', '~f2', '<s2>.<t>', '~k', '~f2', 0, ARRAY['~w2'])} => '1|1|0 1|4|0 2|2|0 3|3|0 4|1|0 4|4|0',
-	q{simhash_clusters('<s>.<t>', '~k', '~f2', 1, 'star', '~b2', 0.5, ARRAY['~w2'])} => '1|1|2|1|0|1 1|2|2|1|1|1',
+	q{simhash_pairs('<s>.<t>', '~k', '~f2', 1, '~w2')} => '1|2|1 1|4|0 2|4|1',
+	q{simhash_pairs_between('<s>.<t>', '~k', '~f2', '<s2>.<t>', '~k', '~f2', 0, '~w2')} => '1|1|0 1|4|0 2|2|0 3|3|0 4|1|0 4|4|0',
+	q{simhash_clusters('<s>.<t>', '~k', '~f2', 1, 'star', '~b2', 0.5, '~w2')} => '1|1|2|1|0|1 1|2|2|1|1|1',
 	q{(SELECT sum(pairs) FROM simhash_radius_report('<s>.<t>', '~k', '~f2', '~b2', 1))} => '6');
 for my $question (sort keys %questions)
 {

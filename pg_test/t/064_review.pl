@@ -440,7 +440,7 @@ $node->safe_psql('postgres',
 is((review($node, 'postgres', 'relation=' . $node->safe_psql('postgres', q(SELECT 'plain'::regclass::oid)), 'key=id', 'fp=fp',
 	'text=body'))[0], 0, 'a page of a relation by its OID');
 for my $case ([ 'postgres', qr/variable "relation" is missing.*Usage: psql -X/s ],
-	[ 'postgres', qr/variable key: public.plain has no primary key of one column/, 'relation=plain' ],
+	[ 'postgres', qr/variable key: public.plain has no primary key of one column: .*; ALTER TABLE public.plain ADD id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY adds one/, 'relation=plain' ],
 	[ 'bare', qr/extension "simhash_dedup" is not in this database/, 'relation=pg_class', 'key=oid', 'fp=x', 'text=y' ],
 	[ 'postgres', qr/relation "nothing" does not exist/, 'relation=nothing', 'key=id', 'fp=fp', 'text=body' ],
 	[ 'postgres', qr/variable key: public.plain has no column "nothing"/, 'relation=plain', 'key=nothing', 'fp=fp', 'text=body' ],

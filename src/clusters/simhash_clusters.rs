@@ -11,7 +11,9 @@ use crate::checked_pairs::paired_rows::{
 };
 use crate::checked_pairs::passing::{Asked, PassingPairs, SimilarityList};
 use crate::checked_pairs::value_reader::ValueReader;
-use crate::pairs::arguments::required;
+use crate::pairs::arguments::{named, required};
+use crate::pairs::chosen_columns::named_list;
+use crate::pairs::named_columns::open_relation;
 use crate::pairs::scope_columns::ScopeColumns;
 use crate::pairs::source::{SourceTable, radius_of};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
@@ -22,7 +24,7 @@ use simhash_pg::catalog::table_name;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::{name_to_utf8, to_utf8};
-use simhash_pg::process::error::Error;
+use simhash_pg::process::error::{Error, leave_out_statement};
 use simhash_pg::process::memory::{MemoryContext, collected, filled, or_out_of_memory};
 use simhash_pg::process::temp_file::TempFiles;
 use simhash_pg::sql::fmgr::{Args, pg_function};
@@ -295,16 +297,18 @@ fn for_each_clustered(assigned: &[Assignment], mut each: impl FnMut([u32; 3], i6
 }
 
 pg_function! {
-    /// simhash_catalog.duplicate_groups(relation, keys, columns, within)
+    /// simhash_catalog.duplicate_groups(relation, keys, numbered, columns, within, across)
     /// -> SETOF (cluster, row, size, key): the groups of simhash_duplicates, with rows numbered in the order
     /// of their keys. Several keys are one, and come back as text
     fn simhash_duplicate_groups, pg_finfo_simhash_duplicate_groups(args) {
         const NAME: &str = "simhash_duplicates";
         let mut out = RowsOut::begin(args);
         let oid = required(args.get::<pg_sys::Oid>(0), NAME, "relation");
-        let [keys, compared] = [1, 2].map(|i| name_list(args, i));
-        let sources = [SourceTable::open_by_keys(oid, &keys, &compared)];
-        let columns = ScopeColumns::from_arguments(args, 3, None, NAME, &sources);
+        leave_out_statement();
+        let (opened, _) = open_relation(oid);
+        let [keys, compared] = [1, 3].map(|i| named_list(args, i, &opened));
+        let sources = [SourceTable::open_by_keys(oid, &keys, named(args, 2).as_deref(), &compared)];
+        let columns = ScopeColumns::from_arguments(args, 4, Some(5), NAME, &sources);
         let checked = CheckArguments {
             function: NAME,
             own: args.function(),
@@ -331,13 +335,4 @@ pg_function! {
         });
         args.null()
     }
-}
-
-/// Returns the names in argument `i`, an array without NULL.
-fn name_list(args: &Args, i: usize) -> Vec<String> {
-    let items = args
-        .varlena(i, pg_sys::TEXTARRAYOID)
-        .map(|list| list.array().items);
-    let names = items.unwrap_or_default().into_iter().flatten();
-    names.map(|name| name.to_text()).collect()
 }

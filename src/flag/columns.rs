@@ -23,7 +23,7 @@ use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::expression::jsonb_text;
 use simhash_pg::sql::trigger::TriggerCall;
-use simhash_trigger::arguments::WITHIN_KEY;
+use simhash_trigger::arguments::{ACROSS_KEY, WITHIN_KEY};
 use simhash_trigger::flag_options::{FingerprintOptions, FlagOptions, Mode};
 
 /// How many columns a key has at most.
@@ -43,6 +43,8 @@ pub struct Columns {
     pub read_by_check: Vec<Column>,
     /// The columns of `within=`.
     pub scope: Scope,
+    /// The columns of `across=`.
+    pub across: Scope,
 }
 
 impl Columns {
@@ -91,6 +93,7 @@ impl Columns {
             read_by_check: Vec::new(),
             key,
             scope: Scope::new(call, &source.within),
+            across: Scope::new(call, &options.across),
         };
         if source.texts.is_empty() && source.check.is_some() {
             columns.read_by_check =
@@ -184,10 +187,12 @@ impl Columns {
                 }
             }
         }
-        if let [(name, _)] = &self.key[..]
-            && self.scope.names().contains(&name.as_str())
-        {
+        let [(name, _)] = &self.key[..] else { return };
+        if self.scope.names().contains(&name.as_str()) {
             refuse("within", name, WITHIN_KEY);
+        }
+        if self.across.names().contains(&name.as_str()) {
+            refuse("across", name, ACROSS_KEY);
         }
     }
 }

@@ -23,6 +23,8 @@
 //! trigger that fires is not compared, and not entered: it counts as stored before the rows that it
 //! might be compared with.
 //!
+//! `across=` has no part in a place: rows that are equal there wait for each other, and then do not find each other.
+//!
 //! Two rows that are being stored at the same time are entered by the same list of triggers. CREATE
 //! TRIGGER and ENABLE TRIGGER lock the table and its partitions against writers until they commit;
 //! ATTACH PARTITION, DETACH PARTITION and DROP TRIGGER lock the partition against all access. Once

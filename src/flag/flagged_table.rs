@@ -91,6 +91,7 @@ impl FlaggedTable {
             current.watch_types(&equality_types(key.base_type()));
         }
         columns.scope.watch(&current);
+        columns.across.watch(&current);
         let name = table::name(searched).unwrap_or_default();
         let hashes = hashes(searched, &name, &options, &source, &columns);
         let prefers_indexes = hashes.has_index()

@@ -170,6 +170,7 @@ impl FlagState {
             self.table.queries.take_old_row()
                 && self.old_hash(call).as_ref() == hash
                 && self.table.columns.scope.is_as_before(call)
+                && self.table.columns.across.is_as_before(call)
         });
         let judged = judged.map(|_| call.old_row(self.table.searched));
         let row = (self.table.columns.checks_rows())

@@ -68,6 +68,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         parameters.extend(columns.texts.iter().map(|text| call.new_value(text)));
         parameters.extend(row.map(Some));
         parameters.extend(scope);
+        parameters.extend(columns.across.parameters(call));
         parameters.extend(old.into_iter().flat_map(|place| place.values().map(Some)));
         if old.is_some() && table.queries.take_old_row() {
             parameters.push(judged);

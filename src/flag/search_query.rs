@@ -36,7 +36,7 @@ pub enum SearchTarget {
     /// The row that the new one would be an edit of: the row with the key that the last parameters give, in
     /// the scope of the new one unless the key is unique by itself.
     Stored,
-    /// The row with that key, if it is in the scope of the new one and passes a function that checks rows.
+    /// The row with that key, if the new one is compared with it and it passes a function that checks rows.
     ByKeyChecked,
     /// A row that is marked as a duplicate of the one with the new row's key.
     MarkedAsItsDuplicate,
@@ -186,7 +186,7 @@ pub struct QueryBuilder {
     unique_key: bool,
     /// The conditions of every query but those on keys, each after AND.
     conditions: String,
-    /// The conditions of the scope, and of a function that checks rows, each after AND.
+    /// The conditions of the scope, and those of a function that checks rows and of `across=`, each after AND.
     scope: String,
     check: String,
     checked_by: Option<Oid>,
@@ -293,6 +293,9 @@ impl QueryBuilder {
         }
         search.scope = columns.scope.conditions("t.", &mut search.types);
         search.conditions += &search.scope;
+        let across = columns.across.differs("t.", &mut search.types);
+        search.conditions += &across;
+        search.check += &across;
         if options.originals_only {
             search.conditions += &format!(" AND {}", search.marks.is_unmarked);
         }

@@ -54,6 +54,16 @@ impl Source {
         let mut source = Self::said(options);
         if source.column.is_none() {
             let (oid, index) = chosen(table, options)?;
+            if pins(&index, &options.across) {
+                let message = format!(
+                    "index \"{}\" compares rows that are equal in a column of \"across\"",
+                    table::name(oid).unwrap_or_default()
+                );
+                let hint = how_to_create(table, options);
+                return Err(Box::new(
+                    Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message).hint(hint),
+                ));
+            }
             source.take_from_index(table, oid, &index)?;
         }
         Ok(source.with_defaults(options))
@@ -196,6 +206,7 @@ fn all_of(table: Oid) -> Vec<Read> {
 fn fitting(table: Oid, options: &FlagOptions) -> Vec<Read> {
     let fits = |index: &FingerprintIndex<'_>| {
         (options.texts.is_empty() || texts_of(table, index) == options.texts)
+            && !pins(index, &options.across)
             && (options.within.is_empty()
                 || (index.scope.iter()).all(|column| {
                     column
@@ -210,6 +221,12 @@ fn fitting(table: Oid, options: &FlagOptions) -> Vec<Read> {
         fitting.retain(|(_, index)| index.valid);
     }
     fitting
+}
+
+/// Returns whether an index compares rows that are equal in one of these columns alone.
+fn pins(index: &FingerprintIndex<'_>, columns: &[String]) -> bool {
+    let pinned = index.scope.iter().flatten();
+    pinned.into_iter().any(|column| columns.contains(column))
 }
 
 /// Returns, of indexes of the same texts in the same scope, those that make the fingerprints themselves: one on a

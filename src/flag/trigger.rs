@@ -206,6 +206,7 @@ impl FlagState {
                 };
                 let text = text.as_ref().map(Value::bytes);
                 let mut compared = table.columns.scope.images(call);
+                compared.extend(table.columns.across.images(call));
                 let checked = more.iter().chain(&table.columns.read_by_check);
                 compared.extend(checked.map(|column| image(call.new_value(column))));
                 row_movement::content(hash, text, &compared)
@@ -250,6 +251,7 @@ impl FlagState {
         let columns = &self.table.columns;
         self.old_hash(call).as_ref() == hash
             && columns.scope.is_as_before(call)
+            && columns.across.is_as_before(call)
             && (columns.texts.iter().chain(&columns.read_by_check))
                 .all(|column| image(call.old_value(column)) == image(call.new_value(column)))
     }

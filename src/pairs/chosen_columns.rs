@@ -2,6 +2,7 @@
 //! column of texts. [`super::source`] asks for them. A NOTICE says which column of texts was taken.
 
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_COLUMN};
+use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::arguments::{named, required};
@@ -9,9 +10,10 @@ use super::named_columns::{column, open_relation};
 use super::source::is_text;
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::catalog::{indexes, table_name};
+use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::{Error, leave_out_statement, notice};
 use simhash_pg::spi::query::for_each_row;
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 
 /// Rows that are looked at for the width of columns.
@@ -78,23 +80,85 @@ impl Chosen {
     }
 }
 
+/// Returns the names in argument `i`, a list as [`listed`] reads it, or an array of text; none of NULL.
+pub fn named_list(args: &Args, i: usize, opened: &OpenTable) -> Vec<String> {
+    if args.type_of(i) != pg_sys::TEXTARRAYOID {
+        return named(args, i).map_or_else(Vec::new, |list| listed(opened, &list));
+    }
+    let array = args.varlena(i, pg_sys::TEXTARRAYOID);
+    let items = array.map_or_else(Vec::new, |array| array.array().items);
+    let names = items.into_iter().flatten();
+    names
+        .map(|name| name_to_utf8(name.bytes()).into_owned())
+        .collect()
+}
+
 /// Returns the columns in a list: one of that name, or those between commas, which may be in braces, as
 /// arrays are, and in double quotes.
 fn listed(opened: &OpenTable, list: &str) -> Vec<String> {
     if table::column(opened.rel(), list).is_some() {
         return vec![list.to_owned()];
     }
+    let items = items(list).into_iter();
+    items.map(unquoted).collect()
+}
+
+/// The name that stands in a list, where it may be in double quotes.
+fn unquoted(item: &str) -> String {
+    item.trim().trim_matches('"').to_owned()
+}
+
+/// Returns what stands between the commas of a list, which may be in braces; none of an empty one.
+fn items(list: &str) -> Vec<&str> {
     let braced = list.trim().strip_prefix('{');
     let inner = braced.and_then(|list| list.strip_suffix('}'));
+    let inner = inner.unwrap_or(list);
     let mut is_quoted = false;
     let is_end = |character| {
         is_quoted ^= character == '"';
         character == ',' && !is_quoted
     };
-    let names = inner.unwrap_or(list).split(is_end);
-    names
-        .map(|name| name.trim().trim_matches('"').to_owned())
-        .collect()
+    match inner.trim() {
+        "" => Vec::new(),
+        _ => inner.split(is_end).collect(),
+    }
+}
+
+/// Returns an ORDER BY of columns of the row `r` as SQL text: a list of columns, each of which may have ASC or DESC
+/// and NULLS FIRST or NULLS LAST behind it.
+fn ordering(opened: &OpenTable, list: &str) -> String {
+    let items = match table::column(opened.rel(), list) {
+        Some(_) => vec![list],
+        None => items(list),
+    };
+    let terms = items.into_iter().map(|item| {
+        let (mut name, mut order) = (item.trim(), String::new());
+        for ending in ["NULLS FIRST", "NULLS LAST", "ASC", "DESC"] {
+            let is_column = table::column(opened.rel(), &unquoted(name)).is_some();
+            if let Some(before) = without_ending(name, ending).filter(|_| !is_column) {
+                (name, order) = (before, format!(" {ending}{order}"));
+            }
+        }
+        let name = unquoted(name);
+        column(opened, &name, "what comes first");
+        format!("r.{}{order}", quoted(&name))
+    });
+    terms.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns what stands before these words, in any case of letters.
+fn without_ending<'a>(text: &'a str, words: &str) -> Option<&'a str> {
+    let mut rest = text;
+    for word in words.rsplit(' ') {
+        let at = rest.len().checked_sub(word.len())?;
+        let (before, ending) = (rest.get(..at)?, rest.get(at..)?);
+        let trimmed = before.trim_end();
+        if !ending.eq_ignore_ascii_case(word) || trimmed.len() == before.len() {
+            return None;
+        }
+        rest = trimmed;
+    }
+    Some(rest)
 }
 
 fn has_text(opened: &OpenTable, name: &str) -> bool {
@@ -150,5 +214,16 @@ pg_function! {
             rows.push([Some(ResultValue::Text(name))]);
         }
         args.null()
+    }
+}
+
+pg_function! {
+    /// `simhash_catalog.ordering(relation regclass, list text) -> text`: what simhash_duplicates orders the rows
+    /// `r` by, as SQL text
+    fn simhash_ordering, pg_finfo_simhash_ordering (args) {
+        leave_out_statement();
+        let (opened, _) = open_relation(required(args.get::<Oid>(0), "simhash_duplicates", "relation"));
+        let list = required(named(args, 1), "simhash_duplicates", "first_by");
+        args.result(Some(ordering(&opened, &list)))
     }
 }

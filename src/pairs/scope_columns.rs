@@ -2,17 +2,15 @@
 //! are not. Reads rows group by group of `within`, without such columns as one group, and gives each
 //! the set of its values in the columns of `across`.
 
-use super::arguments::required;
+use super::chosen_columns::named_list;
 use super::scannable_source::ScannableSource;
 use super::search::{PairSearch, Tags};
 use super::source::{SourceTable, expected_rows};
-use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
-use pgrx::pg_sys;
+use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::sink::Row;
 use simhash_hamming::report::sample::GroupAndSet;
-use simhash_pg::catalog::table::quoted;
-use simhash_pg::process::encoding::name_to_utf8;
+use simhash_pg::catalog::table::{OpenTable, quoted};
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::process::temp_file::TempFile;
@@ -37,7 +35,7 @@ pub struct ScopeColumns<'a> {
 }
 
 impl<'a> ScopeColumns<'a> {
-    /// Reads arguments of a function, arrays of names of columns that each of the relations has:
+    /// Reads arguments of a function, lists of columns that each of the relations has:
     /// `within`, and `across` if it has one.
     pub fn from_arguments(
         args: &Args,
@@ -46,7 +44,8 @@ impl<'a> ScopeColumns<'a> {
         function: &str,
         sources: &[SourceTable],
     ) -> Self {
-        let within = columns(args, within_at, ["within", function], |name| {
+        let table = &sources[0].table;
+        let within = columns(args, within_at, table, ["within", function], |name| {
             for source in sources {
                 source.check_within(name, function, sources.len() == 1);
             }
@@ -65,7 +64,7 @@ impl<'a> ScopeColumns<'a> {
             }
         };
         let across = across_at.map_or(Vec::new(), |at| {
-            columns(args, at, ["across", function], check_across)
+            columns(args, at, table, ["across", function], check_across)
         });
         let [within, across] =
             [within, across].map(|names| names.iter().map(|name| quoted(name)).collect());
@@ -235,37 +234,28 @@ fn integer(value: Option<Value<'_>>) -> i64 {
     value.map_or(0, |value| value.integer())
 }
 
-/// Returns the names in argument `i`, an array of names of columns, each of which is checked. Its own
+/// Returns the names in argument `i`, a list of columns of a table, each of which is checked. Its own
 /// name and the function's are for messages.
 fn columns(
     args: &Args,
     i: usize,
+    table: &OpenTable,
     [argument, function]: [&str; 2],
     check: impl Fn(&str),
 ) -> Vec<String> {
-    let array = args.varlena(i, pg_sys::TEXTARRAYOID);
-    let mut names = Vec::new();
-    for name in required(array, function, argument).array().items {
-        let Some(name) = name else {
-            Error::new(
-                ERRCODE_NULL_VALUE_NOT_ALLOWED,
-                format!("argument \"{argument}\" of {function} must not contain nulls"),
-            )
-            .raise()
-        };
-        let name = name_to_utf8(name.bytes()).into_owned();
-        check(&name);
-        if names.contains(&name) {
+    let names = named_list(args, i, table);
+    for (place, name) in names.iter().enumerate() {
+        check(name);
+        if names[..place].contains(name) {
             Error::new(
                 ERRCODE_INVALID_PARAMETER_VALUE,
                 format!(
                     "argument \"{argument}\" of {function} names column {} twice",
-                    quoted(&name)
+                    quoted(name)
                 ),
             )
             .raise();
         }
-        names.push(name);
     }
     names
 }

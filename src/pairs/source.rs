@@ -13,6 +13,7 @@ use simhash_fingerprint::hashes::read::{FINGERPRINT_BITS, MOST_BITS};
 use simhash_hamming::ball::{NEAR, NEAR_TEXTS};
 use simhash_hamming::parts::{self, Hashes};
 use simhash_pg::catalog::table::{self, Column, OpenTable};
+use simhash_pg::catalog::table_name;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::key_type::{KeyType, no_order};
@@ -219,20 +220,30 @@ impl SourceTable {
         }
     }
 
-    /// Opens a relation whose rows several columns tell apart, or ctid; keys are returned in their own type.
-    pub fn open_by_keys(oid: pg_sys::Oid, keys: &[String], compared: &[String]) -> Self {
+    /// Opens a relation whose rows several columns tell apart, or ctid; keys are returned in their own type. With
+    /// `numbered`, an ORDER BY of the rows `r` as SQL text, they are the places of the rows in that order.
+    pub fn open_by_keys(
+        oid: pg_sys::Oid,
+        keys: &[String],
+        numbered: Option<&str>,
+        compared: &[String],
+    ) -> Self {
         let (table, _) = open_relation(oid);
-        let column = |key: &String| table::column(table.rel(), key);
         let quoted = |key: &String| format!("r.{}", table::quoted(key));
-        match keys {
-            [key] => match column(key) {
+        let expression =
+            |key: &str, key_type| Self::open(oid, Key::Expression(key), compared, key_type);
+        match (numbered, keys) {
+            (Some(order), _) => {
+                let number = format!("pg_catalog.row_number() OVER (ORDER BY {order})");
+                expression(&number, pg_sys::INT8OID)
+            }
+            (None, [key]) => match table::column(table.rel(), key) {
                 Some(found) => Self::open(oid, Key::Column(key), compared, found.base_type()),
-                None => Self::open(oid, Key::Expression(&quoted(key)), compared, pg_sys::TIDOID),
+                None => expression(&quoted(key), pg_sys::TIDOID),
             },
-            _ => {
+            (None, keys) => {
                 let keys: Vec<String> = keys.iter().map(quoted).collect();
-                let row = format!("ROW({})", keys.join(", "));
-                Self::open(oid, Key::Expression(&row), compared, pg_sys::RECORDOID)
+                expression(&format!("ROW({})", keys.join(", ")), pg_sys::RECORDOID)
             }
         }
     }
@@ -273,7 +284,10 @@ impl SourceTable {
                 ERRCODE_INVALID_PARAMETER_VALUE,
                 format!("text names one column, not \"{name}\""),
             )
-            .hint("Several columns of texts are one text as argument \"columns\".")
+            .hint(format!(
+                "Write columns => {} instead: several columns are one text.",
+                table_name::literal(name)
+            ))
             .raise()
         }
         let found = column(&self.table, name, "the text");

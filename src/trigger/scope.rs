@@ -1,5 +1,6 @@
 //! `within=`: a trigger that names columns compares a row only with those that are equal in all of
-//! them, its scope. A row that is NULL in one of them has no scope, and is compared with none.
+//! them, its scope. A row that is NULL in one of them has no scope, and is compared with none. `across=`: only
+//! with those that are not equal in all of its columns; a NULL differs from all.
 
 use std::ffi::CStr;
 
@@ -74,17 +75,32 @@ impl Scope {
     /// Returns conditions for the rows of the scope, each after AND. Adds the types of their
     /// parameters, which are what [`Scope::parameters`] returns for a row. `row` qualifies the columns.
     pub fn conditions(&self, row: &str, types: &mut Vec<Oid>) -> String {
-        let mut text = String::new();
-        for ScopeColumn { name, column, .. } in &self.0 {
-            // `new` has looked the equality up.
-            if let Some(equality) = Equality::for_type(column.base_type()) {
-                types.push(column.base_type());
-                let parameter = format!("${}", types.len());
-                let column = format!("{row}{}", quoted(name));
-                text += &format!(" AND {}", equality.clause(&column, &parameter));
-            }
+        let clauses = self.clauses(row, types);
+        clauses
+            .iter()
+            .map(|clause| format!(" AND {clause}"))
+            .collect()
+    }
+
+    /// Returns the condition that a row differs in one or more of the columns, after AND; empty if there is no
+    /// column. The types of its parameters are added as by [`Scope::conditions`].
+    pub fn differs(&self, row: &str, types: &mut Vec<Oid>) -> String {
+        match &self.clauses(row, types)[..] {
+            [] => String::new(),
+            clauses => format!(" AND ({}) IS NOT TRUE", clauses.join(" AND ")),
         }
-        text
+    }
+
+    /// That a row is equal in each of the columns.
+    fn clauses(&self, row: &str, types: &mut Vec<Oid>) -> Vec<String> {
+        let clause = |ScopeColumn { name, column, .. }: &ScopeColumn| {
+            // `new` has looked the equality up.
+            let equality = Equality::for_type(column.base_type())?;
+            types.push(column.base_type());
+            let column = format!("{row}{}", quoted(name));
+            Some(equality.clause(&column, &format!("${}", types.len())))
+        };
+        self.0.iter().filter_map(clause).collect()
     }
 
     /// Returns the new row's values in the columns.

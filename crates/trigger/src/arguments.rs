@@ -22,6 +22,10 @@ pub const OVERWRITTEN: &str =
 /// The hint where `within=` names the key.
 pub const WITHIN_KEY: &str =
     "Rows with the same key are not compared, so none would be: name the columns of the scope.";
+/// The hint where `across=` names the key.
+pub const ACROSS_KEY: &str = "All other rows differ there: leave it out.";
+/// The hint where one column is of `within=` and of `across=`.
+pub const EQUAL_THERE: &str = "Rows that are equal there do not differ there.";
 
 /// What a function that reads arguments returns.
 pub type Parsed<T> = Result<T, Error>;
@@ -173,6 +177,22 @@ impl<'a> TriggerArguments<'a> {
         Ok(columns)
     }
 
+    /// `across=`: the columns in which rows differ. None of them may be the key, of `within=`, or what one of the
+    /// arguments `filled` names.
+    pub fn across(&self, filled: &[&str]) -> Parsed<Vec<String>> {
+        let columns = self.columns("across")?;
+        for other in filled {
+            self.apart("across", &columns, other, OVERWRITTEN)?;
+        }
+        for key in self.columns("key")? {
+            self.apart_from("across", &columns, ("key", &key), ACROSS_KEY)?;
+        }
+        for scope in self.columns("within")? {
+            self.apart_from("across", &columns, ("within", &scope), EQUAL_THERE)?;
+        }
+        Ok(columns)
+    }
+
     /// Refuses an argument that has no effect without another one.
     pub fn needs(&self, name: &str, other: &str) -> Parsed<()> {
         match (self.get(name), self.get(other)) {
@@ -195,11 +215,25 @@ impl<'a> TriggerArguments<'a> {
     /// As [`TriggerArguments::differ`], where argument `one` names several columns.
     pub fn apart(&self, one: &str, columns: &[String], other: &str, why: &str) -> Parsed<()> {
         match self.get(other) {
-            Some(column) if columns.iter().any(|same| same == column) => Err(Error::new(format!(
+            Some(column) => self.apart_from(one, columns, (other, column), why),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses argument `one` if it names the column that another one names.
+    fn apart_from(
+        &self,
+        one: &str,
+        columns: &[String],
+        (other, column): (&str, &str),
+        why: &str,
+    ) -> Parsed<()> {
+        match columns.iter().any(|same| same == column) {
+            true => Err(Error::new(format!(
                 "trigger arguments \"{one}\" and \"{other}\" both name column \"{column}\""
             ))
             .hint(why)),
-            _ => Ok(()),
+            false => Ok(()),
         }
     }
 }

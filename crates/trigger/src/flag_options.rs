@@ -20,6 +20,7 @@ const NAMES: &[&str] = &[
     "min_jaccard",
     "checked_by",
     "within",
+    "across",
     "weights",
     "preset",
     "lock",
@@ -83,6 +84,8 @@ pub struct FlagOptions {
     pub check: Option<Check>,
     /// Compare only with rows that are equal in these columns; those of the index if none is named.
     pub within: Vec<String>,
+    /// Compare only with rows that differ in one or more of these columns.
+    pub across: Vec<String>,
     /// How the fingerprint is made; None where the row brings it.
     pub fingerprint_options: Option<FingerprintOptions>,
     /// Whether a row waits for near ones of other transactions.
@@ -137,6 +140,7 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
         texts: given.columns("text")?,
         check: check(&given)?,
         within: given.within(&["flag", "duplicate_of"])?,
+        across: given.across(&["flag", "duplicate_of"])?,
         fingerprint_options: given.text("weights").map(|weights| FingerprintOptions {
             weights,
             preset: given.text("preset"),
@@ -315,6 +319,35 @@ mod tests {
                 message.message,
                 format!(
                     "trigger arguments \"within\" and \"{name}\" both name column \"{column}\""
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn rows_differ_across_columns_that_have_no_other_role() {
+        let with = |across: &str| {
+            parsed(&[
+                "flag=dup",
+                "duplicate_of=of",
+                "key=id",
+                "within=shop",
+                across,
+            ])
+        };
+        let options = with("across=seller, shop_id").unwrap();
+        assert_eq!(options.across, ["seller", "shop_id"]);
+        for (name, column) in [
+            ("flag", "dup"),
+            ("duplicate_of", "of"),
+            ("key", "id"),
+            ("within", "shop"),
+        ] {
+            let message = with(&format!("across=seller,{column}")).unwrap_err();
+            assert_eq!(
+                message.message,
+                format!(
+                    "trigger arguments \"across\" and \"{name}\" both name column \"{column}\""
                 )
             );
         }
