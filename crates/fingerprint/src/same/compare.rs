@@ -4,9 +4,9 @@
 
 use super::align::{self, Alignment};
 use super::cut::tokens::Tokens;
-use super::cut::{code, frame};
+use super::cut::{code, frame, layout};
 use super::judge::finding::{Finding, Kind, finding};
-use super::judge::{self, Shape, Wanted, judge, order, reference, sentences};
+use super::judge::{self, Shape, Wanted, accents, judge, order, reference, sentences};
 use super::prepared::{self, Prepared};
 use super::{Difference, copied, values};
 use crate::error::Error;
@@ -103,10 +103,13 @@ fn of_forms<'t>(
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<Comparison<'t>, Error> {
     let (form_of_a, form_of_b) = (&a.1.form, &b.1.form);
-    if form_of_a == form_of_b || are_one_layout(a.0, b.0) {
-        return Ok(Comparison::Signs(Vec::new()));
-    }
     let different = || Ok(Comparison::Signs(vec![whole(form_of_a, form_of_b)?]));
+    if form_of_a == form_of_b || are_one_layout(a.0, b.0) {
+        return match accents::decide(a.0, b.0) {
+            true => different(),
+            false => Ok(Comparison::Signs(Vec::new())),
+        };
+    }
     let (Some(cut_of_a), Some(cut_of_b)) = (&a.1.cut, &b.1.cut) else {
         return different();
     };
@@ -233,29 +236,27 @@ fn judged(
     if let Some(cut_off) = frame::cut_off([a, b], [in_a, in_b]) {
         return Ok(vec![cut_off]);
     }
-    verdict(in_a, in_b, alignment, wanted, check_interrupts)
-}
-
-fn verdict(
-    a: &Tokens,
-    b: &Tokens,
-    alignment: Option<Alignment>,
-    wanted: Wanted,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<Vec<Finding>, Error> {
-    let shape = Shape::of(a, b);
-    let judged = judge(a, b, alignment, &shape, wanted, check_interrupts)?;
-    if !judged.decides() {
+    if accents::decide(a, b) {
+        return Ok(vec![finding(
+            Kind::Word,
+            0..in_a.len(),
+            0..in_b.len(),
+            true,
+        )]);
+    }
+    let shape = Shape::of(in_a, in_b);
+    let judged = judge(in_a, in_b, alignment, &shape, wanted, check_interrupts)?;
+    // Steps that both texts number are in an order that counts.
+    if !judged.decides() || layout::is_numbered(a) && layout::is_numbered(b) {
         return Ok(judged.findings);
     }
+    let (a, b) = (in_a, in_b);
     if order::is_reordered(a, b) || reference::is_same_reference(a, b) {
         let order = finding(Kind::Order, 0..a.len(), 0..b.len(), false);
         return Ok(vec![order]);
     }
-    match sentences::in_any_order(a, b, &shape, judged.moved, wanted, check_interrupts)? {
-        Some(findings) => Ok(findings),
-        None => Ok(judged.findings),
-    }
+    let reordered = sentences::in_any_order(a, b, &shape, judged.moved, wanted, check_interrupts)?;
+    Ok(reordered.unwrap_or(judged.findings))
 }
 
 /// Whether two texts differ in white space alone, which does not count, even where it makes a line

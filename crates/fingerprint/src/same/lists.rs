@@ -5,6 +5,7 @@ use crate::hash::{Hashed, city64};
 use crate::same::align::endings::Endings;
 use crate::same::cut::form::fold;
 use crate::same::cut::wording::Phrases;
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 use std::sync::OnceLock;
@@ -69,6 +70,10 @@ impl Classes {
 
     /// Stands beside the number of a request or an issue: fixes, pull request.
     pub const REFERS: Self = Self(1 << 26);
+
+    /// Wishes something in front of a part of a day, and what it wishes: good morning.
+    pub const WISH: Self = Self(1 << 27);
+    pub const DAY_PART: Self = Self(1 << 28);
 
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -283,6 +288,8 @@ impl Lists {
             (Classes::GENERIC, list!("generic_addressees")),
             (Classes::ORDERS, list!("ordering_words")),
             (Classes::APPOSITION, list!("appositions")),
+            (Classes::WISH, list!("wishes")),
+            (Classes::DAY_PART, list!("day_parts")),
         ] {
             for (languages, line) in list.lines().map(Languages::of_line) {
                 for word in folded(line) {
@@ -397,12 +404,13 @@ impl Lists {
         matches!((self.entry(a), self.entry(b)), (Some(a), Some(b)) if a.is_equal(b))
     }
 
-    /// Whether two words that look like one with an error are two, by the list or by prefixes.
+    /// Whether two words that look like one with an error are two, by the lists or by prefixes.
     pub fn are_two_words(&self, a: &str, b: &str) -> bool {
         let are_listed = matches!((self.entry(a), self.entry(b)), (Some(a), Some(b))
             if a.are(Group::Confused, b));
         let stem = |word: &'_ str, prefix: &str| word.strip_prefix(prefix).map(str::to_owned);
         are_listed
+            || is_confused_pair(a, b)
             || self.prefixes.iter().any(|line| {
                 line.iter().any(|first| {
                     stem(a, first).is_some_and(|stem| {
@@ -489,6 +497,25 @@ fn outline(word: &str) -> usize {
     let last = bytes.len().saturating_sub(1);
     let parts = [byte(0), byte(last / 2), byte(last), bytes.len() as u8];
     (u32::from_le_bytes(parts).wrapping_mul(0x9e37_79b1) >> (u32::BITS - OUTLINES.ilog2())) as usize
+}
+
+/// Whether both are words of English, of which one looks like the other with an error.
+pub fn is_confused_pair(a: &str, b: &str) -> bool {
+    // A line for each pair, sorted.
+    const PAIRS: &str = list!("confused_pairs");
+    let wanted = [a.min(b), " ", a.max(b)].concat();
+    let (mut begin, mut end) = (0, PAIRS.len());
+    while begin < end {
+        let at = PAIRS.floor_char_boundary((begin + end) / 2);
+        let first = PAIRS[..at].rfind('\n').map_or(0, |last| last + 1);
+        let line = PAIRS[first..].split('\n').next().unwrap_or_default();
+        match line.cmp(&wanted) {
+            Ordering::Equal => return true,
+            Ordering::Less => begin = first + line.len() + 1,
+            Ordering::Greater => end = first,
+        }
+    }
+    false
 }
 
 fn folded(list: &'static str) -> impl Iterator<Item = String> {

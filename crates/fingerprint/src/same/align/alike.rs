@@ -5,7 +5,7 @@ use crate::same::cut::tokens::{Token, TokenKind, Tokens};
 use crate::same::limits::{
     LEFT_OUT_LETTERS, MOST_LETTERS, REPLACED_LETTERS, SWAPPED_LETTERS, TWICE_WRONG_LETTERS,
 };
-use crate::same::lists::{Classes, Entry, Languages, lists};
+use crate::same::lists::{Classes, Entry, Languages, is_confused_pair, lists};
 use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 
@@ -38,6 +38,8 @@ pub struct Word<'t> {
     entry: Option<&'static Entry>,
     /// The languages that its text may be in.
     languages: Languages,
+    /// It ends the text.
+    is_last: bool,
     /// No part of it is a digit or a sign.
     is_plain: bool,
     spelling: Cow<'t, str>,
@@ -67,10 +69,21 @@ impl<'t> Word<'t> {
             token,
             entry: token.entry,
             languages: tokens.languages,
+            is_last: i + 1 == tokens.len(),
             is_plain,
             spelling,
             begins,
         }
+    }
+
+    /// Whether a point says that it is short for another word: it ends no sentence.
+    fn has_point(&self, long: &Self) -> bool {
+        // The point behind the text's last word: 2nd ed.
+        let is_begin = || {
+            let rest = long.text.strip_prefix(self.text);
+            rest.is_some_and(|rest| rest.starts_with(VOWELS))
+        };
+        self.token.dot && !long.token.dot && (!self.is_last || is_begin())
     }
 
     /// Another form of it would be another thing.
@@ -103,7 +116,7 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
     if kinds == [TokenKind::Number; 2] && is_padded(a.text, b.text) {
         return Likeness::Spelling;
     }
-    if is_scan(a.text, b.text) {
+    if is_scan(a.text, b.text) && !is_confused_pair(a.text, b.text) {
         return Likeness::Scan;
     }
     if !a.is_plain || !b.is_plain || is_size(a.text) && is_size(b.text) {
@@ -135,8 +148,8 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
             true => Likeness::Synonym,
             false => Likeness::Ending,
         }
-    } else if is_abbreviation((short.text, short.token, long.text)) {
-        match short.token.dot {
+    } else if is_abbreviation(short, long) {
+        match short.has_point(long) {
             true => Likeness::Spelling,
             false => Likeness::Short,
         }
@@ -320,7 +333,8 @@ fn is_negated(a: &str, b: &str) -> bool {
 
 /// Whether a word is short for another: its letters are in it in order, and a point or its length
 /// says that it is.
-fn is_abbreviation((short, of_short, long): (&str, &Token, &str)) -> bool {
+fn is_abbreviation(of_short: &Word, of_long: &Word) -> bool {
+    let (short, long) = (of_short.text, of_long.text);
     if short.chars().next() != long.chars().next() {
         return false;
     }
@@ -329,7 +343,8 @@ fn is_abbreviation((short, of_short, long): (&str, &Token, &str)) -> bool {
     let has_ends = (2..=4).contains(&letters)
         && all >= 2 * letters
         && short.chars().next_back() == long.chars().next_back();
-    let may_be = of_short.dot && (letters <= 6 || long.starts_with(short)) || has_ends;
+    let may_be =
+        of_short.has_point(of_long) && (letters <= 6 || long.starts_with(short)) || has_ends;
     if !may_be || all <= letters {
         return false;
     }

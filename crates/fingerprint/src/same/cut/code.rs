@@ -37,7 +37,7 @@ pub fn is_code(text: &str) -> bool {
     if is_object(text) || is_query_string(text) {
         return false;
     }
-    if !text.contains(['=', ';', '{', '(', '<', '&', '|'])
+    if !text.contains(['=', ';', '{', '(', '<', '&', '|', '*'])
         || !text.contains(|c: char| c.is_ascii_alphabetic())
     {
         return is_query(text);
@@ -80,7 +80,7 @@ fn is_statement(line: &str) -> bool {
     let has_operator = || {
         !line.starts_with("==")
             && line.contains(['=', '&', '|', '+', ':', '*'])
-            && OPERATORS.iter().any(|operator| line.contains(operator))
+            && (OPERATORS.iter().any(|operator| line.contains(operator)) || has_power(line))
     };
     let begins = STATEMENTS.iter().any(|begin| line.starts_with(begin))
         && line.contains(['(', '=', '{', ':', '<']);
@@ -98,6 +98,17 @@ fn is_statement(line: &str) -> bool {
     let ends =
         line.ends_with([';', '{', '}']) && (line.len() == 1 || line.contains(['(', '=', '}', '{']));
     begins || is_condition || ends || has_operator() || is_assignment(line)
+}
+
+/// Whether two stars stand between two operands; in mark-up there is a space on one side.
+fn has_power(line: &str) -> bool {
+    let begins = |text: &str| text.starts_with(|c: char| c.is_alphanumeric() || c == '(');
+    let ends = |text: &str| text.ends_with(|c: char| c.is_alphanumeric() || c == ')');
+    let mut sides = line.split("**");
+    let (Some(front), Some(behind), None) = (sides.next(), sides.next(), sides.next()) else {
+        return false;
+    };
+    ends(front) && begins(behind)
 }
 
 /// `name = value`, with nothing in front that could be a sentence.

@@ -49,6 +49,11 @@ fn salutation(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool) -> usize {
     if !(0..=last.min(if by_characters(0) { last } else { 1 })).any(greets) {
         return 0;
     }
+    // Good morning is a greeting, good quality is none.
+    let is_wish = |i: usize| lists().classes(text.word(i)).has(Classes::DAY_PART);
+    if has(0, Classes::WISH) && last > 0 && !is_wish(1) && !greets(1) {
+        return 0;
+    }
     // The name on the next line, or in front of a colon: Hola, Marta:
     let name = (last + 1..(last + 4).min(text.len())).find(|i| ends(*i));
     match name {
@@ -148,12 +153,30 @@ fn signature(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool, from: usize) -
         closes
             && line
                 .clone()
-                .all(|i| is_around(i) || text.at(i).kind == TokenKind::Word && i > line.start + 1)
+                .all(|i| is_around(i) || text.at(i).kind == TokenKind::Word && i > line.start)
             && is_around(line.start)
             && !has(line.start, Classes::NEGATION)
     };
     let closing = (first..text.len()).filter(|i| begins(*i)).find(is_closing);
-    closing.unwrap_or_else(|| thanks(text, from))
+    // Thank you!
+    let greets = |i: usize| {
+        has(
+            i,
+            Classes::GREETING.or(Classes::LIGHT).or(Classes::FUNCTION),
+        ) && !has(i, Classes::NEGATION)
+    };
+    let polite = || {
+        let begin = (first..text.len())
+            .rev()
+            .take_while(|i| greets(*i))
+            .last()?;
+        let mut clauses = (begin..text.len()).filter(|i| begins(*i));
+        let is_polite = |i: &usize| has(*i, Classes::GREETING) && !has(*i, Classes::WEAK);
+        clauses.find(is_polite)
+    };
+    closing
+        .or_else(polite)
+        .unwrap_or_else(|| thanks(text, from))
 }
 
 /// Whether one of two texts is the begin of the other, cut off where it says so: the difference that it makes.

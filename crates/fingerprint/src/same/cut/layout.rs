@@ -301,7 +301,7 @@ fn list_number(line: &str) -> Option<(char, &str)> {
 }
 
 /// Whether lines begin with 1 and 2.
-fn is_numbered(text: &str) -> bool {
+pub fn is_numbered(text: &str) -> bool {
     let mut seen = [false; 2];
     for line in text.lines() {
         match list_number(unquoted(line)) {

@@ -119,9 +119,10 @@ pub fn firsts() -> impl Iterator<Item = String> {
         let folded = fold(phrase.trim());
         let first = folded.chars().next()?;
         let is_part = |c: char| is_letter(c) && !is_character(c) || c == '\'';
-        Some(match is_character(first) {
-            true => first.to_string(),
-            false => {
+        Some(match first {
+            _ if is_character(first) => first.to_string(),
+            '0'..='9' => folded.chars().take_while(char::is_ascii_digit).collect(),
+            _ => {
                 let word: String = folded.chars().take_while(|c| is_part(*c)).collect();
                 match word.split_once('\'') {
                     Some((elided, _)) if is_elided(elided) => elided.to_owned(),

@@ -188,8 +188,13 @@ impl<'t> Judge<'t> {
             && (!has_number || is_whole())
             && !addition.has_facts()
             && !addition.names_another();
-        let is_harmless = self.has_fewer_fields || is_clause || is_address();
+        let is_harmless = self.lacks_fields(addition) || is_clause || is_address();
         is_harmless.then_some(Kind::Added)
+    }
+
+    /// Whether the words are whole fields that one of two records lacks.
+    fn lacks_fields(&self, addition: &Addition) -> bool {
+        self.has_fewer_fields && is_bounded(addition.text, &addition.words)
     }
 
     /// What decides wherever it stands: a number, a sign, a date.

@@ -83,7 +83,6 @@ impl Addition<'_> {
 
     /// Whether a sentence more of a text without spaces has a name that the other text has not.
     pub fn names_another(&self) -> bool {
-        let is_known = |word: &str| (0..self.other.len()).any(|i| self.other.word(i) == word);
         let is_name =
             |i: &usize| self.text.at(*i).kind == TokenKind::Word && !self.text.at(*i).in_address;
         let by_characters = || {
@@ -94,7 +93,12 @@ impl Addition<'_> {
             && self
                 .rest
                 .iter()
-                .any(|i| is_name(i) && !is_known(self.text.word(*i)))
+                .any(|i| is_name(i) && !self.is_known(self.text.word(*i)))
+    }
+
+    /// Whether the other text has a word.
+    fn is_known(&self, word: &str) -> bool {
+        (0..self.other.len()).any(|i| self.other.word(i) == word)
     }
 
     /// Whether the words name an office, in front of a colon at the begin: 市政府：
@@ -187,7 +191,15 @@ impl Addition<'_> {
                 .count();
             is_code && (4..=5).contains(&digits) && behind.is_some_and(|token| token.is_joined)
         };
-        is_number && (self.has(Classes::LABEL) || is_country())
+        // From 9 to 5.
+        let is_range = || {
+            let near = only + 2..(only + 4).min(self.text.len());
+            self.has(Classes::ORDERS)
+                && near
+                    .into_iter()
+                    .any(|i| self.text.at(i).kind == TokenKind::Number)
+        };
+        is_number && (self.has(Classes::LABEL) || is_country() || is_range())
     }
 
     /// Whether "and" stands between two words where the other text has a mark.
@@ -264,9 +276,10 @@ impl Addition<'_> {
 
     /// Whether the words are what Chinese has for an article, as 一个 with no numeral in front, or say soon.
     pub fn is_article(&self) -> bool {
-        const ARTICLES: [&str; 21] = [
+        const ARTICLES: [&str; 24] = [
             "一个", "一种", "一款", "一套", "一组", "一条", "一份", "一项", "一名", "一位", "一件",
-            "一张", "一下", "尽快", "尽早", "赶快", "赶紧", "早日", "先生", "女士", "小姐",
+            "一张", "一下", "尽快", "尽早", "赶快", "赶紧", "早日", "先生", "女士", "小姐", "我们",
+            "会", "来",
         ];
         let is_numeral = |i: usize| {
             self.text.at(i).kind == TokenKind::Number
@@ -342,8 +355,12 @@ impl Addition<'_> {
         if !is_apart || numbers.any(|i| !(is_year(self.text.word(*i)) && all_rights())) {
             return false;
         }
-        let is_note =
-            self.has(Classes::NOTE) && self.are_all(Classes::NOTE.or(Classes::TOPIC).or(around));
+        // (edited to add the budget)
+        let of_note = Classes::NOTE.or(Classes::TOPIC).or(around);
+        let is_of_note = |i: &usize| {
+            self.text.classes(*i).has(of_note) || is_note && self.is_known(self.text.word(*i))
+        };
+        let is_note = self.has(Classes::NOTE) && self.rest.iter().all(is_of_note);
         let is_source =
             self.rest.len() <= MOST_OF_NOTE && (self.has(Classes::SOURCE) || self.is_behind_bar());
         let is_denied = self.has(Classes::NEGATION);
@@ -415,8 +432,7 @@ impl Addition<'_> {
         let word = |i: &usize| self.text.word(*i);
         let are_signs = self.has_all(|token| token.kind == TokenKind::Symbol)
             && !self.rest.iter().any(|i| is_measure(word(i)));
-        let other_has = |symbol| (0..self.other.len()).any(|i| self.other.word(i) == symbol);
-        let rates = |i: &usize| lists().is_rating(word(i)) && other_has(word(i));
+        let rates = |i: &usize| lists().is_rating(word(i)) && self.is_known(word(i));
         are_signs.then(|| self.rest.iter().any(rates))
     }
 }

@@ -213,7 +213,7 @@ impl<'t> Tally<'t> {
 
     /// Says which findings decide when all are known.
     pub fn settle(self, a: &Tokens, b: &Tokens, shape: &Shape, findings: &mut Vec<Finding>) {
-        let is_moved = self.is_moved();
+        let is_moved = self.is_moved(shape.is_long);
         decide_replaced(a, b, findings);
         if self.symbols == [true, true] {
             decide(findings, &[Kind::Symbol]);
@@ -241,13 +241,14 @@ impl<'t> Tally<'t> {
 }
 
 impl Tally<'_> {
-    /// Whether each word that one text has beside the other's stands elsewhere in that one.
-    fn is_moved(&self) -> bool {
+    /// Whether each word that one text has beside the other's stands elsewhere in that one. One word may, in
+    /// a long text.
+    fn is_moved(&self, is_long: bool) -> bool {
         let mut words = self.moved.clone();
         words.sort_unstable();
         let mut all = words.chunk_by(|a, b| a.0 == b.0);
         let is_balanced = |more: &[(&str, i32)]| more.iter().map(|word| word.1).sum::<i32>() == 0;
-        let is_word = self.has_fillers && all.clone().count() < 2;
+        let is_word = (self.has_fillers || is_long) && all.clone().count() < 2;
         !words.is_empty() && !is_word && all.all(is_balanced)
     }
 }

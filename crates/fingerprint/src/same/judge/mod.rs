@@ -6,6 +6,7 @@
 //! A stretch is `replaced` or `added`, its words have a `nature`. Texts that differ are compared once more
 //! by their `order`, and with their equal `sentences` taken out.
 
+pub mod accents;
 mod added;
 mod addition;
 pub mod finding;
@@ -197,6 +198,7 @@ impl<'t> Judge<'t> {
                 || is_contraction((self.b, &hunk.b), (self.a, &hunk.a))
                 || are_without_particles(in_a, in_b)
                 || self.is_first_verb(hunk)
+                || self.is_progressive(hunk)
         };
         if both && (in_one_piece || is_equal()) {
             return self.found(Kind::Spelling, hunk.a.clone(), hunk.b.clone(), false);
@@ -237,6 +239,26 @@ impl<'t> Judge<'t> {
         is_first(self.a, &hunk.a)
             && is_first(self.b, &hunk.b)
             && are_forms_of_verb(self.a.word(hunk.a.start), self.b.word(hunk.b.start))
+    }
+
+    /// Whether one text says what goes on with a form of "be": is planning, plans; has been living, has lived.
+    fn is_progressive(&self, hunk: &Hunk) -> bool {
+        let is_be = |word: &str| matches!(word, "is" | "are" | "am" | "was" | "were" | "been");
+        let goes_on = |text: &Tokens, words: &Range<usize>| {
+            let be = text.word(words.start);
+            words.len() == 2 && is_be(be) && text.word(words.end - 1).ends_with("ing")
+        };
+        let (last_a, last_b) = (self.a.word(hunk.a.end - 1), self.b.word(hunk.b.end - 1));
+        let is_past = |word: &str| matches!(word, "was" | "were" | "been");
+        // He was planning is not he plans.
+        let in_one_time = |text: &Tokens, words: &Range<usize>, verb: &str| {
+            is_past(text.word(words.start)) == verb.ends_with('d')
+        };
+        (goes_on(self.a, &hunk.a) && hunk.b.len() == 1 && in_one_time(self.a, &hunk.a, last_b)
+            || goes_on(self.b, &hunk.b)
+                && hunk.a.len() == 1
+                && in_one_time(self.b, &hunk.b, last_a))
+            && are_forms_of_verb(last_a, last_b)
     }
 
     pub fn weight(&self, words: usize) -> f64 {

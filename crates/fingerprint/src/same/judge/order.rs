@@ -8,6 +8,7 @@ use crate::same::limits::{
     MOST_OF_TURNED_NAME, MOST_REORDERED, MOST_SHARED,
 };
 use crate::same::lists::{Classes, Languages, lists};
+use crate::same::values::is_unit;
 use std::ops::Range;
 
 /// Whether two texts differ in the order of neighbouring words alone, and in initials.
@@ -218,28 +219,48 @@ impl<'t> Content<'t> {
     }
 
     /// The words of each clause among some of them, and whether they may stand in any order: no number
-    /// counts one of them.
-    fn clauses(&self, among: &Range<usize>) -> Vec<(Vec<&'t str>, bool)> {
+    /// counts one of them. A number with its unit or its label is a clause.
+    fn clauses(&self, among: &Range<usize>) -> Vec<Clause<'t>> {
         let (mut clauses, mut clause, mut is_set) = (Vec::new(), Vec::new(), true);
         let words = &self.words[among.clone()];
         let (Some(first), Some(last)) = (words.first(), words.last()) else {
             return clauses;
         };
+        let is_code = |i: usize| {
+            self.text.at(i).kind == TokenKind::Number
+                && self
+                    .text
+                    .word(i)
+                    .ends_with(|c: char| c.is_ascii_alphabetic())
+        };
+        let is_amount = |i: usize| {
+            i < *last
+                && (self.has(i, Classes::LABEL) && self.text.at(i + 1).kind == TokenKind::Number
+                    || self.text.at(i).kind == TokenKind::Number
+                        && (self.has(i + 1, Classes::LABEL) || is_unit(self.text.word(i + 1))))
+        };
+        let mut end_of_amount = *first;
         for i in *first..=*last {
             let token = self.text.at(i);
             let joins = self.has(i, Classes::CONJUNCTION);
+            let words = match i >= end_of_amount {
+                true if is_amount(i) => 2,
+                true if is_code(i) => 1,
+                _ => 0,
+            };
+            if words > 0 {
+                end_of_amount = i + words;
+                clauses.extend(take_some(&mut clause, &mut is_set));
+            }
             if !joins && self.words.binary_search(&i).is_ok() {
                 clause.push(self.text.form(i));
-                is_set &= token.kind == TokenKind::Word;
+                is_set &= token.kind == TokenKind::Word || i < end_of_amount;
             }
-            if (joins || token.ends_clause || token.ends_line) && !clause.is_empty() {
-                clauses.push((
-                    std::mem::take(&mut clause),
-                    std::mem::replace(&mut is_set, true),
-                ));
+            if joins || token.ends_clause || token.ends_line || i + 1 == end_of_amount {
+                clauses.extend(take_some(&mut clause, &mut is_set));
             }
         }
-        clauses.extend((!clause.is_empty()).then_some((clause, is_set)));
+        clauses.extend(take_some(&mut clause, &mut is_set));
         clauses
     }
 
@@ -390,8 +411,16 @@ impl<'t> Content<'t> {
     }
 }
 
+/// The words of a clause, and whether they may stand in any order.
+type Clause<'t> = (Vec<&'t str>, bool);
+
+fn take_some<'t>(words: &mut Vec<&'t str>, is_set: &mut bool) -> Option<Clause<'t>> {
+    let of_clause = std::mem::replace(is_set, true);
+    (!words.is_empty()).then(|| (std::mem::take(words), of_clause))
+}
+
 /// Takes the words of a clause out of those that are left, where they stand beside each other.
-fn take_clause((clause, is_set): &(Vec<&str>, bool), left: &mut [Option<&str>]) -> bool {
+fn take_clause((clause, is_set): &Clause, left: &mut [Option<&str>]) -> bool {
     let mut sorted = clause.clone();
     sorted.sort_unstable();
     let is_here = |row: &[Option<&str>]| {

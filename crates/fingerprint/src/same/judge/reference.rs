@@ -7,6 +7,7 @@ use crate::same::cut::tokens::{TokenKind, Tokens};
 use crate::same::limits::{LEAST_OF_REFERENCE, MOST_OF_REFERENCE};
 use crate::same::lists::{Classes, lists};
 use crate::same::values::is_of_roman_letters;
+use std::borrow::Cow;
 
 /// Whether two texts are one entry of a list of references: the same words, with initials for names, the
 /// year and the place elsewhere, with or without the number of an issue.
@@ -35,8 +36,8 @@ pub fn is_same_reference(a: &Tokens, b: &Tokens) -> bool {
 struct Reference<'t> {
     year: &'t str,
     /// In order, without the year; of the first ones, what stands in brackets is left out, as an issue.
-    numbers: Vec<&'t str>,
-    all_numbers: Vec<&'t str>,
+    numbers: Vec<Cow<'t, str>>,
+    all_numbers: Vec<Cow<'t, str>>,
     words: Vec<&'t str>,
     initials: Vec<&'t str>,
     /// It has initials or labels of numbers.
@@ -68,10 +69,21 @@ impl<'t> Reference<'t> {
             if classes.has(Classes::LABEL) && i + 1 < text.len() && number(i + 1) {
                 reference.has_marks = true;
             } else if number(i) {
-                reference.all_numbers.push(word);
+                // Pages 112-9 are 112-119.
+                let last = reference.all_numbers.last();
+                let last = last.filter(|last| text.at(i).is_joined && last.is_ascii());
+                let begin = last.and_then(|last| last.get(..last.len().checked_sub(word.len())?));
+                let number = match begin {
+                    Some(begin) => Cow::from([begin, word].concat()),
+                    None => Cow::from(word),
+                };
+                let is_issue =
+                    i > 0 && matches!(text.word(i - 1), "number" | "no" | "nr" | "issue");
+                let in_issue = text.at(i).in_bracket || is_issue;
                 reference
                     .numbers
-                    .extend((!text.at(i).in_bracket).then_some(word));
+                    .extend((!in_issue).then(|| number.clone()));
+                reference.all_numbers.push(number);
             } else if word.chars().nth(1).is_none() {
                 reference.has_marks |= text.at(i).dot;
                 reference.initials.push(word);
@@ -107,7 +119,18 @@ impl<'t> Reference<'t> {
             other.initials.contains(initial)
                 || other.words.iter().any(|word| word.starts_with(*initial))
         };
-        names.into_iter().all(|word| is_name(word) && begins(word))
+        // Clim. is Climate.
+        let is_short = |word: &str| {
+            let is_begin = |other: &&str| word.starts_with(*other) || other.starts_with(word);
+            let mut others = other
+                .words
+                .iter()
+                .filter(|word| word.chars().nth(2).is_some());
+            word.chars().nth(2).is_some() && others.any(is_begin)
+        };
+        names
+            .into_iter()
+            .all(|word| is_name(word) && (begins(word) || is_short(word)))
             && self.initials.iter().all(has_initial)
     }
 }

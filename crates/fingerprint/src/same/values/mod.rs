@@ -42,15 +42,25 @@ pub fn is_value_word(word: &str) -> bool {
         || figures::short_number(word).is_some()
 }
 
-/// Whether a word is a numeral for this number in digits: three (3).
+/// Whether a word is a numeral for this number in digits: three (3), first (1st).
 pub fn is_numeral_for(word: &str, digits: &str) -> bool {
-    let number = digits.parse();
-    number.is_ok_and(|number| meanings(word).any(|meaning| meaning == Meaning::Number(number)))
+    let number = digits.trim_end_matches(char::is_alphabetic).parse::<u64>();
+    number.is_ok_and(|number| {
+        let mut all = meanings(word);
+        all.any(
+            |meaning| matches!(meaning, Meaning::Number(n) | Meaning::Ordinal(n) if n == number),
+        )
+    })
 }
 
 /// Whether a word is the name of a day of the week, or of a month.
 pub fn is_weekday(word: &str) -> bool {
     meanings(word).any(|meaning| matches!(meaning, Meaning::Day(_)))
+}
+
+/// Whether a word is a unit, as kg.
+pub fn is_unit(word: &str) -> bool {
+    meanings(word).any(|meaning| matches!(meaning, Meaning::Unit(..)))
 }
 
 pub fn is_month(word: &str) -> bool {

@@ -49,7 +49,13 @@ pub fn numerals(text: Text, i: usize, found: &Found) -> Vec<Numeral> {
             None => words(text, i, found),
         },
         TokenKind::Word => {
-            let mut numerals = words(text, i, found);
+            // A letter alone stands for a million behind a number only.
+            let is_letter = text.word(i).len() == 1;
+            let mut numerals = if is_letter {
+                Vec::new()
+            } else {
+                words(text, i, found)
+            };
             numerals.extend(roman(text, i));
             numerals
         }
