@@ -137,7 +137,7 @@ WITH number (name, value, low, high) AS (
 	VALUES ('radius', :'radius', 0, :bits::numeric), ('jaccard', :'jaccard', 0, 1), ('seed', :'seed', -:largest, :largest), ('max_pairs', :'max_pairs', 0, :largest),
 		('compared', :'compared', 0, 1000000), ('examples', :'examples', 0, 10000), ('clusters', :'clusters', 0, 10000)
 ), named AS (
-	SELECT * FROM (VALUES ('key', ARRAY[:'key']), ('fp', ARRAY[:'fp']), ('text', ARRAY[:'text']), ('keep', ARRAY[:'keep']), ('within', :within_is),
+	SELECT * FROM (VALUES ('key', ARRAY[:'key']), ('fp', array_remove(ARRAY[:'fp'], :'text')), ('text', ARRAY[:'text']), ('keep', ARRAY[:'keep']), ('within', :within_is),
 		('across', :across_is), ('columns', :columns_is), ('image', array_remove(ARRAY[:'image'], '')), ('marks', array_remove(ARRAY[:'marks'], ''))) AS v (name, columns), unnest(columns) AS c
 	LEFT JOIN pg_attribute ON attrelid = :relation_oid AND attname = c AND attnum > 0 AND NOT attisdropped
 )
@@ -149,7 +149,9 @@ SELECT (SELECT regexp_replace(fault, concat(:'turning', '|', :'invisible'), '?',
 	WHERE :'key' = '' AND NOT :'key_named' AND :relation_oid <> 0
 	UNION ALL SELECT 2, format('%s: %L is not a number from %s to %s', name, value, low, high) FROM number
 	WHERE CASE WHEN value ~ '^[-+]?\d{1,19}$' OR name = 'jaccard' AND value ~ '^\d*\.?\d{1,9}$' THEN value::numeric NOT BETWEEN low AND high ELSE true END
-	UNION ALL SELECT 3, format('%s: %s has no column "%s"', name, :'rel', c) FROM named WHERE attnum IS NULL
+	UNION ALL SELECT 3, format('%s: %s has no column "%s"', name, :'rel', c)
+		|| CASE WHEN name = 'text' AND c ~ ',' THEN format('; a view makes one of several: SELECT *, concat_ws('' '', %s) AS whole FROM %s', c, :'rel') ELSE '' END
+	FROM named WHERE attnum IS NULL
 	UNION ALL SELECT 4, format('%s: the name %s has a character that cannot be seen: read a view with other names', name, c)
 	FROM (SELECT name, c FROM named UNION ALL VALUES ('relation', :'rel'), ('decisions', :'decisions')) AS v WHERE c ~ concat(:'turning', '|', :'invisible', '|[\x01-\x1f]')
 	UNION ALL SELECT 5, format('key: rows cannot be looked up by column %I of type %s', c, format_type(atttypid, NULL))

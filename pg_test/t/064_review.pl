@@ -444,6 +444,8 @@ for my $case ([ 'postgres', qr/variable "relation" is missing.*Usage: psql -X/s 
 	[ 'bare', qr/extension "simhash_dedup" is not in this database/, 'relation=pg_class', 'key=oid', 'fp=x', 'text=y' ],
 	[ 'postgres', qr/relation "nothing" does not exist/, 'relation=nothing', 'key=id', 'fp=fp', 'text=body' ],
 	[ 'postgres', qr/variable key: public.plain has no column "nothing"/, 'relation=plain', 'key=nothing', 'fp=fp', 'text=body' ],
+	[ 'postgres', qr/variable text: public.plain has no column "body,id"; a view makes one of several: SELECT \*, concat_ws\(' ', body,id\) AS whole FROM public.plain/,
+		'relation=plain', 'key=id', 'text=body,id' ],
 	[ 'postgres', qr/function "nothing" does not exist/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'checked_by=nothing' ],
 	[ 'postgres', qr/more than one function named "checks.close"/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'jaccard=0.8',
 		'checked_by=checks.close' ],
