@@ -5,7 +5,7 @@
 #   test_major.sh full      SQL files, specs and every file of pg_test/t
 #   test_major.sh most      the same without the long ones, except those that TESTS names
 #   test_major.sh reduced   SQL files, specs and the files of pg_test/t that look at what a major can change, without the long ones
-#   test_major.sh long      as reduced, and the long ones
+#   test_major.sh long      as reduced, what the last major has as well, and the long ones
 #   test_major.sh upgrade   009_upgrade, from the server of OLD_PG_CONFIG; from 18 on 065_outside too
 #   test_major.sh soak      the crash and concurrency tests, each for SECONDS_EACH seconds, and SQL files under valgrind
 #   test_major.sh attack    080_attack alone, for SECONDS_EACH seconds, from the seed SEED, all rounds or ROUND again and again
@@ -21,10 +21,11 @@
 # shellcheck source=pg_test/tools/count.sh
 . "$(dirname "$0")/count.sh"
 
-# Crash, dump, rights, crash points, the standby, vacuum, parallel builds, verification, plans, updates: what depends on the
-# server's pages, locks, WAL and catalogs.
-REDUCED='001_crash 005_dump_trusted 009_upgrade 010_standby 015_crash_points 019_vacuum
-	020_parallel_build 027_verify_beside_writers 029_read_ahead 054_replaced_columns 055_update 057_repack 058_promised 065_outside'
+# Crash, dump, rights, vacuum, updates: what depends on the server's pages, locks, WAL and catalogs.
+REDUCED='001_crash 005_dump_trusted 009_upgrade 019_vacuum 054_replaced_columns 057_repack 058_promised 065_outside'
+# The standby, crash points, parallel builds, verification, plans: as well, on the last major. What breaks between
+# the first and the last one breaks there, or at night, when all files run on all majors.
+LAST='010_standby 015_crash_points 020_parallel_build 027_verify_beside_writers 029_read_ahead 055_update'
 # The long ones of those that hardly depend on the major: damage, cancels, limits, estimates, and random changes of many
 # sessions. `make test` leaves them to `make test-majors`, which runs them on one major.
 LONG='007_corrupt 014_size 021_estimates 025_pairs_clusters 028_flipped_bytes 031_damaged_answers 033_plans_of_a_million
@@ -297,7 +298,7 @@ files() {
 	case $form in
 	full | most) names t pl | without_long ;;
 	reduced) names t pl | grep -xF "$(lines "$REDUCED")" ;;
-	long) names t pl | grep -xF "$(lines "$REDUCED $LONG")" ;;
+	long) names t pl | grep -xF "$(lines "$REDUCED $LAST $LONG")" ;;
 	esac
 }
 
