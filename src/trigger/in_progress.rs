@@ -369,8 +369,8 @@ impl Memory for Shared {
         self.0.header()
     }
 
-    fn allocate(&mut self, words: usize) -> Option<Run> {
-        self.0.allocate(words)
+    fn allocate(&mut self, words: usize, zeros: usize) -> Option<Run> {
+        self.0.allocate(words, zeros)
     }
 
     fn free(&mut self, run: Run) {

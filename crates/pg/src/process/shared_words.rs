@@ -60,17 +60,19 @@ impl SharedWords {
         unsafe { &mut (*self.0.segment).header }
     }
 
-    /// Returns a run of zeros, or None when memory would exceed its bound. Raises an ERROR if the
-    /// system has no shared memory left.
-    pub fn allocate(&mut self, words: usize) -> Option<u64> {
-        let flags = pg_sys::DSA_ALLOC_NO_OOM | pg_sys::DSA_ALLOC_ZERO;
-        // SAFETY: the area is attached. The first word says how many follow.
+    /// Returns a run whose last `zeros` words are zeros, or None when memory would exceed its bound. Raises an
+    /// ERROR if the system has no shared memory left.
+    pub fn allocate(&mut self, words: usize, zeros: usize) -> Option<u64> {
+        let flags = pg_sys::DSA_ALLOC_NO_OOM;
+        // SAFETY: the area is attached. The first word says how many follow, the last `zeros` of which are written.
         unsafe {
             let run = pg_sys::dsa_allocate_extended(self.0.area, (words + 1) * 8, flags as i32);
             if run == 0 {
                 return None;
             }
-            *pg_sys::dsa_get_address(self.0.area, run).cast::<u64>() = words as u64;
+            let start = pg_sys::dsa_get_address(self.0.area, run).cast::<u64>();
+            *start = words as u64;
+            start.add(1 + words - zeros).write_bytes(0, zeros);
             Some(run)
         }
     }

@@ -13,8 +13,9 @@ pub trait Memory {
     /// The words by which all else is found; zeros at first.
     fn header(&mut self) -> &mut [u64; HEADER];
 
-    /// Returns a run of zeros, or None when memory would exceed its bound.
-    fn allocate(&mut self, words: usize) -> Option<Run>;
+    /// Returns a run whose last `zeros` words are zeros, or None when memory would exceed its bound. To write
+    /// as few as possible matters, since others wait meanwhile.
+    fn allocate(&mut self, words: usize, zeros: usize) -> Option<Run>;
 
     /// Gives a run back, of which nobody may have a reference.
     fn free(&mut self, run: Run);

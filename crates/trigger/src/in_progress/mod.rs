@@ -143,7 +143,7 @@ impl<M: Memory> InProgress<M> {
         if memory.header()[header::SLOTS] == 0 {
             let slots = sessions + prepared;
             let runs = [slots * slot::WORDS, slots, prepared.max(1)];
-            let [slots, used, earlier] = runs.map(|words| memory.allocate(words));
+            let [slots, used, earlier] = runs.map(|words| memory.allocate(words, words));
             let words = memory.header();
             words[header::USED] = used?;
             words[header::EARLIER] = earlier?;
@@ -308,7 +308,7 @@ impl<M: Memory> InProgress<M> {
             };
             if count == run.start {
                 let has_room = self.words_of(by.role) + run.words() <= MOST_OF_ROLE;
-                let block = has_room.then(|| self.0.allocate(run.words()));
+                let block = has_room.then(|| self.0.allocate(run.words(), run.zeros()));
                 let Some(block) = block.flatten() else {
                     return false;
                 };

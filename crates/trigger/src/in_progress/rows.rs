@@ -134,6 +134,12 @@ impl RunPlace {
             false => self.room * ROW,
         }
     }
+
+    /// How many of them, the last ones, are zeros before the first row is filed. A row is written before it
+    /// is read.
+    pub fn zeros(&self) -> usize {
+        if self.is_filed() { KEYS } else { 0 }
+    }
 }
 
 /// Calls `found` with a row of a run and the part of the sought row that it may be near to, for each

@@ -35,10 +35,12 @@ impl Memory for TestMemory {
         &mut self.header
     }
 
-    fn allocate(&mut self, words: usize) -> Option<Run> {
+    fn allocate(&mut self, words: usize, zeros: usize) -> Option<Run> {
         self.left = self.left.checked_sub(words)?;
         self.next += 1;
-        self.runs.insert(self.next, vec![0; words]);
+        let mut run = vec![!0; words];
+        run[words - zeros..].fill(0);
+        self.runs.insert(self.next, run);
         Some(self.next)
     }
 
