@@ -72,7 +72,7 @@ CREATE VIEW telling AS SELECT * FROM frame AS f WHERE fp IS NOT NULL AND NOT EXI
 CREATE MATERIALIZED VIEW shared AS
 WITH met AS (
 	SELECT DISTINCT one, two >> 20 AS other
-	FROM simhash_pairs('telling', 'id', 'fp', :radius, across => '{video_id}'), LATERAL (VALUES (a, b), (b, a)) AS d (one, two)
+	FROM simhash_pairs('telling', 'id', 'fp', :radius, across => 'video_id'), LATERAL (VALUES (a, b), (b, a)) AS d (one, two)
 )
 SELECT m.video_id, m.other, m.frames, t.frames AS of
 FROM (SELECT one >> 20 AS video_id, other, count(*) AS frames FROM met GROUP BY 1, 2) AS m
@@ -81,7 +81,7 @@ WHERE 2 * m.frames >= t.frames;
 CREATE TABLE grouped AS
 SELECT c.cluster_id, c.key AS id
 FROM (SELECT array_agg(video_id) AS a, array_agg(other) AS b FROM shared) AS l, simhash_components(l.a, l.b) AS c;
-SELECT count(*) AS pairs_across FROM simhash_pairs('telling', 'id', 'fp', :radius, across => '{video_id}');
+SELECT count(*) AS pairs_across FROM simhash_pairs('telling', 'id', 'fp', :radius, across => 'video_id');
 SELECT count(*) AS pairs_of_all FROM simhash_pairs('telling', 'id', 'fp', :radius);
 \timing off
 
