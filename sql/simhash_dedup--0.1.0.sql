@@ -818,10 +818,10 @@ ALTER TABLE simhash_catalog.statement_end ENABLE ALWAYS TRIGGER answer_rows;
 CREATE FUNCTION simhash_catalog.maintain_clusters() RETURNS trigger
 LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_maintain_clusters';
 COMMENT ON FUNCTION simhash_catalog.maintain_clusters() IS
-	'AFTER trigger, for each row (TRUNCATE: for each statement), that keeps a table (key, cluster_id) of clusters '
+	'AFTER trigger, for each row (TRUNCATE: for each statement), that keeps a table (key, cluster_id, lasting_id) of clusters '
 	'current, or with notes= notes which rows have changed for simhash_refresh_clusters; simhash_keep_clusters makes '
-	'it; arguments clusters=, key=, fingerprint=, radius=, within=, text=, min_jaccard=, checked_by=, decisions=, '
-	'notes=, table=';
+	'it; arguments clusters=, key=, fingerprint=, radius=, within=, across=, text=, min_jaccard=, checked_by=, decisions=, '
+	'log=, notes=, table=';
 
 CREATE FUNCTION simhash_refresh_clusters(clusters regclass, nowait boolean DEFAULT false) RETURNS bigint
 LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_refresh_clusters';
@@ -829,15 +829,35 @@ COMMENT ON FUNCTION simhash_refresh_clusters(regclass, boolean) IS
 	'brings a table of clusters that simhash_keep_clusters made up to date, and returns how many of its rows have '
 	'changed; with nowait an error instead of a wait for another call';
 
+CREATE FUNCTION simhash_judge_cluster(
+	clusters regclass, lasting_id bigint, same boolean DEFAULT NULL, size bigint DEFAULT NULL
+) RETURNS bigint
+LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_judge_cluster';
+COMMENT ON FUNCTION simhash_judge_cluster(regclass, bigint, boolean, bigint) IS
+	'notes that somebody has looked at a kept cluster; with same, true or false, decides so about its rows; returns how '
+	'many decisions have changed; an error if the cluster does not have size rows';
+
+CREATE FUNCTION simhash_undo_merge(clusters regclass, nr bigint) RETURNS bigint
+LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_undo_merge';
+COMMENT ON FUNCTION simhash_undo_merge(regclass, bigint) IS
+	'decides that the rows which came to a kept cluster by line nr of the log differ from those that were there; '
+	'returns how many decisions have changed';
+
+CREATE FUNCTION simhash_unjudged_clusters(clusters regclass, OUT lasting_id bigint, OUT size bigint) RETURNS SETOF record
+LANGUAGE c STABLE AS 'MODULE_PATHNAME', 'simhash_unjudged_clusters';
+COMMENT ON FUNCTION simhash_unjudged_clusters(regclass) IS
+	'the kept clusters with rows that nobody has looked at together, by simhash_judge_cluster, or judged the same, the '
+	'largest first';
+
 CREATE FUNCTION simhash_catalog.clusters_among(
 	relation regclass, key_type anyelement, columns text, radius int, method text, text name,
-	min_jaccard float8, within text[], checked_by regproc, decisions regclass, key text, keys anyarray,
+	min_jaccard float8, within text[], checked_by regproc, across text[], key text, decisions regclass, keys anyarray,
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_among';
 COMMENT ON FUNCTION simhash_catalog.clusters_among(
-	regclass, anyelement, text, int, text, name, float8, text[], regproc, regclass, text, anyarray
+	regclass, anyelement, text, int, text, name, float8, text[], regproc, text[], text, regclass, anyarray
 ) IS
 	'as simhash_clusters, of the rows with these keys; of all rows if keys is NULL; pairs that the table of '
 	'decisions says are different do not count';
@@ -867,7 +887,7 @@ COMMENT ON FUNCTION simhash_catalog.key_type(regclass, name) IS
 
 CREATE FUNCTION simhash_catalog.check_kept(
 	relation regclass, key name, fingerprint name, radius int, within text[], refresh text, text name, min_jaccard float8,
-	checked_by regproc, decisions regclass
+	checked_by regproc, decisions regclass, across text[]
 ) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -891,7 +911,7 @@ BEGIN
 			DETAIL = 'Triggers of a table do not fire for rows of tables that inherit from it.';
 	END IF;
 	SELECT a.attname INTO computed FROM pg_attribute AS a
-	WHERE a.attrelid = $1::oid AND a.attgenerated = 'v' AND a.attname = ANY ($5 || ARRAY[$2, $3, $7]::text[]) LIMIT 1;
+	WHERE a.attrelid = $1::oid AND a.attgenerated = 'v' AND a.attname = ANY ($5 || $11 || ARRAY[$2, $3, $7]::text[]) LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION 'column "%" is a generated column: triggers do not see its value', computed
 			USING ERRCODE = 'invalid_column_reference', HINT = 'Make it a stored one: GENERATED ALWAYS AS (...) STORED.';
@@ -913,11 +933,11 @@ BEGIN
 	END IF;
 	-- All else is checked as by simhash_clusters.
 	EXECUTE format('SELECT FROM simhash_catalog.clusters_among($1, NULL::%1$s, $3, $4, ''components'', $5, $6, $7, '
-		'$8, $9, $2, ARRAY[]::%1$s[])', key_type)
-	USING $1, $2, $3, $4, $7, $8, $5, $9, $10;
+		'$8, $10, $2, $9, ARRAY[]::%1$s[])', key_type)
+	USING $1, $2, $3, $4, $7, $8, $5, $9, $10, $11;
 END $$;
 COMMENT ON FUNCTION simhash_catalog.check_kept(
-	regclass, name, name, int, text[], text, name, float8, regproc, regclass
+	regclass, name, name, int, text[], text, name, float8, regproc, regclass, text[]
 ) IS
 	'raises an error unless simhash_keep_clusters can keep clusters of these columns';
 
@@ -942,6 +962,23 @@ END $$;
 COMMENT ON FUNCTION simhash_catalog.make_kept(text, text, text, oid) IS
 	'makes a table for simhash_keep_clusters, unless there is one of that name';
 
+CREATE FUNCTION simhash_catalog.name_beside(relation regclass, argument text, name text) RETURNS text[]
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	parts text[];
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	parts := parse_ident($3);
+	IF cardinality(parts) > 2 THEN
+		RAISE EXCEPTION '% must be the name of a table, not "%"', $2, $3 USING ERRCODE = 'invalid_parameter_value',
+			HINT = 'Write it as in SQL: table or schema.table.';
+	END IF;
+	RETURN CASE cardinality(parts) WHEN 1 THEN ARRAY[(SELECT n.nspname FROM pg_namespace AS n JOIN pg_class AS c
+		ON c.relnamespace = n.oid WHERE c.oid = $1::oid)::text] END || parts;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.name_beside(regclass, text, text) IS
+	'schema and name of a table that an argument names, in the schema of the relation if it says none';
+
 CREATE FUNCTION simhash_catalog.is_text(relation regclass, name name) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT t.typcategory = 'S' AND t.typlen = -1 FROM pg_type AS t WHERE t.oid = simhash_catalog.key_type($1, $2)::regtype
@@ -951,7 +988,8 @@ COMMENT ON FUNCTION simhash_catalog.is_text(regclass, name) IS 'whether a column
 CREATE FUNCTION simhash_keep_clusters(
 	relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, radius int DEFAULT NULL, within text[] DEFAULT '{}',
 	clusters text DEFAULT NULL, refresh text DEFAULT 'at once', text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL,
-	checked_by regproc DEFAULT NULL, decisions regclass DEFAULT NULL
+	checked_by regproc DEFAULT NULL, decisions regclass DEFAULT NULL, log text DEFAULT NULL,
+	across text[] DEFAULT '{}'
 ) RETURNS regclass
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1 AS $$
 DECLARE
@@ -967,9 +1005,8 @@ DECLARE
 	parts text[];
 	made text;
 	notes text;
+	logged text;
 	wanted text[];
-	-- The same for the triggers of the table of decisions.
-	judged text[];
 	of regclass;
 	one record;
 BEGIN
@@ -1005,65 +1042,80 @@ BEGIN
 	IF $8 IS NOT NULL AND $9 IS NULL AND $10 IS NULL THEN
 		checked_by := (here || '.simhash_same(text, text)')::regprocedure;
 	END IF;
-	PERFORM simhash_catalog.check_kept($1, $2, $3, $4, $5, $7, $8, $9, $10, $11);
+	PERFORM simhash_catalog.check_kept($1, $2, $3, $4, $5, $7, $8, $9, $10, $11, $13);
 	SELECT CASE c.relpersistence WHEN 't' THEN 'TEMPORARY ' WHEN 'u' THEN 'UNLOGGED ' ELSE '' END,
 		simhash_catalog.key_type($1, $2), c.relowner,
-		parse_ident(coalesce($6, format('%I.%I', n.nspname, c.relname || '_cluster')))
-	INTO kind, key_type, owner, parts
-	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $1::oid;
-	IF cardinality(parts) = 1 THEN
-		parts := ARRAY[(SELECT c.relnamespace::regnamespace::text FROM pg_class AS c WHERE c.oid = $1::oid), parts[1]];
-		parts[1] := (parse_ident(parts[1]))[1];
-	END IF;
-	IF cardinality(parts) > 2 THEN
-		RAISE EXCEPTION 'clusters must be the name of a table, not "%"', $6 USING ERRCODE = 'invalid_parameter_value',
-			HINT = 'Write it as in SQL: table or schema.table.';
-	ELSIF octet_length(parts[2]) > 53 THEN
+		simhash_catalog.name_beside($1, 'clusters', coalesce($6, format('%I', c.relname || '_cluster')))
+	INTO kind, key_type, owner, parts FROM pg_class AS c WHERE c.oid = $1::oid;
+	IF octet_length(parts[2]) > 53 THEN
 		RAISE EXCEPTION 'the name of table of clusters "%" is too long', parts[2] USING ERRCODE = 'name_too_long',
 			HINT = 'Names of at most 53 bytes leave room for those of triggers: give one with clusters => ''...''.';
 	END IF;
 	made := format('%I.%I', parts[1], parts[2]);
 	notes := format('%I.%I', parts[1], parts[2] || '_note');
-	wanted := ARRAY['clusters=' || made, 'key=' || $2, 'fingerprint=' || $3, 'radius=' || $4]
+	logged := (SELECT format('%I.%I', l[1], l[2]) FROM simhash_catalog.name_beside($1, 'log', $12) AS l WHERE $12 IS NOT NULL);
+	wanted := ARRAY['clusters=' || made, 'table=' || (SELECT format('%I.%I', n.nspname, c.relname)
+			FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $1::oid), 'key=' || $2, 'fingerprint=' || $3, 'radius=' || $4]
 		|| CASE WHEN NOT at_once THEN ARRAY['notes=' || notes] END
-		|| CASE WHEN $5 <> '{}' THEN ARRAY['within=' || (SELECT string_agg(format('%I', c.name), ',' ORDER BY c.place)
-			FROM unnest($5) WITH ORDINALITY AS c (name, place))] END
+		|| (SELECT array_agg(o.name || o.columns ORDER BY o.name DESC) FROM (
+			SELECT o.name, string_agg(format('%I', c.name), ',' ORDER BY c.place) AS columns
+			FROM (VALUES ('within=', $5), ('across=', $13)) AS o (name, columns), unnest(o.columns) WITH ORDINALITY AS c (name, place)
+			GROUP BY o.name) AS o)
 		|| CASE WHEN $8 IS NOT NULL THEN ARRAY['text=' || $8] END
 		|| CASE WHEN $9 IS NOT NULL AND $10 IS NULL THEN ARRAY['min_jaccard=' || $9] END
 		|| (SELECT ARRAY['checked_by=' || format('%I.%I', n.nspname, p.proname)]
 			FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.oid = $10::oid)
 		|| (SELECT ARRAY['decisions=' || format('%I.%I', n.nspname, c.relname)]
-			FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $11::oid);
-	judged := wanted || (SELECT ARRAY['table=' || format('%I.%I', n.nspname, c.relname)]
-		FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $1::oid);
+			FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $11::oid)
+		|| CASE WHEN logged IS NOT NULL THEN ARRAY['log=' || logged] END;
 	of := to_regclass(made);
 	SELECT k.relation, k.name INTO one FROM simhash_catalog.kept_by(of) AS k
-	WHERE (k.relation <> $1 OR k.arguments <> wanted) AND (k.relation IS DISTINCT FROM $11 OR k.arguments <> judged) LIMIT 1;
+	WHERE k.arguments <> wanted LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION 'trigger "%" of table "%" keeps the clusters of "%" otherwise', one.name, one.relation, made
 			USING ERRCODE = 'object_not_in_prerequisite_state',
-				HINT = format('Call simhash_drop_clusters(%L) first, or name another table with clusters => ''...''.', made);
+				HINT = format('Call simhash_drop_clusters(%L, triggers_only => true) first, or name another table with '
+					'clusters => ''...''.', made);
 	END IF;
-	PERFORM simhash_catalog.make_kept(kind, made, format('key %1$s PRIMARY KEY, cluster_id %1$s NOT NULL', key_type), owner);
+	-- Those of a table that had this name before.
+	FOR one IN SELECT k.relation, k.name FROM simhash_catalog.kept_by(of) AS k
+		WHERE k.relation <> $1 AND k.relation IS DISTINCT FROM $11 LOOP
+		EXECUTE format('DROP TRIGGER %I ON %s', one.name, one.relation);
+		RAISE NOTICE 'dropped trigger % on table %', one.name, one.relation;
+	END LOOP;
+	PERFORM simhash_catalog.make_kept(kind, made, format('key %1$s PRIMARY KEY, cluster_id %1$s NOT NULL, '
+		'lasting_id bigint GENERATED BY DEFAULT AS IDENTITY, judged_at timestamptz', key_type), owner);
 	of := made::regclass;
-	IF (SELECT count(*) FROM pg_attribute AS a
-		WHERE a.attrelid = of AND a.attname IN ('key', 'cluster_id') AND NOT a.attisdropped) <> 2 THEN
+	IF (SELECT count(*) FROM pg_attribute AS a WHERE a.attrelid = of AND NOT a.attisdropped
+		AND (a.attname IN ('key', 'cluster_id') OR a.attname = 'lasting_id' AND a.atttypid = 'bigint'::regtype
+			OR a.attname = 'judged_at' AND a.atttypid = 'timestamptz'::regtype)) <> 4 THEN
 		RAISE EXCEPTION 'table "%" is not one of clusters', made USING ERRCODE = 'undefined_column',
-			HINT = 'It has other columns than key and cluster_id: name another table with clusters => ''...''.';
+			HINT = 'It has other columns than key, cluster_id, lasting_id and judged_at: name another table with clusters => ''...''.';
 	END IF;
-	IF NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-		WHERE i.indrelid = of AND i.indisvalid AND a.attname = 'cluster_id') THEN
-		EXECUTE format('CREATE INDEX ON %s (cluster_id)', made);
+	FOR one IN SELECT c.name FROM unnest(ARRAY['cluster_id', 'lasting_id']) AS c (name)
+		WHERE NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+			WHERE i.indrelid = of AND i.indisvalid AND a.attname = c.name) LOOP
+		EXECUTE format('CREATE INDEX ON %s (%I)', made, one.name);
+	END LOOP;
+	IF logged IS NOT NULL THEN
+		PERFORM simhash_catalog.make_kept(kind, logged, format('nr bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, '
+			'at timestamptz NOT NULL DEFAULT clock_timestamp(), event text NOT NULL, keys %1$s[] NOT NULL, '
+			'from_id bigint, to_id bigint, decision %1$s[]', key_type), owner);
+		IF (SELECT count(*) FROM pg_attribute AS a WHERE a.attrelid = to_regclass(logged)::oid AND NOT a.attisdropped
+			AND a.attname IN ('nr', 'event', 'keys', 'from_id', 'to_id', 'decision')) <> 6 THEN
+			RAISE EXCEPTION 'table "%" is not a log', logged USING ERRCODE = 'undefined_column',
+				HINT = 'It has other columns: name another table with log => ''...''.';
+		END IF;
 	END IF;
 	-- A publication of all tables takes only deletions that say which row has gone.
 	IF NOT at_once AND simhash_catalog.make_kept(kind, notes, 'key ' || key_type, owner) THEN
 		EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', notes);
 	END IF;
-	FOR one IN SELECT e.name, e.on_table, e.event, e.type, e.arguments FROM (VALUES
-			(parts[2] || '_keep', $1, 'INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW', 29, wanted),
-			(parts[2] || '_truncate', $1, 'TRUNCATE ON %s FOR EACH STATEMENT', 32, wanted),
-			(parts[2] || '_decide', $11, 'INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW', 29, judged),
-			(parts[2] || '_undecide', $11, 'TRUNCATE ON %s FOR EACH STATEMENT', 32, judged)) AS e (name, on_table, event, type, arguments)
+	FOR one IN SELECT e.name, e.on_table, e.event, e.type FROM (VALUES
+			(parts[2] || '_keep', $1, 'INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW', 29),
+			(parts[2] || '_truncate', $1, 'TRUNCATE ON %s FOR EACH STATEMENT', 32),
+			(parts[2] || '_decide', $11, 'INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW', 29),
+			(parts[2] || '_undecide', $11, 'TRUNCATE ON %s FOR EACH STATEMENT', 32)) AS e (name, on_table, event, type)
 		WHERE e.on_table IS NOT NULL AND NOT EXISTS (SELECT FROM simhash_catalog.kept_by(of) AS k JOIN pg_trigger AS t
 			ON t.tgrelid = k.relation AND t.tgname = k.name
 			WHERE t.tgrelid = e.on_table AND t.tgtype = e.type AND t.tgenabled <> 'D'
@@ -1072,7 +1124,7 @@ BEGIN
 		ORDER BY e.on_table <> $1, e.type LOOP
 		-- CREATE TRIGGER locks out writers until this transaction ends, so the search below sees all rows.
 		EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER ' || one.event || ' EXECUTE FUNCTION simhash_catalog.maintain_clusters(%s)',
-			one.name, one.on_table, (SELECT string_agg(quote_literal(a), ', ') FROM unnest(one.arguments) AS a));
+			one.name, one.on_table, (SELECT string_agg(quote_literal(a), ', ') FROM unnest(wanted) AS a));
 		RAISE NOTICE 'created trigger % on table %', one.name, one.on_table;
 	END LOOP;
 	IF NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid JOIN pg_am AS m ON m.oid = c.relam
@@ -1094,15 +1146,15 @@ BEGIN
 	RETURN of;
 END $$;
 COMMENT ON FUNCTION simhash_keep_clusters(
-	regclass, name, name, int, text[], text, text, name, float8, regproc, regclass
+	regclass, name, name, int, text[], text, text, name, float8, regproc, regclass, text, text[]
 ) IS
-	'makes a table (key, cluster_id) of the clusters of a table''s rows, and triggers that keep it right at once, or with '
+	'makes a table (key, cluster_id, lasting_id) of the clusters of a table''s rows, and triggers that keep it right at once, or with '
 	'refresh => ''manual'' note what changes for simhash_refresh_clusters; a second call makes what is missing; fingerprint '
 	'names a column of fingerprints or of texts, or else it is the widest one of texts, and key the primary key; radius, text, the name '
-	'of a column, min_jaccard and checked_by as in simhash_clusters; what the table decisions (a, b, same) says of a pair '
-	'decides before all';
+	'of a column, min_jaccard, checked_by, within and across as in simhash_clusters; what the table decisions (a, b, same) says of a pair '
+	'decides before all; the table log takes a line for each change';
 
-CREATE FUNCTION simhash_drop_clusters(clusters regclass) RETURNS void
+CREATE FUNCTION simhash_drop_clusters(clusters regclass, triggers_only boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -1121,11 +1173,15 @@ BEGIN
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'no trigger keeps the clusters of table "%"', made USING ERRCODE = 'undefined_object';
 	END IF;
+	IF $2 THEN
+		RAISE NOTICE 'dropped the triggers that kept table %', made;
+		RETURN;
+	END IF;
 	EXECUTE format('DROP TABLE %s%s', made, ', ' || note);
 	RAISE NOTICE 'dropped table % and the triggers that kept it', made;
 END $$;
-COMMENT ON FUNCTION simhash_drop_clusters(regclass) IS
-	'drops a table that simhash_keep_clusters made, its notes and its triggers';
+COMMENT ON FUNCTION simhash_drop_clusters(regclass, boolean) IS
+	'drops a table that simhash_keep_clusters made, its notes and its triggers, but not its log; or the triggers alone';
 
 -- ---------------------------------------------------------------- rows on several servers
 -- docs/scale-out.md. IMMUTABLE, and of values alone: Citus runs only such functions where the rows are.

@@ -329,13 +329,19 @@ SELECT format(E'found AS MATERIALIZED (\n    SELECT c.key, c.representative\n   
 SELECT format(:'groups', :'judged_of') AS groups_printed,
 	format(:'groups', CASE WHEN :'judged_pairs' LIKE 'SELECT NULL%' THEN format(E'\n    SELECT NULL::%1$s, NULL::%1$s, false WHERE false', :'key_type')
 		ELSE :'judged_of' END) AS groups_now \gset
-WITH :groups_now, ranked AS MATERIALIZED (
+-- Clusters whose rows are all judged the same, each with another, come last.
+WITH :groups_now, judged_part AS (
+	SELECT n.key, p.cluster_id AS part FROM (SELECT array_agg(x.number) AS a, array_agg(y.number) AS b
+		FROM judged j JOIN numbered x ON x.key = j.a JOIN numbered y ON y.key = j.b WHERE same) l, :"ext".simhash_components(l.a, l.b) p
+		JOIN numbered n ON n.number = p.key
+), ranked AS MATERIALIZED (
 	SELECT cluster, size, key::text AS key, stays::text AS kept, row_number() OVER (PARTITION BY cluster ORDER BY place) AS place,
-		row_number() OVER (PARTITION BY cluster ORDER BY key) AS in_order
-	FROM member WHERE size > 1
+		row_number() OVER (PARTITION BY cluster ORDER BY key) AS in_order, part
+	FROM member LEFT JOIN judged_part USING (key) WHERE size > 1
 ), largest AS (
-	SELECT cluster, row_number() OVER (ORDER BY size DESC, cluster) AS grp, in_order AS kept_is FROM ranked WHERE place = 1
-	ORDER BY size DESC, cluster LIMIT :'clusters'
+	SELECT cluster, row_number() OVER (ORDER BY count(part) = count(*) AND count(DISTINCT part) = 1, count(*) DESC, cluster) AS grp,
+		min(in_order) FILTER (WHERE place = 1) AS kept_is
+	FROM ranked GROUP BY cluster ORDER BY grp LIMIT :'clusters'
 )
 SELECT count(*) FILTER (WHERE place = 1) AS groups, count(*) AS members,
 	(SELECT coalesce(jsonb_agg(jsonb_build_object('kind', 'member', 'grp', grp, 'place', place, 'size', size, 'a', kept, 'b', key,

@@ -143,7 +143,7 @@ ALTER TABLE street ADD fp bigint GENERATED ALWAYS AS (simhash64(body)) STORED;
 CREATE INDEX ON street USING simhash (fp);
 SELECT simhash_keep_clusters('street', 'id', 'fp', text => 'body');
 INSERT INTO street VALUES (3, 'a hole of 40 cm, in front of 12 Mill Lane') RETURNING id, original;
-TABLE street_cluster ORDER BY key;
+SELECT key, cluster_id FROM street_cluster ORDER BY key;
 SELECT simhash_guard('street', 'body', arguments => '{duplicate_of=original}');
 -- Of other sellers alone: an index within a seller does not serve that.
 CREATE TABLE product (id int PRIMARY KEY, seller int, body text, copy_of int);

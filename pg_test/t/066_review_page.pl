@@ -153,5 +153,22 @@ $node->safe_psql('postgres', $said->{saved});
 is($node->safe_psql('postgres', "$delete SELECT string_agg(id::text, ',' ORDER BY id) FROM lamp; ROLLBACK;"),
 	'1,2,5', 'then what is judged different stays, and what is judged the same goes');
 
+# ---- what is left to judge comes first
+sub clusters_shown
+{
+	(undef, $page) = review($node, 'postgres', 'relation=lamp');
+	%keys = keys_by_id($page);
+	%by_keys = map { $keys{$_} =~ tr/"//dr => $_ } keys %keys;
+	my ($clusters) = $page =~ /<h2>The largest clusters(.*?)<h2>Pairs at/s;
+	return join ' ', map { text_of($_) =~ tr/"//dr } $clusters =~ /class="json">(.*?)<\/code>/gs;
+}
+$node->safe_psql('postgres', 'DELETE FROM lamp_decision');
+is(clusters_shown(), '[1,2] [3,4]', 'clusters of one size by their keys');
+(undef, undef, $said) = steps($page, [ 'mark', $by_keys{'[1,2]'}, 'true' ], ['save']);
+$node->safe_psql('postgres', $said->{saved});
+is(clusters_shown(), '[3,4] [1,2]', 'one that is judged comes last');
+$node->safe_psql('postgres', "INSERT INTO lamp VALUES (6, 'The lamp at number 5 is dark.')");
+is(clusters_shown(), '[1,2] [1,6] [3,4]', '... until it gains a row');
+
 $node->stop;
 done_testing();

@@ -50,12 +50,12 @@ pg_function! {
 
 pg_function! {
     /// simhash_catalog.clusters_among(relation, key_type, columns, radius, method, text, min_jaccard,
-    /// within, checked_by, decisions, key, keys): as simhash_clusters, of the rows with these keys; of all
-    /// if keys is NULL. Pairs that the table of decisions says are different do not count
+    /// within, checked_by, across, key, decisions, keys): as simhash_clusters, of the rows with these keys; of
+    /// all if keys is NULL. Pairs that the table of decisions says are different do not count
     fn simhash_clusters_among, pg_finfo_simhash_clusters_among(args) {
         let kept = KeptArguments {
-            decisions: args.get::<pg_sys::Oid>(9),
-            keys: args.varlena(11, pg_sys::ANYARRAYOID),
+            decisions: args.get::<pg_sys::Oid>(11),
+            keys: args.varlena(12, pg_sys::ANYARRAYOID),
         };
         clusters(args, "simhash_keep_clusters", Some(10), Some(kept))
     }
@@ -79,10 +79,8 @@ fn clusters(
     kept: Option<KeptArguments<'_>>,
 ) -> pg_sys::Datum {
     let rows = RowsOut::begin(args);
-    // Position of the radius, which method, text, min_jaccard, within and checked_by follow, and across
-    // unless clusters are kept.
+    // Position of the radius, which method, text, min_jaccard, within, checked_by and across follow.
     let radius_at = 3;
-    let across_at = kept.is_none().then_some(radius_at + 6);
     if kept.is_some() {
         required(args.get::<i32>(radius_at), name, "radius");
     }
@@ -102,7 +100,8 @@ fn clusters(
     }
     let names_text = args.name(radius_at + 2).is_some();
     let radius = radius_of(args.get::<i32>(radius_at), name, &sources, names_text);
-    let columns = ScopeColumns::from_arguments(args, radius_at + 4, across_at, name, &sources);
+    let columns =
+        ScopeColumns::from_arguments(args, radius_at + 4, Some(radius_at + 6), name, &sources);
     let columns = match keys {
         Some(keys) => columns.with_parameter(keys),
         None => columns,

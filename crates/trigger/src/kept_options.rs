@@ -13,10 +13,12 @@ const NAMES: &[&str] = &[
     "fingerprint",
     "radius",
     "within",
+    "across",
     "text",
     "min_jaccard",
     "checked_by",
     "decisions",
+    "log",
 ];
 const EXAMPLE: &str = "simhash_catalog.maintain_clusters('clusters=public.petition_cluster', 'key=id', \
                        'fingerprint=fp', 'radius=3')";
@@ -26,7 +28,8 @@ const EXAMPLE: &str = "simhash_catalog.maintain_clusters('clusters=public.petiti
 pub struct KeptOptions {
     /// The table of clusters, as SQL writes its name.
     pub clusters: String,
-    /// The table whose rows are clustered, where the trigger is one of the table of decisions.
+    /// The table whose rows are clustered. It counts where the trigger is one of the table of decisions;
+    /// elsewhere it shows whether another table has taken the name.
     pub table: Option<String>,
     /// The table of notes; None where clusters are kept at once.
     pub notes: Option<String>,
@@ -38,6 +41,8 @@ pub struct KeptOptions {
     pub radius: u32,
     /// Clusters are of rows that are equal in these columns.
     pub within: Vec<String>,
+    /// Rows count as near if they differ in one or more of these columns.
+    pub across: Vec<String>,
     /// The column of the texts that are compared.
     pub text: Option<String>,
     /// How similar the texts must be; None where a function decides.
@@ -46,6 +51,8 @@ pub struct KeptOptions {
     pub checked_by: Option<String>,
     /// The table of what a person has decided about pairs.
     pub decisions: Option<String>,
+    /// The table of what has become of clusters.
+    pub log: Option<String>,
 }
 
 impl KeptOptions {
@@ -59,7 +66,6 @@ impl KeptOptions {
 pub fn parse(arguments: &[String]) -> Parsed<KeptOptions> {
     let given = TriggerArguments::read(NAMES, arguments)?;
     given.needs("min_jaccard", "text")?;
-    given.needs("table", "decisions")?;
     given.differ(
         "fingerprint",
         "key",
@@ -80,10 +86,12 @@ pub fn parse(arguments: &[String]) -> Parsed<KeptOptions> {
         fingerprint: given.required("fingerprint", EXAMPLE)?,
         radius: given.radius()?,
         within: given.within(&[])?,
+        across: given.columns("across")?,
         min_jaccard: (text.is_some() && checked_by.is_none()).then_some(least),
         text,
         checked_by,
         decisions: given.text("decisions"),
+        log: given.text("log"),
     })
 }
 

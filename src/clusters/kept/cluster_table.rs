@@ -8,7 +8,7 @@ use pgrx::PgSqlErrorCode::{
     ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_TABLE,
     ERRCODE_WRONG_OBJECT_TYPE,
 };
-use pgrx::pg_sys::Oid;
+use pgrx::pg_sys::{self, Oid};
 
 use simhash_pg::catalog::lookup::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
 use simhash_pg::catalog::table::{self, Column, OpenTable};
@@ -19,6 +19,17 @@ use simhash_pg::sql::trigger::TriggerCall;
 /// The columns of a table of clusters.
 const KEY: &str = "key";
 const CLUSTER_ID: &str = "cluster_id";
+const LASTING_ID: &str = "lasting_id";
+
+/// Returns whether a table of clusters keeps lasting ids: not if somebody made it without.
+pub fn has_ids(clusters: Oid) -> bool {
+    lasting_id(&OpenTable::new(clusters)).is_some()
+}
+
+fn lasting_id(clusters: &OpenTable) -> Option<Column> {
+    table::column(clusters.rel(), LASTING_ID)
+        .filter(|column| column.storage.type_id == pg_sys::INT8OID)
+}
 
 /// Checks a table of clusters, for a table whose rows are clustered.
 pub struct ClusterTableCheck<'a> {
@@ -83,7 +94,9 @@ impl ClusterTableCheck<'_> {
                 return ClusterTable {
                     oid: clusters,
                     key: key.number(),
-                    cluster_id: cluster_id.number(),
+                    ids: (std::iter::once(&cluster_id).chain(&lasting_id(&opened)))
+                        .map(Column::number)
+                        .collect(),
                 };
             }
             Some(false) => (
@@ -174,7 +187,8 @@ impl ClusterTableCheck<'_> {
 pub struct ClusterTable {
     pub oid: Oid,
     key: i16,
-    cluster_id: i16,
+    /// The columns of ids.
+    ids: Vec<i16>,
 }
 
 impl ClusterTable {
@@ -184,10 +198,10 @@ impl ClusterTable {
         if has_row_security(self.oid) {
             call.raise(refuse_row_security(self.oid));
         }
-        let all = [self.key, self.cluster_id];
+        let all = [&[self.key], &self.ids[..]].concat();
         if may(self.oid, SELECT, &all)
             && may(self.oid, INSERT, &all)
-            && may(self.oid, UPDATE, &[self.cluster_id])
+            && may(self.oid, UPDATE, &self.ids)
             && may(self.oid, DELETE, &[])
         {
             return;

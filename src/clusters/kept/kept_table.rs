@@ -10,7 +10,7 @@ use pgrx::pg_sys::Oid;
 use crate::pairs::source::is_text;
 use simhash_pg::catalog::lookup::function_schema;
 use simhash_pg::catalog::table::{self, Column, OpenTable};
-use simhash_pg::catalog::table_name::{TableName, WrittenName};
+use simhash_pg::catalog::table_name::{self, TableName, WrittenName};
 use simhash_pg::process::error::Error;
 use simhash_trigger::kept_options::KeptOptions;
 
@@ -24,6 +24,8 @@ pub struct KeptTable {
     pub checked_by: Option<Oid>,
     /// The table of what a person has decided about pairs.
     pub decisions: Option<Oid>,
+    /// The table of what has become of clusters.
+    pub log: Option<Oid>,
     pub options: KeptOptions,
 }
 
@@ -47,6 +49,7 @@ impl KeptTable {
         Ok(Self {
             notes: find("notes", "table of notes", &options.notes)?,
             decisions: find("decisions", "table of decisions", &options.decisions)?,
+            log: find("log", "table of the log", &options.log)?,
             checked_by: checked_by.map(function).transpose()?,
             relation,
             clusters,
@@ -56,12 +59,24 @@ impl KeptTable {
 
     /// The tables that it names, and whose changes matter.
     pub fn tables(&self) -> Vec<Oid> {
-        let named = [self.notes, self.decisions].into_iter().flatten();
+        let named = [self.notes, self.decisions, self.log].into_iter().flatten();
         [self.relation, self.clusters]
             .into_iter()
             .chain(named)
             .collect()
     }
+}
+
+/// Returns a message and a hint where the table `on`, of which there are clusters, has lost its name to another.
+pub fn renamed(on: Oid, named: Option<Oid>, clusters: Oid) -> Option<[String; 2]> {
+    let named = table_name::shown(named.filter(|named| *named != on)?);
+    let [on, clusters] = [on, clusters].map(table_name::shown);
+    Some([
+        format!(
+            "\"{clusters}\" has clusters of table \"{on}\", and \"{named}\" is another one by now"
+        ),
+        format!("Call simhash_keep_clusters again for \"{named}\", with the same arguments."),
+    ])
 }
 
 /// Returns whether fingerprints are made of this column, which is one of texts.

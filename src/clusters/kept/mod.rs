@@ -6,7 +6,7 @@
 //! [`refresh`] runs it for those that are stored, [`answer`] for those of a statement, after
 //! [`claims`] has said what the transaction waits for. [`kept_table`] is what the arguments of a
 //! trigger mean, [`cluster_table`] the table that is written, and [`triggers`] finds the triggers that
-//! name it. What must not live here: the search for clusters, which is `clusters::simhash_clusters`'s.
+//! name it. [`changes`] says what an answer writes, [`judged`] what people say of whole clusters. What must not live here: the search for clusters, which is `clusters::simhash_clusters`'s.
 //!
 //! **What holds.** Two rows are linked if they are near and pass the check, unless a person has
 //! judged them different, or if a person has judged them the same. Clusters are the components of
@@ -34,14 +34,20 @@
 //! What people judge links rows that are not near: with a table of decisions each statement takes the
 //! lock, and the one that has it later sees all that was stored before.
 //!
+//! **Ids and log.** An answer writes lasting ids, and lines of the log, in the statement that writes the
+//! entries, from these entries: under the same locks, so that a replay of the log gives the entries. Whole
+//! clusters are judged with the lock of a refresh, so no row joins one unseen.
+//!
 //! **Deadlocks.** A statement that is a transaction deadlocks with no other such. One of several
 //! statements does, if it changes a row, or a near one, of another that waits for it.
 //!
 //! **Changes of everything.** A refresh and a TRUNCATE take a lock of the table of clusters alone,
 //! which each transaction of a trigger shares from its first row to its end.
 mod answer;
+mod changes;
 mod claims;
 mod cluster_table;
+mod judged;
 mod kept_table;
 mod pending;
 mod queries;

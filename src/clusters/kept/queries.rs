@@ -1,9 +1,11 @@
 //! The queries about kept clusters, as SQL text: `refresh` and `answer` run them. The answer looks at
 //! noted keys, the rows near them, and the members of the clusters in which these are; [`super`] says
-//! why that suffices. Names in a text are qualified: the search_path changes nothing.
+//! why that suffices. What is written then is in `changes`. Names in a text are qualified: the search_path
+//! changes nothing.
 
 use pgrx::pg_sys::Oid;
 
+use super::cluster_table::has_ids;
 use super::kept_table::{KeptTable, is_made_of, named};
 use crate::index::fingerprint_function;
 use crate::pairs::named_columns::column;
@@ -23,12 +25,16 @@ const MOST_JOINING: u32 = 256;
 
 /// Parts of the queries, as SQL text. `$1` is an array of keys.
 pub struct KeptQueries {
-    rows: String,
-    clusters: String,
+    pub(super) rows: String,
+    pub(super) clusters: String,
     notes: Option<String>,
-    decisions: Option<String>,
+    pub(super) decisions: Option<String>,
+    pub(super) log: Option<String>,
+    /// Whether entries `c` have lasting ids, and these as SQL text.
+    pub(super) has_ids: bool,
+    id_of_c: &'static str,
     /// The column of the keys.
-    key: String,
+    pub(super) key: String,
     /// The fingerprint of row `r`.
     fp: String,
     pub(super) hashes: HashColumn,
@@ -46,8 +52,8 @@ pub struct KeptQueries {
     radius: u32,
     /// The base type of keys, a cast to it in the type's default collation, and the equality.
     key_type: String,
-    cast: String,
-    equality: Equality,
+    pub(super) cast: String,
+    pub(super) equality: Equality,
     /// The arguments of clusters_among, without the keys.
     arguments: String,
 }
@@ -108,8 +114,16 @@ impl KeptQueries {
             (format!(", {text} AS simhash_text"), has_text)
         });
         let (text_column, has_text) = text.unwrap_or_default();
+        let has_ids = has_ids(kept.clusters);
         Self {
+            log: kept.log.map(named),
+            has_ids,
+            id_of_c: match has_ids {
+                true => "c.lasting_id",
+                false => "NULL::pg_catalog.int8",
+            },
             tells_all: kept.decisions.is_none()
+                && options.across.is_empty()
                 && (kept.checked_by.is_none() || options.text.is_some()),
             text_column,
             has_text,
@@ -164,13 +178,16 @@ impl KeptQueries {
         }
         let joined = self.joined();
         let joining = format!(
-            "joining AS MATERIALIZED (SELECT noted.key, {joined} AS id FROM ({given}) AS noted), "
+            "joining AS MATERIALIZED (
+                SELECT noted.key, joined.id, joined.lasting_id
+                FROM ({given}) AS noted LEFT JOIN LATERAL ({joined}) AS joined ON true
+            ), "
         );
         let is_other = "EXISTS (SELECT FROM joining WHERE id IS NULL)";
         self.answer(
             &joining,
             &format!("SELECT key FROM joining WHERE {is_other}"),
-            &format!(" UNION ALL SELECT key, id FROM joining WHERE NOT {is_other}"),
+            &format!(" UNION ALL SELECT key, id, lasting_id FROM joining WHERE NOT {is_other}"),
         )
     }
 
@@ -181,8 +198,8 @@ impl KeptQueries {
         self.write_changes(&format!("{before}{inside}"), &keys, others)
     }
 
-    /// The id of the cluster of a row that is equal to that of `noted.key` and is not noted itself, if
-    /// that row only joins it: the rows near it are in that cluster. Else NULL.
+    /// Finds the cluster of a row that is equal to that of `noted.key` and is not noted itself, if that row only
+    /// joins it: the rows near it are in that cluster.
     fn joined(&self) -> String {
         let Self {
             clusters,
@@ -195,6 +212,7 @@ impl KeptQueries {
             text_column,
             equality,
             cast,
+            id_of_c,
             ..
         } = self;
         let has_key = equality.clause(&format!("r.{key}"), "noted.key");
@@ -206,31 +224,38 @@ impl KeptQueries {
         let is_equal = (self.hashes).is_near(fp, "d.fp", 0);
         let keeps_name = equality.clause("LEAST(noted.key, entry.id)", "entry.id");
         format!(
-            "CASE WHEN pg_catalog.cardinality($1) OPERATOR(pg_catalog.<=) {MOST_JOINING} THEN (SELECT entry.id FROM (
+            "SELECT entry.id, entry.lasting_id FROM (
                 SELECT {fp} AS fp{scope_columns}{text_column}
                 FROM {rows} AS r WHERE {has_key} LIMIT 1
             ) AS d CROSS JOIN LATERAL (
                 SELECT r.{key} FROM {rows} AS r
                 WHERE {is_equal}{is_in_scope}{has_text} AND NOT ({is_noted}) LIMIT {LOOKED_AT}
             ) AS equal CROSS JOIN LATERAL (
-                SELECT c.cluster_id{cast} AS id FROM {clusters} AS c WHERE {is_entry} LIMIT 1
+                SELECT c.cluster_id{cast} AS id, {id_of_c} AS lasting_id
+                FROM {clusters} AS c WHERE {is_entry} LIMIT 1
             ) AS entry
-            WHERE (SELECT true FROM {clusters} AS c WHERE {is_own} LIMIT 1) IS NULL
+            WHERE pg_catalog.cardinality($1) OPERATOR(pg_catalog.<=) {MOST_JOINING} AND (SELECT true FROM {clusters} AS c WHERE {is_own} LIMIT 1) IS NULL
             AND (SELECT true FROM {clusters} AS c WHERE {is_named} LIMIT 1) IS NULL AND {keeps_name}
-            LIMIT 1) END"
+            LIMIT 1"
         )
     }
 
     /// Computes all clusters again, which answers all notes. Returns one row, as above.
     pub fn compute_all(&self) -> String {
-        let Self { clusters, cast, .. } = self;
+        let Self {
+            clusters,
+            cast,
+            id_of_c,
+            ..
+        } = self;
         let noted = match &self.notes {
             Some(notes) => format!("noted AS (DELETE FROM {notes}), "),
             None => String::new(),
         };
         let old = format!(
             "{noted}old AS MATERIALIZED (
-                SELECT key{cast} AS key, cluster_id{cast} AS cluster_id FROM {clusters}
+                SELECT c.key{cast} AS key, c.cluster_id{cast} AS cluster_id, {id_of_c} AS lasting_id
+                FROM {clusters} AS c
             )"
         );
         self.write_changes(&old, &format!("NULL::{}[]", self.key_type), "")
@@ -323,6 +348,7 @@ impl KeptQueries {
             scope_columns,
             cast,
             equality,
+            id_of_c,
             ..
         } = self;
         let is_near = self.is_near();
@@ -355,44 +381,16 @@ impl KeptQueries {
                     SELECT r.{key}{cast} AS key FROM {rows} AS r WHERE {is_near}
                 ) AS near{decided}
             ), old AS MATERIALIZED (
-                SELECT c.key{cast} AS key, c.cluster_id{cast} AS cluster_id
+                SELECT c.key{cast} AS key, c.cluster_id{cast} AS cluster_id, {id_of_c} AS lasting_id
                 FROM {clusters} AS c WHERE {is_old}
             )"
         )
     }
 
-    /// The common end of the queries: computes the clusters of the rows with these keys, and writes
-    /// what differs from the entries `old`, which `found` has found. `others` adds entries. Returns how
-    /// many have changed.
-    fn write_changes(&self, found: &str, keys: &str, others: &str) -> String {
-        let Self {
-            clusters, equality, ..
-        } = self;
-        let is_gone = equality.among(
-            "c.key",
-            "key",
-            "FROM (SELECT key FROM old EXCEPT SELECT key FROM fresh) AS gone",
-        );
-        let is_entry = equality.clause("old.key", "fresh.key");
-        let is_same = equality.clause("old.cluster_id", "fresh.cluster_id");
-        let fresh = self.fresh(keys, others);
-        format!(
-            "WITH {found}, {fresh}, gone AS (
-                DELETE FROM {clusters} AS c WHERE {is_gone} RETURNING true
-            ), written AS (
-                INSERT INTO {clusters} AS c (key, cluster_id)
-                SELECT fresh.key, fresh.cluster_id FROM fresh LEFT JOIN old ON {is_entry}
-                WHERE ({is_same}) IS NOT TRUE
-                ON CONFLICT (key) DO UPDATE SET cluster_id = excluded.cluster_id RETURNING true
-            )
-            SELECT (SELECT pg_catalog.count(*) FROM gone)
-                OPERATOR(pg_catalog.+) (SELECT pg_catalog.count(*) FROM written)"
-        )
-    }
-
     /// The table `fresh`, the clusters of the rows with these keys. What a person has judged the same
-    /// is put together behind the search, since the rows need not be near.
-    fn fresh(&self, keys: &str, others: &str) -> String {
+    /// is put together behind the search, since the rows need not be near. `others` adds entries, with
+    /// their lasting ids.
+    pub(super) fn fresh(&self, keys: &str, others: &str) -> String {
         let Self {
             rows,
             key,
@@ -409,7 +407,11 @@ impl KeptQueries {
             FROM simhash_catalog.clusters_among({arguments}, {keys}) AS f"
         );
         let Some(decisions) = &self.decisions else {
-            return format!("fresh AS MATERIALIZED ({computed}{others})");
+            return format!(
+                "fresh AS MATERIALIZED (
+                    SELECT key, cluster_id, NULL::pg_catalog.int8 AS lasting_id FROM ({computed}) AS f{others}
+                )"
+            );
         };
         let is_given = match keys.starts_with("NULL") {
             true => String::new(),
@@ -433,7 +435,7 @@ impl KeptQueries {
                 ) AS other
                 WHERE n.same AND NOT ({is_itself}) AND d.fp IS NOT NULL{is_given}
             ), fresh AS MATERIALIZED (
-                SELECT f.key{cast} AS key, f.cluster_id{cast} AS cluster_id FROM (
+                SELECT f.key{cast} AS key, f.cluster_id{cast} AS cluster_id, NULL::pg_catalog.int8 AS lasting_id FROM (
                     SELECT pg_catalog.array_agg(key) AS a, pg_catalog.array_agg(cluster_id) AS b FROM linked
                 ) AS pairs CROSS JOIN LATERAL simhash_catalog.components(pairs.a, pairs.b) AS f
             )"
@@ -463,10 +465,13 @@ fn has_index(table: Oid, name: &str) -> bool {
     indexes.any(|index| index.valid && index.columns() == [Some(name.to_owned())])
 }
 
-/// Returns the arguments of clusters_among up to `key`.
+/// Returns the arguments of clusters_among up to `keys`.
 fn arguments(kept: &KeptTable, key_type: &str) -> String {
     let options = &kept.options;
-    let names: Vec<String> = options.within.iter().map(|name| literal(name)).collect();
+    let names = |names: &[String]| {
+        let names: Vec<String> = names.iter().map(|name| literal(name)).collect();
+        names.join(", ")
+    };
     let text = (options.text.as_deref()).map_or("NULL".to_owned(), literal);
     let least = options
         .min_jaccard
@@ -474,13 +479,15 @@ fn arguments(kept: &KeptTable, key_type: &str) -> String {
     let oid = |oid: Option<Oid>| oid.map_or("NULL".to_owned(), |oid| oid.to_u32().to_string());
     format!(
         "{}::pg_catalog.regclass, NULL::{key_type}, {}, {}, 'components', {text}, {least}, \
-         ARRAY[{}]::pg_catalog.text[], {}::pg_catalog.regproc, {}::pg_catalog.regclass, {}",
+         ARRAY[{}]::pg_catalog.text[], {}::pg_catalog.regproc, ARRAY[{}]::pg_catalog.text[], {}, \
+         {}::pg_catalog.regclass",
         kept.relation.to_u32(),
         literal(&options.fingerprint),
         options.radius,
-        names.join(", "),
+        names(&options.within),
         oid(kept.checked_by),
-        oid(kept.decisions),
+        names(&options.across),
         literal(&options.key),
+        oid(kept.decisions),
     )
 }

@@ -4,15 +4,16 @@
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_PARAMETER_VALUE,
-    ERRCODE_INVALID_TRANSACTION_STATE, ERRCODE_LOCK_NOT_AVAILABLE, ERRCODE_UNDEFINED_OBJECT,
+    ERRCODE_INVALID_TRANSACTION_STATE, ERRCODE_LOCK_NOT_AVAILABLE,
+    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_UNDEFINED_OBJECT,
 };
 use pgrx::pg_sys::Oid;
 
 use super::claims::CLUSTERS;
 use super::cluster_table::refuse_row_security;
-use super::kept_table::KeptTable;
+use super::kept_table::{KeptTable, renamed};
 use super::queries::KeptQueries;
-use super::triggers::triggers_of;
+use super::triggers::{KeptTrigger, triggers_of};
 use crate::pairs::arguments::required;
 use simhash_pg::catalog::lookup::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
 use simhash_pg::catalog::table_name;
@@ -91,7 +92,7 @@ fn count_notes(kept: &KeptTable, queries: &KeptQueries) -> Option<(i64, bool)> {
 }
 
 /// Returns the kept table, as its triggers describe it.
-fn kept_table(clusters: Oid) -> KeptTable {
+pub fn kept_table(clusters: Oid) -> KeptTable {
     let triggers = triggers_of(clusters);
     let mut notes = triggers.iter().filter(|t| t.options.notes.is_some());
     let Some(first) = notes.next().or(triggers.first()) else {
@@ -101,9 +102,13 @@ fn kept_table(clusters: Oid) -> KeptTable {
             .hint("Call simhash_keep_clusters first.")
             .raise();
     };
-    let differs = |t: &&super::triggers::KeptTrigger| {
-        t.relation != first.relation || t.options != first.options
-    };
+    let renamed = |t: &KeptTrigger| renamed(t.relation, t.named, clusters);
+    if let Some([message, hint]) = triggers.iter().find_map(renamed) {
+        Error::new(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+            .hint(hint)
+            .raise();
+    }
+    let differs = |t: &&KeptTrigger| t.relation != first.relation || t.options != first.options;
     if let Some(other) = triggers.iter().find(differs) {
         let message = format!(
             "triggers \"{}\" and \"{}\" keep the clusters of table \"{}\" differently",
@@ -165,7 +170,7 @@ fn check_rights(kept: &KeptTable) {
 
 /// Locks the clusters: one refresh runs at a time, and none beside a trigger that keeps the
 /// clusters at once.
-fn lock(clusters: Oid, nowait: bool) {
+pub fn lock(clusters: Oid, nowait: bool) {
     if !nowait {
         return lock_until_commit(clusters, CLUSTERS);
     }

@@ -11,7 +11,7 @@ use pgrx::pg_sys::Oid;
 use super::answer::AtOnce;
 use super::claims::Claims;
 use super::cluster_table::{ClusterTableCheck, refuse_row_security};
-use super::kept_table::{KeptTable, find_table, is_made_of};
+use super::kept_table::{KeptTable, find_table, is_made_of, renamed};
 use super::pending::note_pending;
 use crate::citus::refuse_shard;
 use crate::hashes::read_hash;
@@ -27,7 +27,8 @@ use simhash_hamming::parts::Hash;
 use simhash_pg::catalog::invalidation::{Validity, watch};
 use simhash_pg::catalog::lookup::{equality_types, has_row_security};
 use simhash_pg::catalog::table::{self, Column, OpenTable};
-use simhash_pg::process::error::Error;
+use simhash_pg::catalog::table_name::TableName;
+use simhash_pg::process::error::{Error, warn};
 use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::kept_value::KeptValue;
@@ -64,7 +65,7 @@ enum NotedColumns {
         /// Fingerprints, or texts of which they are made.
         fingerprint: Column,
         made: Option<Box<RefCell<TextSite<1>>>>,
-        /// The columns of the scope, and the text.
+        /// The columns of the scope, those in which rows differ, and the text.
         others: Vec<Column>,
         /// Whether any other column may matter, since a function judges whole rows.
         all_matter: bool,
@@ -115,18 +116,23 @@ impl RowTrigger {
             true => call.origin().table,
             false => table::topmost(call.relation().oid()),
         };
-        let of_decisions = options.table.as_deref();
-        let relation = of_decisions.map_or(fired, |name| {
-            find_table(fired, "table", "table", name).unwrap_or_else(|error| call.raise(*error))
-        });
-        let columns = match of_decisions {
-            Some(_) => NotedColumns::OfDecision(
+        let find = |what: &str, argument, name: &Option<String>| {
+            let find = |name| find_table(fired, argument, what, name);
+            name.as_deref()
+                .map(|name| find(name).unwrap_or_else(|error| call.raise(*error)))
+        };
+        let is_of_decisions =
+            find("table of decisions", "decisions", &options.decisions) == Some(fired);
+        let named = is_of_decisions.then(|| find("table", "table", &options.table));
+        let relation = named.flatten().unwrap_or(fired);
+        let columns = match is_of_decisions {
+            true => NotedColumns::OfDecision(
                 ["a", "b"].map(|name| column(call, name, "a key of a decision")),
             ),
-            None => NotedColumns::of_row(call, &options),
+            false => NotedColumns::of_row(call, &options),
         };
         let key_name = options.key.clone();
-        let (current, notes) = notes(call, options, relation);
+        let (current, notes) = notes(call, options, relation, is_of_decisions);
         let trigger = Self {
             notes,
             columns,
@@ -229,7 +235,9 @@ impl NotedColumns {
             .within
             .iter()
             .map(|name| (name, "part of the scope"));
-        let others = within.chain(options.text.iter().map(|name| (name, "the text")));
+        let across = (options.across.iter()).map(|name| (name, "one in which rows differ"));
+        let text = options.text.iter().map(|name| (name, "the text"));
+        let others = within.chain(across).chain(text);
         Self::OfRow {
             key: visible(&options.key, column(call, &options.key, "the key")),
             fingerprint: visible(fp, fingerprint),
@@ -255,7 +263,12 @@ impl NotedColumns {
 }
 
 /// Returns where the trigger notes changes of the rows of `relation`, and watches what this depends on.
-fn notes(call: &TriggerCall<'_>, options: KeptOptions, relation: Oid) -> (Validity, Notes) {
+fn notes(
+    call: &TriggerCall<'_>,
+    options: KeptOptions,
+    relation: Oid,
+    is_of_decisions: bool,
+) -> (Validity, Notes) {
     let opened = OpenTable::new(relation);
     let key_name = options.key.clone();
     let key = table::column(opened.rel(), &key_name).unwrap_or_else(|| {
@@ -271,6 +284,11 @@ fn notes(call: &TriggerCall<'_>, options: KeptOptions, relation: Oid) -> (Validi
     let trigger = call.function_oid();
     let kept = KeptTable::find(relation, clusters, trigger, options);
     let kept = kept.unwrap_or_else(|error| call.raise(*error));
+    let named = (kept.options.table.as_deref()).and_then(TableName::parse);
+    let named = named.and_then(|name| name.find(relation));
+    if let Some([message, hint]) = renamed(relation, named, clusters) {
+        warn(message, hint);
+    }
     // Watch them before they are read, so that no change in between is missed.
     let mut watched = kept.tables();
     watched.push(call.relation().oid());
@@ -283,9 +301,9 @@ fn notes(call: &TriggerCall<'_>, options: KeptOptions, relation: Oid) -> (Validi
         .into_iter()
         .for_each(|function| current.watch_function(function));
     // A decision has no scope.
-    let within = match kept.options.table {
-        None => &kept.options.within[..],
-        Some(_) => &[],
+    let within = match is_of_decisions {
+        false => &kept.options.within[..],
+        true => &[],
     };
     let scope = Scope::new(call, within);
     scope.watch(&current);

@@ -31,8 +31,9 @@ const TRIGGERS: &str = "SELECT t.tgrelid::pg_catalog.oid, t.tgname::pg_catalog.t
 pub struct KeptTrigger {
     /// The table that has it.
     pub on: Oid,
-    /// The table whose rows are clustered.
+    /// The table whose rows are clustered, and what has its name by now.
     pub relation: Oid,
+    pub named: Option<Oid>,
     pub name: String,
     /// The trigger function.
     pub function: Oid,
@@ -55,12 +56,10 @@ pub fn triggers_of(clusters: Oid) -> Vec<KeptTrigger> {
             return;
         };
         let on = Oid::from(on.oid());
-        // A trigger of the table of decisions names the table.
-        let relation = match options.table.take() {
-            Some(name) => TableName::parse(&name).and_then(|name| name.find(on)),
-            None => Some(on),
-        };
-        let Some(relation) = relation else {
+        let find = |name: &str| TableName::parse(name).and_then(|name| name.find(on));
+        let at = options.table.take().as_deref().and_then(find);
+        let is_of_decisions = options.decisions.as_deref().and_then(find) == Some(on);
+        let Some(relation) = (if is_of_decisions { at } else { Some(on) }) else {
             return;
         };
         let named = TableName::parse(&options.clusters);
@@ -68,6 +67,7 @@ pub fn triggers_of(clusters: Oid) -> Vec<KeptTrigger> {
             found.push(KeptTrigger {
                 on,
                 relation,
+                named: at,
                 name: name.to_text(),
                 function: Oid::from(function.oid()),
                 arguments,
