@@ -347,7 +347,6 @@ CREATE INDEX ON doc USING simhash (fp);
 CREATE VIEW doc_view AS SELECT id, fp FROM doc;
 CREATE TABLE a_name_that_leaves_no_room_for_those_of_the_triggers (id int PRIMARY KEY, fp bigint);
 SELECT simhash_keep_clusters(NULL, 'id', 'fp');
-SELECT simhash_keep_clusters('doc', 'id', 'fp', within => NULL);
 SELECT simhash_keep_clusters('doc', 'id', 'fp', refresh => 'daily');
 SELECT simhash_keep_clusters('doc_view', 'id', 'fp');
 CREATE TABLE heir () INHERITS (doc);

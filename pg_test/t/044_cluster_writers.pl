@@ -196,7 +196,7 @@ start_statement($second, "INSERT INTO letter VALUES (2, 'blue chair', -1)");
 ok(wait_for_wait($node, '%blue chair%'), 'judged: a row waits for another one');
 $first->query_safe('COMMIT');
 finish_statement($second);
-is($node->safe_psql('postgres', 'TABLE letter_cluster ORDER BY key'), "1|1\n2|1", 'judged: and is with it');
+is($node->safe_psql('postgres', 'SELECT key, cluster_id FROM letter_cluster ORDER BY key'), "1|1\n2|1", 'judged: and is with it');
 $_->quit for $first, $second;
 
 $node->stop;

@@ -94,7 +94,7 @@ ok($node->poll_query_until('postgres', "SELECT (function, doing, total) = ('simh
 finish_statement($watched);
 is($sql->($progress), '', 'and ends with it');
 is($sql->('SELECT count(*) FROM cube_cluster_note'), 0, 'no note is left');
-is($sql->("TABLE cube_cluster EXCEPT SELECT key, cluster_id FROM simhash_clusters('cube', 'id', 'fp', 4) LIMIT 5"), '', 'the clusters are right');
+is($sql->("SELECT key, cluster_id FROM cube_cluster EXCEPT SELECT key, cluster_id FROM simhash_clusters('cube', 'id', 'fp', 4) LIMIT 5"), '', 'the clusters are right');
 $watched->quit;
 $sql->('SELECT simhash_drop_clusters(\'cube_cluster\'); DROP TABLE cube');
 

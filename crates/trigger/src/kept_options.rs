@@ -86,7 +86,7 @@ pub fn parse(arguments: &[String]) -> Parsed<KeptOptions> {
         fingerprint: given.required("fingerprint", EXAMPLE)?,
         radius: given.radius()?,
         within: given.within(&[])?,
-        across: given.columns("across")?,
+        across: given.across(&[])?,
         min_jaccard: (text.is_some() && checked_by.is_none()).then_some(least),
         text,
         checked_by,

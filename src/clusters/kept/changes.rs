@@ -115,7 +115,7 @@ impl KeptQueries {
                 "(SELECT ARRAY[d.a, d.b] FROM {decisions} AS d
                 JOIN change AS a ON {is_a} JOIN change AS b ON {is_b}
                 WHERE ({a_moved} OR {b_moved}) AND ({a_is_of} OR {b_is_of})
-                AND d.same OPERATOR(pg_catalog.=) {after} AND d.same OPERATOR(pg_catalog.<>) {before} LIMIT 1)"
+                AND d.same OPERATOR(pg_catalog.=) {after} AND d.same OPERATOR(pg_catalog.<>) {before} ORDER BY d.a, d.b LIMIT 1)"
             )
         });
         format!(
