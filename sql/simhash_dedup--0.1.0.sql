@@ -986,10 +986,10 @@ $$;
 COMMENT ON FUNCTION simhash_catalog.is_text(regclass, name) IS 'whether a column has texts';
 
 CREATE FUNCTION simhash_keep_clusters(
-	relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, radius int DEFAULT NULL, within text[] DEFAULT '{}',
+	relation regclass, key name DEFAULT NULL, fingerprint name DEFAULT NULL, radius int DEFAULT NULL, within text DEFAULT NULL,
 	clusters text DEFAULT NULL, refresh text DEFAULT 'at once', text name DEFAULT NULL, min_jaccard float8 DEFAULT NULL,
 	checked_by regproc DEFAULT NULL, decisions regclass DEFAULT NULL, log text DEFAULT NULL,
-	across text[] DEFAULT '{}'
+	across text DEFAULT NULL
 ) RETURNS regclass
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1 AS $$
 DECLARE
@@ -1009,6 +1009,8 @@ DECLARE
 	wanted text[];
 	of regclass;
 	one record;
+	scope text[];
+	apart text[];
 BEGIN
 	PERFORM simhash_catalog.hide_context();
 	SELECT format('%I', n.nspname) INTO here
@@ -1018,6 +1020,8 @@ BEGIN
 	IF FOUND THEN
 		RAISE EXCEPTION 'argument "%" of simhash_keep_clusters must not be null', made USING ERRCODE = 'null_value_not_allowed';
 	END IF;
+	scope := ARRAY(SELECT simhash_catalog.named_columns($1, within) WHERE within IS NOT NULL);
+	apart := ARRAY(SELECT simhash_catalog.named_columns($1, across) WHERE across IS NOT NULL);
 	-- The defaults of simhash_clusters.
 	IF $3 IS NULL AND $8 IS NULL AND simhash_catalog.is_text($1, $2) AND NOT EXISTS (
 		SELECT FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
@@ -1042,7 +1046,7 @@ BEGIN
 	IF $8 IS NOT NULL AND $9 IS NULL AND $10 IS NULL THEN
 		checked_by := (here || '.simhash_same(text, text)')::regprocedure;
 	END IF;
-	PERFORM simhash_catalog.check_kept($1, $2, $3, $4, $5, $7, $8, $9, $10, $11, $13);
+	PERFORM simhash_catalog.check_kept($1, $2, $3, $4, scope, $7, $8, $9, $10, $11, apart);
 	SELECT CASE c.relpersistence WHEN 't' THEN 'TEMPORARY ' WHEN 'u' THEN 'UNLOGGED ' ELSE '' END,
 		simhash_catalog.key_type($1, $2), c.relowner,
 		simhash_catalog.name_beside($1, 'clusters', coalesce($6, format('%I', c.relname || '_cluster')))
@@ -1059,7 +1063,7 @@ BEGIN
 		|| CASE WHEN NOT at_once THEN ARRAY['notes=' || notes] END
 		|| (SELECT array_agg(o.name || o.columns ORDER BY o.name DESC) FROM (
 			SELECT o.name, string_agg(format('%I', c.name), ',' ORDER BY c.place) AS columns
-			FROM (VALUES ('within=', $5), ('across=', $13)) AS o (name, columns), unnest(o.columns) WITH ORDINALITY AS c (name, place)
+			FROM (VALUES ('within=', scope), ('across=', apart)) AS o (name, columns), unnest(o.columns) WITH ORDINALITY AS c (name, place)
 			GROUP BY o.name) AS o)
 		|| CASE WHEN $8 IS NOT NULL THEN ARRAY['text=' || $8] END
 		|| CASE WHEN $9 IS NOT NULL AND $10 IS NULL THEN ARRAY['min_jaccard=' || $9] END
@@ -1134,7 +1138,7 @@ BEGIN
 			OR in_parts AND starts_with(last, format('%I[', $3)))) THEN
 		RAISE WARNING 'no index serves the search of column "%" of table "%"', $3, $1
 			USING HINT = format('CREATE INDEX CONCURRENTLY ON %s USING simhash (%s%s);', $1,
-				(SELECT string_agg(format('%I, ', c), '') FROM unnest($5) AS c),
+				(SELECT string_agg(format('%I, ', c), '') FROM unnest(scope) AS c),
 				CASE WHEN in_parts THEN format('(%I[1])', $3) ELSE format('%I', $3) END);
 	END IF;
 	IF at_once THEN
@@ -1146,7 +1150,7 @@ BEGIN
 	RETURN of;
 END $$;
 COMMENT ON FUNCTION simhash_keep_clusters(
-	regclass, name, name, int, text[], text, text, name, float8, regproc, regclass, text, text[]
+	regclass, name, name, int, text, text, text, name, float8, regproc, regclass, text, text
 ) IS
 	'makes a table (key, cluster_id, lasting_id) of the clusters of a table''s rows, and triggers that keep it right at once, or with '
 	'refresh => ''manual'' note what changes for simhash_refresh_clusters; a second call makes what is missing; fingerprint '

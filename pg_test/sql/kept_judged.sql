@@ -26,7 +26,7 @@ INSERT INTO kept VALUES
 	('decided', 'decided'), ('decided_noted', 'decided'),
 	('all', 'x.tenant = y.tenant AND simhash_jaccard(x.body, y.body) >= 0.5 AND decided');
 SELECT count(simhash_keep_clusters('ticket', 'id', 'fp', 3,
-	within => CASE WHEN k.clusters IN ('tenants', 'all') THEN '{tenant}' ELSE '{}' END::text[],
+	within => CASE WHEN k.clusters IN ('tenants', 'all') THEN '{tenant}' ELSE '{}' END,
 	clusters => quote_ident(k.clusters),
 	refresh => CASE WHEN k.clusters LIKE '%noted' THEN 'manual' ELSE 'at once' END,
 	text => CASE WHEN k.clusters ~ '^(texts|all|words)' THEN 'body' END,
