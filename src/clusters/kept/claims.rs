@@ -129,6 +129,9 @@ fn refuse_others(call: &TriggerCall<'_>, options: &KeptOptions, clusters: Oid) {
         };
         let (differ, argument) = match same(&other.within, &options.within) {
             false => ("name different columns in \"within\"", "within"),
+            true if !same(&other.across, &options.across) => {
+                ("name different columns in \"across\"", "across")
+            }
             true if other.radius != options.radius => ("have different radii", "radius"),
             true => continue,
         };

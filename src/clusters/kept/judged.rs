@@ -31,7 +31,7 @@ pg_function! {
         let kept = kept_table(clusters);
         lock_all(&kept);
         let queries = KeptQueries::new(&kept);
-        let found = count(args, &queries.mark(), &[id]);
+        let found = count(args, &queries.mark(), id);
         if found == 0 || size.is_some_and(|size| size != found) {
             let table = table_name::shown(clusters);
             let message = format!("cluster {id} of table \"{table}\" has {found} rows");
@@ -86,11 +86,8 @@ fn decide(
     of: i64,
 ) -> i64 {
     let decide = queries.decide(&pairs, same);
-    count(
-        args,
-        &decide.unwrap_or_else(|| missing(kept, "decisions")),
-        &[of],
-    )
+    let decide = decide.unwrap_or_else(|| missing(kept, "decisions"));
+    count(args, &decide, of)
 }
 
 fn missing(kept: &KeptTable, argument: &str) -> ! {
@@ -98,18 +95,18 @@ fn missing(kept: &KeptTable, argument: &str) -> ! {
     let message = format!("clusters of table \"{table}\" are kept without \"{argument}\"");
     Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message)
         .hint(format!(
-            "Call simhash_drop_clusters, then simhash_keep_clusters with {argument} => '...'."
+            "Call simhash_drop_clusters with triggers_only, then simhash_keep_clusters with {argument} => '...'."
         ))
         .raise()
 }
 
-fn count(args: &Args, sql: &str, parameters: &[i64]) -> i64 {
-    let types = vec![pg_sys::INT8OID; parameters.len()];
-    let parameters: Vec<_> = (parameters.iter())
-        .map(|number| Some(Value::from(*number)))
-        .collect();
-    let found = SavedQuery::new(sql, &types, true).first_row::<1>(args, &parameters, Sees::Latest);
-    found.map_or(0, |[count]| count.map_or(0, |count| count.integer()))
+fn count(args: &Args, sql: &str, number: i64) -> i64 {
+    let query = SavedQuery::new(sql, &[pg_sys::INT8OID], true);
+    let found = query.first_row(args, &[Some(Value::from(number))], Sees::Latest);
+    let Some([Some(count)]) = found else {
+        return 0;
+    };
+    count.integer()
 }
 
 impl KeptQueries {
