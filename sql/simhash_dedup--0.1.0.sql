@@ -1242,97 +1242,73 @@ COMMENT ON FUNCTION simhash_catalog.check_column(regclass, text) IS
 -- docs/records.md. They read each relation once, with the caller's rights.
 
 CREATE FUNCTION simhash_record_pairs(
-	relation regclass, key name, threshold float8, columns text[] DEFAULT '{}',
+	relation regclass, key name, threshold float8 DEFAULT NULL, columns text[] DEFAULT '{}',
+	relation_b regclass DEFAULT NULL, key_b name DEFAULT NULL, columns_b text[] DEFAULT '{}',
 	one_to_one boolean DEFAULT false, rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
-	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL,
+	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL, differ text[] DEFAULT '{}',
 	OUT a bigint, OUT b bigint, OUT similarity float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_record_pairs';
-COMMENT ON FUNCTION simhash_record_pairs(regclass, name, float8, text[], boolean, int, float8, int, text[], jsonb) IS
-	'pairs of records whose similarity, by words and n-grams that few rows have, is at least '
-	'threshold, once, with a < b; columns are all but the key if none is named';
-
-CREATE FUNCTION simhash_record_pairs(
-	relation_a regclass, key_a name, relation_b regclass, key_b name, threshold float8,
-	columns_a text[] DEFAULT '{}', columns_b text[] DEFAULT '{}',
-	one_to_one boolean DEFAULT false, rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
-	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL,
-	OUT a bigint, OUT b bigint, OUT similarity float8
-) RETURNS SETOF record
-LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_record_pairs_across';
 COMMENT ON FUNCTION simhash_record_pairs(
-	regclass, name, regclass, name, float8, text[], text[], boolean, int, float8, int, text[], jsonb
+	regclass, name, float8, text[], regclass, name, text[], boolean, int, float8, int, text[], jsonb, text[]
 ) IS
-	'as simhash_record_pairs, of a row of one relation and a row of another';
+	'pairs of records whose similarity, by words and n-grams that few rows have, is at least threshold, once, with a < b; with '
+	'relation_b of a row of one relation and a row of the other; columns are all but the key if none is named';
 
 CREATE FUNCTION simhash_record_pairs_keyed(
-	key_type anyelement, relation regclass, key name, threshold float8, columns text[] DEFAULT '{}',
+	key_type anyelement, relation regclass, key name, threshold float8 DEFAULT NULL, columns text[] DEFAULT '{}',
+	relation_b regclass DEFAULT NULL, key_b name DEFAULT NULL, columns_b text[] DEFAULT '{}',
 	one_to_one boolean DEFAULT false, rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
-	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL,
+	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL, differ text[] DEFAULT '{}',
 	OUT a anyelement, OUT b anyelement, OUT similarity float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_record_pairs_keyed';
 COMMENT ON FUNCTION simhash_record_pairs_keyed(
-	anyelement, regclass, name, float8, text[], boolean, int, float8, int, text[], jsonb
+	anyelement, regclass, name, float8, text[], regclass, name, text[], boolean, int, float8, int, text[], jsonb, text[]
 ) IS
-	'as simhash_record_pairs, for keys that are not integers; key_type is NULL::uuid or the like, and '
+	'as simhash_record_pairs, for keys that are not integers; key_type is NULL::uuid or the like, NULL::text for any, and '
 	'only its type is used';
 
-CREATE FUNCTION simhash_record_pairs_keyed(
-	key_type_a anyelement, key_type_b anycompatible,
-	relation_a regclass, key_a name, relation_b regclass, key_b name, threshold float8,
-	columns_a text[] DEFAULT '{}', columns_b text[] DEFAULT '{}',
-	one_to_one boolean DEFAULT false, rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
-	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL,
-	OUT a anyelement, OUT b anycompatible, OUT similarity float8
-) RETURNS SETOF record
-LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_record_pairs_across_keyed';
-COMMENT ON FUNCTION simhash_record_pairs_keyed(
-	anyelement, anycompatible, regclass, name, regclass, name, float8, text[], text[], boolean, int, float8, int, text[], jsonb
-) IS
-	'as simhash_record_pairs, for keys that are not integers; key_type_a and '
-	'key_type_b are NULL::uuid or the like, and only their types are used';
-
 CREATE FUNCTION simhash_record_explain(
-	relation regclass, key name, a text, b text, columns text[] DEFAULT '{}',
-	rarity float8 DEFAULT 2, ngram int DEFAULT 3, within text[] DEFAULT '{}', weights jsonb DEFAULT NULL,
-	OUT column_name text, OUT value_a text, OUT value_b text, OUT shared float8, OUT against float8
+	relation regclass, key name, a text[], b text[], columns text[] DEFAULT '{}',
+	relation_b regclass DEFAULT NULL, key_b name DEFAULT NULL, columns_b text[] DEFAULT '{}',
+	rarity float8 DEFAULT 2, ngram int DEFAULT 3, within text[] DEFAULT '{}', weights jsonb DEFAULT NULL, differ text[] DEFAULT '{}',
+	OUT a text, OUT b text, OUT column_name text, OUT value_a text, OUT value_b text, OUT shared float8, OUT against float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10 AS 'MODULE_PATHNAME', 'simhash_record_explain';
 COMMENT ON FUNCTION simhash_record_explain(
-	regclass, name, text, text, text[], float8, int, text[], jsonb
+	regclass, name, text[], text[], text[], regclass, name, text[], float8, int, text[], jsonb, text[]
 ) IS
 	'what each column of the rows with keys a and b does for their similarity in simhash_record_pairs: '
-	'shared sums to it, and against to what is missing to 1';
+	'shared sums to it, and against to what is missing to 1; the keys at one place of a and b are a pair';
 
 CREATE FUNCTION simhash_record_report(
 	relation regclass, key name, columns text[] DEFAULT '{}',
 	relation_b regclass DEFAULT NULL, key_b name DEFAULT NULL, columns_b text[] DEFAULT '{}',
 	rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
-	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL,
-	OUT threshold float8, OUT pairs bigint, OUT one_to_one bigint,
-	OUT low_example text[], OUT high_example text[]
+	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL, differ text[] DEFAULT '{}',
+	OUT threshold float8, OUT pairs bigint, OUT one_to_one bigint, OUT alone bigint,
+	OUT examples text[], OUT taken float8, OUT weights jsonb
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 20 AS 'MODULE_PATHNAME', 'simhash_record_report';
 COMMENT ON FUNCTION simhash_record_report(
-	regclass, name, text[], regclass, name, text[], int, float8, int, text[], jsonb
+	regclass, name, text[], regclass, name, text[], int, float8, int, text[], jsonb, text[]
 ) IS
-	'how many pairs simhash_record_pairs returns from each threshold on, without and with one_to_one, '
-	'and the keys of the least and the most similar pair below the next threshold; with relation_b of '
-	'a row of one relation and a row of the other';
+	'how many pairs simhash_record_pairs returns from each threshold on, without and with one_to_one, how many rows are in none, '
+	'and the keys of up to five pairs below the next threshold; which threshold it takes if none is given, and how much columns count';
 
 CREATE FUNCTION simhash_record_sample(
 	relation regclass, key name, columns text[] DEFAULT '{}',
 	relation_b regclass DEFAULT NULL, key_b name DEFAULT NULL, columns_b text[] DEFAULT '{}',
 	rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
-	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL, one_to_one boolean DEFAULT false,
+	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL, differ text[] DEFAULT '{}', one_to_one boolean DEFAULT false,
 	size int DEFAULT 200, seed bigint DEFAULT 1,
 	OUT stratum float8, OUT stratum_pairs bigint, OUT a text, OUT b text, OUT similarity float8,
 	OUT values_a text[], OUT values_b text[]
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 200 AS 'MODULE_PATHNAME', 'simhash_record_sample';
 COMMENT ON FUNCTION simhash_record_sample(
-	regclass, name, text[], regclass, name, text[], int, float8, int, text[], jsonb, boolean, int, bigint
+	regclass, name, text[], regclass, name, text[], int, float8, int, text[], jsonb, text[], boolean, int, bigint
 ) IS
 	'size pairs of records for a person to label, some of each step of similarity, with their keys and columns side by '
 	'side; stratum is the least similarity of a step, stratum_pairs how many pairs it has';
@@ -1355,10 +1331,10 @@ COMMENT ON FUNCTION simhash_record_quality(regclass) IS
 -- a refresh runs: of rows that come or go.
 
 CREATE FUNCTION simhash_catalog.record_features(
-	columns text[], scope bigint, ngram int, OUT record bigint, OUT features bigint[], OUT parts bigint[]
+	columns text[], scope bigint, differ text[], ngram int, OUT record bigint, OUT features bigint[], OUT parts bigint[]
 ) RETURNS SETOF record
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 ROWS 1 AS 'MODULE_PATHNAME', 'simhash_record_features';
-COMMENT ON FUNCTION simhash_catalog.record_features(text[], bigint, int) IS
+COMMENT ON FUNCTION simhash_catalog.record_features(text[], bigint, text[], int) IS
 	'the hash of a record; its words and n-grams, each once; the hashes of its columns that have a value';
 
 CREATE FUNCTION simhash_catalog.record_links(
@@ -1367,7 +1343,7 @@ CREATE FUNCTION simhash_catalog.record_links(
 LANGUAGE c VOLATILE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_record_links';
 COMMENT ON FUNCTION simhash_catalog.record_links(regclass, bigint[]) IS
 	'pairs of stored records of which one is among these; all pairs if among is NULL, and then stores what the rows say about '
-	'columns if no weights were given; once or twice';
+	'columns and the threshold if none were given; once or twice';
 
 CREATE FUNCTION simhash_catalog.beside(records regclass, ending text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -1378,9 +1354,9 @@ COMMENT ON FUNCTION simhash_catalog.beside(regclass, text) IS
 	'the name of a table beside one of stored records, as SQL writes it';
 
 CREATE FUNCTION simhash_keep_records(
-	relation regclass, key name, threshold float8, columns text[] DEFAULT '{}', decisions regclass DEFAULT NULL,
+	relation regclass, key name, threshold float8 DEFAULT NULL, columns text[] DEFAULT '{}', decisions regclass DEFAULT NULL,
 	records text DEFAULT NULL, rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
-	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL
+	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL, differ text[] DEFAULT '{}'
 ) RETURNS regclass
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
@@ -1396,15 +1372,15 @@ DECLARE
 BEGIN
 	PERFORM simhash_catalog.hide_context();
 	SELECT a.name INTO missing
-	FROM (VALUES ('relation', $1 IS NULL), ('key', $2 IS NULL), ('threshold', $3 IS NULL), ('columns', $4 IS NULL),
-		('rare', $7 IS NULL), ('rarity', $8 IS NULL), ('ngram', $9 IS NULL), ('within', $10 IS NULL)) AS a (name, is_null)
+	FROM (VALUES ('relation', $1 IS NULL), ('key', $2 IS NULL), ('columns', $4 IS NULL), ('rare', $7 IS NULL),
+		('rarity', $8 IS NULL), ('ngram', $9 IS NULL), ('within', $10 IS NULL), ('differ', $12 IS NULL)) AS a (name, is_null)
 	WHERE a.is_null LIMIT 1;
 	IF missing IS NOT NULL THEN
 		RAISE EXCEPTION 'argument "%" of simhash_keep_records must not be null', missing USING ERRCODE = 'null_value_not_allowed';
 	END IF;
 	compared := CASE WHEN $4 <> '{}' THEN $4 ELSE ARRAY(SELECT a.attname::text FROM pg_attribute AS a
 		WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attname <> $2 ORDER BY a.attnum) END;
-	PERFORM simhash_catalog.check_column($1, c) FROM unnest($2::text || compared || $10) AS c;
+	PERFORM simhash_catalog.check_column($1, c) FROM unnest($2::text || compared || $10 || $12) AS c;
 	SELECT w INTO wrong FROM jsonb_object_keys($11) AS w WHERE w <> ALL (compared) LIMIT 1;
 	IF wrong IS NOT NULL THEN
 		RAISE EXCEPTION 'weights of simhash_keep_records names "%", which is not compared', wrong
@@ -1430,7 +1406,7 @@ BEGIN
 			HINT = 'simhash_refresh_records brings it up to date, simhash_drop_records drops it; records => ''...'' names another one.';
 	END IF;
 	EXECUTE format('CREATE TABLE %s (key %2$s PRIMARY KEY, cluster_id %2$s, record bigint, scope bigint NOT NULL, '
-		'columns text[] NOT NULL, parts bigint[] NOT NULL)', made, key_type);
+		'columns text[] NOT NULL, differ text[] NOT NULL, parts bigint[] NOT NULL)', made, key_type);
 	EXECUTE format('CREATE INDEX ON %s (record)', made);
 	-- Without a list of pending entries, which each search would read through.
 	EXECUTE format('CREATE INDEX ON %s USING gin (parts) WITH (fastupdate = off)', made);
@@ -1439,18 +1415,18 @@ BEGIN
 	EXECUTE format('CREATE TABLE %s (a bigint, b bigint, similarity float8 NOT NULL, PRIMARY KEY (a, b))',
 		simhash_catalog.beside(made::regclass, '_pair'));
 	EXECUTE format('CREATE INDEX ON %s (b)', simhash_catalog.beside(made::regclass, '_pair'));
-	EXECUTE format('CREATE TABLE %s AS SELECT $1 AS relation, $2 AS key, $3 AS threshold, $4 AS columns, $5 AS decisions, '
-		'$6 AS rare, $7 AS rarity, $8 AS ngram, $9 AS within, $10 AS weights, $11 AS learns, 0::bigint AS count, 0::bigint AS version',
+	EXECUTE format('CREATE TABLE %s AS SELECT $1 AS relation, $2 AS key, coalesce($3, 0) AS threshold, $3 IS NULL AS chooses, $4 AS columns, $5 AS decisions, '
+		'$6 AS rare, $7 AS rarity, $8 AS ngram, $9 AS within, $10 AS weights, $11 AS learns, $12 AS differ, 0::bigint AS count, 0::bigint AS version',
 		simhash_catalog.beside(made::regclass, '_about'))
 	USING $1, $2, $3, compared, $5, $7, $8, $9, $10, ARRAY(SELECT coalesce(($11 ->> c.name)::float8, 1)
-		FROM unnest(compared) WITH ORDINALITY AS c (name, place) ORDER BY c.place), $11 IS NULL;
+		FROM unnest(compared) WITH ORDINALITY AS c (name, place) ORDER BY c.place), $11 IS NULL, $12;
 	SELECT format('%I', n.nspname) INTO here
 	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
 	EXECUTE format('SELECT %s.simhash_refresh_records($1, true)', here) USING made::regclass;
 	RETURN made::regclass;
 END $$;
 COMMENT ON FUNCTION simhash_keep_records(
-	regclass, name, float8, text[], regclass, text, int, float8, int, text[], jsonb
+	regclass, name, float8, text[], regclass, text, int, float8, int, text[], jsonb, text[]
 ) IS
 	'stores the compared columns of a relation''s rows in a table, with groups named by their smallest key; also how many '
 	'records have each word and n-gram: simhash_record_search asks it, simhash_refresh_records brings it up to date';
@@ -1465,8 +1441,8 @@ BEGIN
 	PERFORM simhash_catalog.hide_context();
 	EXECUTE format('SELECT 2 * rare FROM %s', simhash_catalog.beside($1, '_about')) INTO few;
 	changed := format('SELECT f.feature, count(*)::int AS df, array_agg(r.record) AS records FROM ('
-		'SELECT DISTINCT ON (record) record, columns, scope FROM %s WHERE %s) AS r, '
-		'simhash_catalog.record_features(r.columns, r.scope, (SELECT ngram FROM %s)) AS g, unnest(g.features) AS f (feature) '
+		'SELECT DISTINCT ON (record) record, columns, scope, differ FROM %s WHERE %s) AS r, '
+		'simhash_catalog.record_features(r.columns, r.scope, r.differ, (SELECT ngram FROM %s)) AS g, unnest(g.features) AS f (feature) '
 		'GROUP BY f.feature', $1, CASE WHEN $2 IS NULL THEN 'record IS NOT NULL' ELSE 'record = ANY ($1)' END,
 		simhash_catalog.beside($1, '_about'));
 	-- The list of records is left out for good once it is long: a refresh that needs it again counts all records.
@@ -1488,11 +1464,15 @@ COMMENT ON FUNCTION simhash_catalog.change_terms(regclass, bigint[], int) IS
 CREATE FUNCTION simhash_catalog.record_groups(records regclass, decisions regclass) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	-- Links are between the first rows of two records, and of equal rows with the first of them. A record with a row that
-	-- a person has judged different from another one is linked row by row.
+	-- a person has judged different from another one is linked row by row. Equal rows with a value in one of several columns
+	-- alone have similarity 0.9, as in crates/records/src/pair.rs.
 	SELECT format('WITH touched AS MATERIALIZED (%3$s), first AS MATERIALIZED (
 			SELECT DISTINCT ON (record) record, key FROM %1$s WHERE record IS NOT NULL ORDER BY record, key
+		), equal AS (
+			SELECT record, key FROM %1$s WHERE record IS NOT NULL AND (cardinality(parts) > 1 OR cardinality(columns) = 1
+				OR (SELECT threshold <= 0.9 FROM %5$s))
 		), links AS (
-			SELECT f.key AS a, r.key AS b FROM first AS f JOIN %1$s AS r USING (record)
+			SELECT f.key AS a, r.key AS b FROM first AS f JOIN equal AS r USING (record)
 			WHERE f.key <> r.key AND r.record NOT IN (SELECT record FROM touched)
 			UNION ALL SELECT x.key, y.key FROM %2$s AS p JOIN first AS x ON x.record = p.a JOIN first AS y ON y.record = p.b
 			WHERE p.a NOT IN (SELECT record FROM touched) AND p.b NOT IN (SELECT record FROM touched)%4$s
@@ -1503,12 +1483,12 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 		CASE WHEN $2 IS NOT NULL THEN format('
 			UNION ALL SELECT x.key, y.key FROM (
 				SELECT a, b FROM %2$s WHERE a IN (SELECT record FROM touched) OR b IN (SELECT record FROM touched)
-				UNION ALL SELECT record, record FROM touched
+				UNION ALL SELECT DISTINCT record, record FROM touched JOIN equal USING (record)
 			) AS p JOIN %1$s AS x ON x.record = p.a JOIN %1$s AS y ON y.record = p.b
 			WHERE x.key <> y.key AND NOT EXISTS (SELECT FROM %3$s AS d WHERE NOT d.same
 				AND (d.a = x.key AND d.b = y.key OR d.a = y.key AND d.b = x.key))
 			UNION ALL SELECT x.key, y.key FROM %3$s AS d JOIN %1$s AS x ON x.key = d.a JOIN %1$s AS y ON y.key = d.b WHERE d.same',
-			$1, simhash_catalog.beside($1, '_pair'), $2) END)
+			$1, simhash_catalog.beside($1, '_pair'), $2) END, simhash_catalog.beside($1, '_about'))
 $$;
 COMMENT ON FUNCTION simhash_catalog.record_groups(regclass, regclass) IS
 	'the query for the groups of stored records that have several rows';
@@ -1544,14 +1524,15 @@ BEGIN
 		RAISE EXCEPTION 'row security hides rows of table "%"', about.relation USING ERRCODE = 'insufficient_privilege',
 			HINT = 'Groups are of all rows: use a role that sees them, such as one with BYPASSRLS.';
 	END IF;
-	from_rows := format('(SELECT %I AS key, ARRAY[%s]::text[] AS columns, %s AS scope FROM %s%s)', about.key,
+	from_rows := format('(SELECT %I AS key, ARRAY[%s]::text[] AS columns, ARRAY[%s]::text[] AS differ, %s AS scope FROM %s%s)', about.key,
 		(SELECT string_agg(format('%I::text', c.name), ', ' ORDER BY c.place) FROM unnest(about.columns) WITH ORDINALITY AS c (name, place)),
+		(SELECT string_agg(format('%I::text', c.name), ', ' ORDER BY c.place) FROM unnest(about.differ) WITH ORDINALITY AS c (name, place)),
 		CASE WHEN about.within = '{}' THEN '0::bigint' ELSE format('hash_record_extended(ROW(%s), 0)',
 			(SELECT string_agg(format('%I', c.name), ', ' ORDER BY c.place) FROM unnest(about.within) WITH ORDINALITY AS c (name, place))) END,
 		about.relation, (SELECT ' WHERE ' || string_agg(format('%I IS DISTINCT FROM NULL', c), ' AND ') FROM unnest(about.within) AS c));
 	-- Rows that are there no more, or otherwise; then those that come.
 	EXECUTE format('UPDATE %s AS s SET cluster_id = NULL WHERE $1 OR NOT EXISTS (
-		SELECT FROM %s AS r WHERE r.key = s.key AND r.columns = s.columns AND r.scope = s.scope)', store, from_rows) USING begins;
+		SELECT FROM %s AS r WHERE r.key = s.key AND r.columns = s.columns AND r.differ = s.differ AND r.scope = s.scope)', store, from_rows) USING begins;
 	GET DIAGNOSTICS old_rows = ROW_COUNT;
 	IF NOT begins AND old_rows > 0 THEN
 		EXECUTE format('SELECT array_agg(record) FROM (SELECT record FROM %1$s WHERE record IN (
@@ -1563,8 +1544,8 @@ BEGIN
 		END IF;
 	END IF;
 	EXECUTE format('DELETE FROM %s WHERE $1 OR cluster_id IS NULL', store) USING begins;
-	EXECUTE format('INSERT INTO %1$s (key, record, scope, columns, parts) SELECT r.key, f.record, r.scope, r.columns, f.parts FROM %2$s AS r,
-		simhash_catalog.record_features(r.columns, r.scope, $1) AS f WHERE NOT EXISTS (SELECT FROM %1$s AS s WHERE s.key = r.key)',
+	EXECUTE format('INSERT INTO %1$s (key, record, scope, columns, differ, parts) SELECT r.key, f.record, r.scope, r.columns, r.differ, f.parts
+		FROM %2$s AS r, simhash_catalog.record_features(r.columns, r.scope, r.differ, $1) AS f WHERE NOT EXISTS (SELECT FROM %1$s AS s WHERE s.key = r.key)',
 		store, from_rows) USING about.ngram;
 	GET DIAGNOSTICS new_rows = ROW_COUNT;
 	IF NOT begins THEN

@@ -39,8 +39,8 @@ def load(rows):
 def ours(rows, one_to_one, threshold):
     """Scores of all pairs from threshold 0 on; time and memory are those of a call at the threshold."""
     load(rows)
-    relations = "'a', 'id', 'b', 'id'" if rows.two else "'a', 'id'"
-    call = f"SELECT * FROM simhash_record_pairs({relations}, %s, one_to_one => {one_to_one}, rare => {rows.rare})"
+    other = ", relation_b => 'b', key_b => 'id'" if rows.two else ""
+    call = f"SELECT * FROM simhash_record_pairs('a', 'id', %s{other}, one_to_one => {one_to_one}, rare => {rows.rare})"
     found, _, _ = server(call % 0)
     scores = {(int(a), int(b)): float(similarity) for a, b, similarity in found}
     found, seconds, memory = server(call % threshold)

@@ -21,10 +21,10 @@ def main(folder, out):
         load(rows)
         truth = ", ".join(f"({a},{b})" for a, b in sorted(rows.truth))
         relations = "'a', 'id', '{}', 'b', 'id'" if rows.two else "'a', 'id'"
-        both = "'a', 'id', 'b', 'id'" if rows.two else "'a', 'id'"
+        other = ", relation_b => 'b', key_b => 'id'" if rows.two else ""
         psql("DROP TABLE IF EXISTS truth, found, one", "CREATE TABLE truth (a int, b int, PRIMARY KEY (a, b))",
              f"INSERT INTO truth VALUES {truth}",
-             f"CREATE TABLE found AS SELECT p.*, t.a IS NOT NULL AS same FROM simhash_record_pairs({both}, 0, rare => {rows.rare}) AS p "
+             f"CREATE TABLE found AS SELECT p.*, t.a IS NOT NULL AS same FROM simhash_record_pairs('a', 'id', 0{other}, rare => {rows.rare}) AS p "
              "LEFT JOIN truth AS t ON t.a = least(p.a, p.b) AND t.b = greatest(p.a, p.b)",
              f"CREATE TABLE one AS SELECT s.*, false AS same FROM simhash_record_sample({relations}, size => 1) AS s")
         held = ("SELECT avg((p BETWEEN precision_low - 1e-9 AND precision_high + 1e-9)::int), "

@@ -37,9 +37,10 @@ FULL JOIN simhash_record_pairs('person', 'id', 0, '{town, street, phone, born, s
 -- The report counts what the other function returns, and shows its pairs.
 SELECT r.threshold, r.pairs = (SELECT count(*) FROM found WHERE similarity >= r.threshold) AS pairs,
 	r.one_to_one = (SELECT count(*) FROM simhash_record_pairs('person', 'id', r.threshold, one_to_one => true)) AS one_to_one,
-	(SELECT f.similarity = (SELECT min(similarity) FROM found WHERE similarity >= r.threshold)
-		FROM found AS f WHERE least(r.low_example[1]::int, r.low_example[2]::int) = f.a
-			AND greatest(r.low_example[1]::int, r.low_example[2]::int) = f.b) AS low_example
+	(SELECT count(DISTINCT key) FROM found, LATERAL (VALUES (a), (b)) AS k (key) WHERE similarity >= r.threshold) + r.alone = 400 AS alone,
+	(SELECT count(*) BETWEEN 1 AND 5 AND bool_and(f.similarity >= r.threshold AND (f.similarity < r.threshold + 0.05 OR r.threshold = 0.95))
+		FROM generate_subscripts(r.examples, 1) AS i JOIN found AS f ON least(r.examples[i][1]::int, r.examples[i][2]::int) = f.a
+			AND greatest(r.examples[i][1]::int, r.examples[i][2]::int) = f.b) AS examples
 FROM simhash_record_report('person', 'id') AS r WHERE r.threshold IN (0, 0.3, 0.7, 0.95);
 
 -- Equal rows have similarity 1, and what nobody else has counts most.
@@ -57,24 +58,24 @@ FROM simhash_record_pairs('product', 'id', 0.2, '{name}', rarity => 0, ngram => 
 SELECT a, b FROM simhash_record_pairs('product', 'id', 0, '{name}', rare => 2) ORDER BY a, b;
 SELECT count(*) FROM simhash_record_pairs('product', 'id', 0, rare => 0);
 -- A row's best partner, if each is the other's best.
-SELECT a, b FROM simhash_record_pairs('product', 'id', 0.1, '{name}', true) ORDER BY a, b;
+SELECT a, b FROM simhash_record_pairs('product', 'id', 0.1, '{name}', one_to_one => true) ORDER BY a, b;
 
 -- Two relations: pairs within one are none. A view, other names of columns, keys of other types.
 CREATE VIEW offer AS SELECT 'o' || id AS code, upper(name) AS title, id % 2 AS shop FROM product WHERE id < 6;
 SELECT a, b, round(similarity::numeric, 2) AS similarity
-FROM simhash_record_pairs_keyed(NULL::int, NULL::text, 'product', 'id', 'offer', 'code', 0.5, '{name}', '{title}') ORDER BY a, b;
+FROM simhash_record_pairs_keyed(NULL::text, 'product', 'id', 0.5, '{name}', 'offer', 'code', '{title}') ORDER BY a, b;
 SELECT a, b, pg_typeof(a), pg_typeof(b)
-FROM simhash_record_pairs_keyed(NULL::int, NULL::text, 'product', 'id', 'offer', 'code', 0.5, '{name}', '{title}', one_to_one => true)
+FROM simhash_record_pairs_keyed(NULL::text, 'product', 'id', 0.5, '{name}', 'offer', 'code', '{title}', one_to_one => true)
 ORDER BY a, b;
-SELECT a, b FROM simhash_record_pairs('product', 'id', 'product', 'id', 0.9, '{name}', '{name}') ORDER BY a, b;
+SELECT a, b FROM simhash_record_pairs('product', 'id', 0.9, '{name}', 'product', 'id', '{name}') ORDER BY a, b;
 -- Without a list they are the columns of both, whatever their order.
 CREATE TABLE item (code int PRIMARY KEY, stock int, colour text, name text);
 INSERT INTO item SELECT id, id * 7, 'none', name FROM product WHERE id < 4;
-SELECT count(*), count(*) FILTER (WHERE a = b AND similarity > 0.999) FROM simhash_record_pairs('product', 'id', 'item', 'code', 0);
+SELECT count(*), count(*) FILTER (WHERE a = b AND similarity > 0.999) FROM simhash_record_pairs('product', 'id', 0, relation_b => 'item', key_b => 'code');
 CREATE TABLE song (id int, title text);
-SELECT a, b FROM simhash_record_pairs('song', 'id', 'item', 'code', 0);
-SELECT threshold, pairs, one_to_one, low_example, high_example
-FROM simhash_record_report('product', 'id', '{name}', 'offer', 'code', '{title}') WHERE low_example IS NOT NULL AND threshold > 0.5;
+SELECT a, b FROM simhash_record_pairs('song', 'id', 0, relation_b => 'item', key_b => 'code');
+SELECT threshold, pairs, one_to_one, alone, examples
+FROM simhash_record_report('product', 'id', '{name}', 'offer', 'code', '{title}') WHERE examples IS NOT NULL AND threshold > 0.5;
 
 -- Names that need quotes, more columns than a function can have arguments, other types, another schema.
 CREATE SCHEMA "other schema";
@@ -105,6 +106,42 @@ CREATE TABLE nothing (id int, name text);
 SELECT count(*) FROM simhash_record_pairs('nothing', 'id', 0);
 SELECT count(*), sum(pairs) FROM simhash_record_report('nothing', 'id');
 
+-- A threshold that nobody gives: that of the report, which says it, with the weights; both can be passed on.
+SET client_min_messages = notice;
+CREATE TABLE taken AS SELECT * FROM simhash_record_pairs('person', 'id');
+CREATE TABLE reported AS SELECT * FROM simhash_record_report('person', 'id');
+SET client_min_messages = warning;
+SELECT count(*), count(*) FILTER (WHERE b = a + 1000) AS right FROM taken;
+SELECT taken >= threshold AND taken < threshold + 0.05 AS in_its_step, jsonb_typeof(weights -> 'phone') FROM reported WHERE taken IS NOT NULL;
+SELECT count(*) FILTER (WHERE abs(t.similarity - p.similarity) < 1e-6 IS NOT TRUE) AS differ
+FROM taken AS t FULL JOIN (SELECT p.* FROM reported AS r, simhash_record_pairs('person', 'id', r.taken, weights => r.weights) AS p) AS p USING (a, b);
+SET client_min_messages = notice;
+SELECT count(*) FROM simhash_record_pairs('person', 'id', relation_b => 'person', key_b => 'id', one_to_one => true);
+SELECT count(*) FROM simhash_record_pairs('nothing', 'id');
+-- Rows that are compared with none.
+CREATE TABLE alone AS SELECT i AS id, 'common' AS name FROM generate_series(1, 7) AS i;
+INSERT INTO alone VALUES (8, 'common thing'), (9, 'common thong'), (10, 'unlike'), (11, 'other');
+SELECT threshold, pairs, alone FROM simhash_record_report('alone', 'id') WHERE threshold IN (0, 0.95);
+SET client_min_messages = warning;
+
+-- What differs in a code is no pair, before best partners are looked for; NULL says nothing.
+CREATE TABLE article (id int PRIMARY KEY, title text, doi text);
+INSERT INTO article VALUES (1, 'On the origin of near duplicates', '10.1/A'), (2, 'Correction to: On the origin of near duplicates', '10.1/b'),
+	(3, 'On the origin of near duplicates', '10.1/a'), (4, 'On the origin of near-duplicates', NULL), (5, 'On the origin of near duplicates', '10.1/c');
+SELECT a, b FROM simhash_record_pairs('article', 'id', 0.5, '{title}', differ => '{doi}') ORDER BY a, b;
+SELECT a, b FROM simhash_record_pairs('article', 'id', 0.5, '{title}', differ => '{doi}', one_to_one => true) ORDER BY a, b;
+SELECT a, b FROM simhash_record_pairs('article', 'id', 0.5, '{title}', 'article', 'id', '{title}', differ => '{doi}') WHERE a < b ORDER BY a, b;
+SELECT max(pairs) FROM simhash_record_report('article', 'id', '{title}', differ => '{doi}');
+SELECT count(*) FROM simhash_record_sample('article', 'id', '{title}', differ => '{doi}');
+-- Rows with one value of several.
+CREATE TABLE sparse (id int PRIMARY KEY, name text, town text);
+INSERT INTO sparse VALUES (1, NULL, 'Ashford'), (2, NULL, 'Ashford'), (3, 'Ada', 'Dover'), (4, 'Ada', 'Dover');
+SELECT * FROM simhash_record_pairs('sparse', 'id', 0.5) ORDER BY a;
+SELECT * FROM simhash_record_explain('sparse', 'id', '{1, 3}', '{2, 4}');
+SELECT a, b, value_b, shared FROM simhash_record_explain('product', 'id', '{1}', '{o2}', '{name}', 'offer', 'code', '{title}');
+SELECT * FROM simhash_record_explain('sparse', 'id', '{1, 3}', '{2}');
+SELECT * FROM simhash_record_explain('sparse', 'id', '{1}', '{77}');
+
 -- It reads with the caller's rights, and what row security lets the caller see.
 CREATE ROLE records_nobody;
 GRANT USAGE ON SCHEMA records_test TO records_nobody;
@@ -123,6 +160,7 @@ SELECT * FROM simhash_record_pairs('person', 'nope', 0.5);
 SELECT * FROM simhash_record_pairs('person', 'id', 0.5, '{surname, nope}');
 SELECT * FROM simhash_record_pairs('person', 'id', 0.5, '{surname, NULL}');
 SELECT * FROM simhash_record_pairs('person', 'id', 0.5, '{ctid}');
+SELECT * FROM simhash_record_pairs('person', 'id', differ => '{nope}');
 SELECT * FROM simhash_record_pairs('person', 'id', 1.5);
 SELECT * FROM simhash_record_pairs('person', 'id', 'NaN');
 SELECT * FROM simhash_record_pairs('person', 'id', 0.5, rare => -1);
@@ -132,11 +170,10 @@ SELECT * FROM simhash_record_pairs('person', 'id', 0.5, rarity => 'NaN');
 SELECT * FROM simhash_record_pairs('person', 'id', 0.5, ngram => 0);
 SELECT * FROM simhash_record_pairs('parted', 'id', 0.5);
 SELECT * FROM simhash_record_pairs_keyed(NULL::uuid, 'person', 'id', 0.5);
-SELECT * FROM simhash_record_pairs('product', 'id', 'offer', 'code', 0.5);
+SELECT * FROM simhash_record_pairs('product', 'id', 0.5, relation_b => 'offer', key_b => 'code');
 SELECT * FROM simhash_record_pairs(4294967290, 'id', 0.5);
 SELECT * FROM simhash_record_pairs(NULL, 'id', 0.5);
 SELECT * FROM simhash_record_pairs('person', NULL, 0.5);
-SELECT * FROM simhash_record_pairs('person', 'id', NULL);
 SELECT * FROM simhash_record_pairs('person', 'id', 0.5, NULL);
 SELECT * FROM simhash_record_pairs('person', 'id', 0.5, one_to_one => NULL);
 SELECT * FROM simhash_record_report('person', 'id', rare => NULL);

@@ -32,13 +32,13 @@ INSERT INTO place VALUES (101, 'Old Mill Inn', '3 Mill Lane'), (102, 'Green Lant
 SELECT count(*) AS pairs, count(*) FILTER (WHERE similarity = 1) AS equal, count(*) FILTER (WHERE b = 104) AS alike,
 	count(DISTINCT (a, b)), bool_and(a < b)
 FROM simhash_record_pairs('place', 'id', 0.5);
-SELECT pairs, one_to_one, low_example, high_example FROM simhash_record_report('place', 'id') WHERE threshold = 0.95;
+SELECT pairs, one_to_one, alone, examples FROM simhash_record_report('place', 'id') WHERE threshold = 0.95;
 SELECT count(*) FROM simhash_record_pairs('place', 'id', 0.5, rare => 0);
 CREATE VIEW left_half AS SELECT * FROM place WHERE id <= 16;
 CREATE VIEW right_half AS SELECT * FROM place WHERE id BETWEEN 17 AND 32;
-SELECT count(*), bool_and(a <= 16 AND b >= 17) FROM simhash_record_pairs('left_half', 'id', 'right_half', 'id', 0.5);
+SELECT count(*), bool_and(a <= 16 AND b >= 17) FROM simhash_record_pairs('left_half', 'id', 0.5, relation_b => 'right_half', key_b => 'id');
 SELECT count(*), count(DISTINCT a), count(DISTINCT b)
-FROM simhash_record_pairs('left_half', 'id', 'right_half', 'id', 0.5, one_to_one => true);
+FROM simhash_record_pairs('left_half', 'id', 0.5, relation_b => 'right_half', key_b => 'id', one_to_one => true);
 -- Rows without a value are no copies.
 CREATE TABLE empty (id int, name text);
 INSERT INTO empty SELECT i, NULL FROM generate_series(1, 50) i;
@@ -51,7 +51,7 @@ INSERT INTO ours VALUES (1, 'Blue desk lamp 40W'), (2, 'Blue desk lamp 40W'), (3
 	(4, 'Oak chair'), (5, 'Pine table');
 INSERT INTO theirs VALUES (11, 'Blue desk lamp 40W'), (12, 'Blue desk lamp 40W'), (13, 'Red kettle, 2 litres'),
 	(14, 'Steel shelf'), (15, 'Glass bowl');
-SELECT a, b FROM simhash_record_pairs('ours', 'id', 'theirs', 'id', 0.3, one_to_one => true) ORDER BY 1;
+SELECT a, b FROM simhash_record_pairs('ours', 'id', 0.3, relation_b => 'theirs', key_b => 'id', one_to_one => true) ORDER BY 1;
 
 -- A column that is empty in one row counts less against the pair than one that differs.
 CREATE TABLE left_empty (id int, name text, phone text, town text);
@@ -89,7 +89,7 @@ FROM simhash_record_pairs('family', 'id', 0, '{name, born, street}', weights => 
 SELECT a, b, round(similarity::numeric, 2) AS similarity
 FROM simhash_record_pairs('family', 'id', 0, '{name, born, street}', within => '{year}') ORDER BY a, b;
 SELECT a, b
-FROM simhash_record_pairs('family', 'id', 'family', 'id', 0, '{name}', '{name}', one_to_one => true, within => '{year}') ORDER BY a, b;
+FROM simhash_record_pairs('family', 'id', 0, '{name}', 'family', 'id', '{name}', one_to_one => true, within => '{year}') ORDER BY a, b;
 SELECT max(pairs) FROM simhash_record_report('family', 'id', '{name, born, street}', within => '{year}');
 SELECT * FROM simhash_record_pairs('family', 'id', 0, '{name}', weights => '{"born": 3}');
 SELECT * FROM simhash_record_pairs('family', 'id', 0, weights => '{"born": -1}');
@@ -102,14 +102,14 @@ SELECT * FROM simhash_record_pairs('family', 'id', 0, within => NULL);
 
 -- Why two records are so similar: what is shared sums to the similarity, what is against to the rest.
 SELECT column_name, value_a, value_b, round(shared::numeric, 2) AS shared, round(against::numeric, 2) AS against
-FROM simhash_record_explain('family', 'id', '1', '2', '{name, born, street}');
+FROM simhash_record_explain('family', 'id', '{1}', '{2}', '{name, born, street}');
 SELECT count(*), bool_and(abs(e.shared - p.similarity) < 1e-6) AS sums, bool_and(abs(e.shared + e.against - 1) < 1e-6) AS to_one
 FROM simhash_record_pairs('family', 'id', 0, weights => '{"born": 3, "street": 0.5}') AS p,
 	LATERAL (SELECT sum(shared) AS shared, sum(against) AS against
-		FROM simhash_record_explain('family', 'id', p.a::text, p.b::text, weights => '{"born": 3, "street": 0.5}')) AS e;
-SELECT * FROM simhash_record_explain('family', 'id', '1', '7');
-SELECT * FROM simhash_record_explain('family', 'id', '4', '5', within => '{year}');
-SELECT * FROM simhash_record_explain('family', 'id', NULL, '5');
+		FROM simhash_record_explain('family', 'id', ARRAY[p.a::text], ARRAY[p.b::text], weights => '{"born": 3, "street": 0.5}')) AS e;
+SELECT * FROM simhash_record_explain('family', 'id', '{1}', '{7}');
+SELECT * FROM simhash_record_explain('family', 'id', '{4}', '{5}', within => '{year}');
+SELECT * FROM simhash_record_explain('family', 'id', NULL, '{5}');
 
 -- The formula in plain SQL. Values here are ASCII; a word and an n-gram of the same letters are two features.
 -- Of the abbreviations two occur here. Beside a digit no typing error is looked for.
@@ -183,21 +183,21 @@ FROM simhash_record_pairs('record', 'id', 0) AS p,
 	LATERAL (SELECT sum(x.w * y.w) AS product FROM whole AS x JOIN whole AS y USING (f) WHERE x.id = p.a AND y.id = p.b) AS s;
 SELECT bool_and(abs(e.shared - p.similarity) < 1e-6) AS sums, bool_and(abs(e.shared + e.against - 1) < 1e-6) AS to_one
 FROM (SELECT * FROM simhash_record_pairs('record', 'id', 0.3) ORDER BY a, b LIMIT 10) AS p,
-	LATERAL (SELECT sum(shared) AS shared, sum(against) AS against FROM simhash_record_explain('record', 'id', p.a::text, p.b::text)) AS e;
+	LATERAL (SELECT sum(shared) AS shared, sum(against) AS against FROM simhash_record_explain('record', 'id', ARRAY[p.a::text], ARRAY[p.b::text])) AS e;
 
 -- A typing error leaves most of a short value; another digit beside letters is another thing. Codes in titles count.
 CREATE TABLE typed (id int PRIMARY KEY, value text);
 INSERT INTO typed VALUES (1, 'Muehlberger'), (2, 'Muehlbreger'), (3, '1961-03-14'), (4, '1961-08-14'), (5, '12 Harrow Lane'), (6, '13 Harrow Lane'),
 	(7, 'Sony camera DSC-W120 black'), (8, 'Sony camera DSC-W320 black'), (9, 'black Sony DSCW120');
 SELECT a, b, round(similarity::numeric, 2) AS similarity FROM simhash_record_pairs('typed', 'id', 0.1) ORDER BY a, b;
-SELECT round(sum(shared)::numeric, 2) AS shared, round(sum(against)::numeric, 2) AS against FROM simhash_record_explain('typed', 'id', '7', '8');
+SELECT round(sum(shared)::numeric, 2) AS shared, round(sum(against)::numeric, 2) AS against FROM simhash_record_explain('typed', 'id', '{7}', '{8}');
 
 -- Codes are one word however they are cut, and umlauts are written in two ways.
 CREATE TABLE written (id int PRIMARY KEY, phone text, born text, code text, name text);
 INSERT INTO written VALUES (1, '01494 550324', '1961-03-14', 'TN23 1AB', 'Jürgen Müller'),
 	(2, '+44 1494 550-324', '1961/03/14', 'tn231ab', 'Juergen Mueller');
 SELECT column_name, round(shared::numeric, 2) AS shared, round(against::numeric, 2) AS against
-FROM simhash_record_explain('written', 'id', '1', '2');
+FROM simhash_record_explain('written', 'id', '{1}', '{2}');
 -- E-mail addresses, telephone numbers with their country, postcodes and abbreviations: each pair is equal but for the domain.
 CREATE TABLE kinds (id int PRIMARY KEY, value text);
 INSERT INTO kinds VALUES (1, 'margaret.hazshaws@web.de'), (2, 'MargaretHazshaws+shop@gmail.com'), (3, '+49 (0)551 4711'),

@@ -170,12 +170,42 @@ SELECT simhash_refresh_records('census_records') > 0 AS some;
 SELECT count(*) FILTER (WHERE x.key = 9000 OR y.key = 9000) = (SELECT count(*) FROM simhash_record_pairs('census', 'id', 0.6, weights => '{}') WHERE b = 9000) AS as_pairs
 FROM census_records_pair AS p JOIN census_records AS x ON x.record = p.a JOIN census_records AS y ON y.record = p.b;
 SELECT simhash_drop_records('census_records');
+-- A threshold that nobody gives, what differs in a code, and rows with one value of several: groups are those of the pairs.
+CREATE TABLE article (id int PRIMARY KEY, title text, doi text, town text);
+INSERT INTO article SELECT i, md5(i || 'a') || ' ' || md5(i || 'b'), 'x' || i FROM generate_series(1, 300) i;
+INSERT INTO article SELECT 1000 + i, md5(i || 'a') || ' ' || md5(i || 'c'), CASE i % 3 WHEN 1 THEN 'X-' || i WHEN 2 THEN 'x0' || i END FROM generate_series(1, 60) i;
+INSERT INTO article SELECT 2000 + i, NULL, NULL, 'Ashford' FROM generate_series(1, 3) i;
+SET client_min_messages = notice;
+SELECT simhash_keep_records('article', 'id', columns => '{title, town}', differ => '{doi}');
+SET client_min_messages = warning;
+CREATE FUNCTION unlike_article() RETURNS TABLE (differ bigint, groups bigint) LANGUAGE sql AS $$
+	WITH about AS (SELECT threshold FROM article_records_about), expected AS (
+		SELECT a.id AS key, coalesce(c.cluster_id::int, a.id) AS cluster_id FROM article AS a LEFT JOIN (
+			SELECT c.* FROM (SELECT array_agg(p.a) AS a, array_agg(p.b) AS b FROM about,
+				simhash_record_pairs('article', 'id', about.threshold, '{title, town}', differ => '{doi}') AS p) AS p,
+				simhash_components(p.a, p.b) AS c) AS c ON c.key = a.id)
+	SELECT count(*) FILTER (WHERE r.cluster_id IS DISTINCT FROM e.cluster_id), count(DISTINCT e.cluster_id)
+	FROM article_records AS r FULL JOIN expected AS e USING (key)
+$$;
+SELECT *, (SELECT count(*) FROM simhash_record_pairs('article', 'id', columns => '{title, town}', differ => '{doi}') WHERE a < 1000) AS pairs FROM unlike_article();
+SELECT count(*) AS may_be FROM simhash_record_search('article_records', (SELECT to_jsonb(a) - 'doi' FROM article AS a WHERE id = 2), 9, 0.3);
+SELECT count(*) AS may_be FROM simhash_record_search('article_records', (SELECT to_jsonb(a) || '{"doi": "x 2"}' FROM article AS a WHERE id = 2), 9, 0.3);
+SELECT key, similarity FROM simhash_record_search('article_records', '{"town": "Ashford"}', threshold => 0.5) ORDER BY key;
+INSERT INTO article SELECT 3000 + i, md5(i || 'a') || ' ' || md5(i || 'd'), CASE WHEN i % 2 = 0 THEN 'new' || i END FROM generate_series(70, 80) i;
+UPDATE article SET doi = 'other' WHERE id = 1001;
+SELECT simhash_refresh_records('article_records') > 0 AS some;
+SELECT differ FROM unlike_article();
+SELECT simhash_drop_records('article_records');
+SELECT simhash_keep_records('article', 'id', 0.95, '{title, town}');
+SELECT count(DISTINCT cluster_id) AS apart FROM article_records WHERE key BETWEEN 2001 AND 2003;
+SELECT simhash_drop_records('article_records');
 -- Errors.
 SELECT simhash_keep_records('person', 'id', 0.5, '{name, street}', records => 'by_year');
 SELECT simhash_keep_records('person', 'id', 0.5, '{nope}', records => 'x');
 SELECT simhash_keep_records('person', 'id', 0.5, '{name}', records => 'x', weights => '{"born": 2}');
 SELECT simhash_keep_records('person', 'id', 1.5, '{name}', records => 'x');
-SELECT simhash_keep_records('person', 'id', NULL);
+SELECT simhash_keep_records('person', 'id', differ => NULL);
+SELECT simhash_keep_records('person', 'id', differ => '{nope}');
 SELECT simhash_keep_records('person', 'id', 0.5, records => 'a.b.c');
 SELECT simhash_refresh_records('person');
 SELECT simhash_refresh_records(NULL);

@@ -54,10 +54,8 @@ FROM compared_cluster AS a JOIN compared_cluster AS b USING (cluster_id) WHERE a
 SELECT simhash_drop_clusters('compared_cluster');
 INSERT INTO found SELECT 'simhash_record_pairs', 'within', a, b
 	FROM simhash_record_pairs('compared', 'id', 0.9, '{body}', within => '{n,f}');
-INSERT INTO found SELECT 'simhash_record_pairs_keyed', 'within', a, b
-FROM simhash_record_pairs_keyed(NULL::int, 'compared', 'id', 0.9, '{body}', within => '{n,f}');
 INSERT INTO found SELECT 'simhash_record_pairs of two relations', 'within', a, b
-FROM simhash_record_pairs('compared', 'id', 'compared', 'id', 0.9, '{body}', '{body}', within => '{n,f}') WHERE a < b;
+FROM simhash_record_pairs('compared', 'id', 0.9, '{body}', 'compared', 'id', '{body}', within => '{n,f}') WHERE a < b;
 -- Keys are text there, and in its order.
 INSERT INTO found SELECT 'simhash_record_sample', 'within', least(a::int, b::int), greatest(a::int, b::int)
 FROM simhash_record_sample('compared', 'id', '{body}', within => '{n,f}');
@@ -77,8 +75,8 @@ FROM found AS f GROUP BY 1, 2 ORDER BY 1, 2 DESC;
 SELECT sum(pairs) AS pairs_within FROM simhash_radius_report('compared', 'id', 'fp', within => '{n,f}');
 SELECT sum(pairs) AS pairs_across FROM simhash_radius_report('compared', 'id', 'fp', across => '{n,f}');
 SELECT max(pairs) AS pairs_within FROM simhash_record_report('compared', 'id', '{body}', within => '{n,f}');
-SELECT column_name, shared FROM simhash_record_explain('compared', 'id', '1', '2', '{body}', within => '{n,f}');
-SELECT column_name, shared FROM simhash_record_explain('compared', 'id', '1', '4', '{body}', within => '{n,f}');
+SELECT column_name, shared FROM simhash_record_explain('compared', 'id', '{1}', '{2}', '{body}', within => '{n,f}');
+SELECT column_name, shared FROM simhash_record_explain('compared', 'id', '{1}', '{4}', '{body}', within => '{n,f}');
 
 -- The trigger: a row is flagged if an equal one is there, by the smallest key.
 CREATE TABLE flagged (LIKE compared, duplicate_of int);

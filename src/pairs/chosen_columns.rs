@@ -194,7 +194,7 @@ fn widest_text(opened: &OpenTable, sql: &str) -> String {
             .hint("Name the column of the fingerprints, of type bigint.")
             .raise()
     };
-    notice(format!("comparing the texts of column \"{name}\""));
+    notice(format!("comparing the texts of column \"{name}\""), None);
     name.clone()
 }
 

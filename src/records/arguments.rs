@@ -19,69 +19,61 @@ const MOST_WEIGHT: f64 = 100.0;
 const WEIGHTS: &str = "SELECT key, (value::pg_catalog.float8)::pg_catalog.text \
     FROM pg_catalog.jsonb_each_text($1)";
 
-/// The arguments of a call.
+/// The arguments of a call: a relation and its key come first, behind `key_type` if there is one; then, from `columns` on, the columns, the second relation with
+/// its key and its columns, which may be left out; and `rarity`, `ngram`, `within`, `weights` and `differ`, from `rarity` on.
 pub struct Arguments<'a> {
     pub args: &'a Args,
     pub function: &'static str,
-    pub keys: KeyTypes,
+    /// The type in which keys are returned; those of any type can be text.
+    pub key_type: pg_sys::Oid,
+    pub relation: usize,
+    pub columns: usize,
+    pub rarity: usize,
 }
 
 /// Where the arguments of a relation stand: the relation and behind it the key, and the columns.
-pub struct TableArguments {
-    pub relation: usize,
-    pub columns: usize,
+struct Place {
+    relation: usize,
+    columns: usize,
     /// How the names of these arguments end.
-    pub ending: &'static str,
-}
-
-impl TableArguments {
-    /// Those of functions without keys before them, of which the second relation may be left out.
-    pub const OF_TWO: [Self; 2] = [
-        Self {
-            relation: 0,
-            columns: 2,
-            ending: "",
-        },
-        Self {
-            relation: 3,
-            columns: 5,
-            ending: "_b",
-        },
-    ];
-
-    /// Whether any argument of this relation was given. If only some are, that is an error.
-    pub fn are_given(&self, args: &Args) -> bool {
-        let columns = args.varlena(self.columns, pg_sys::TEXTARRAYOID);
-        args.get::<pg_sys::Oid>(self.relation).is_some()
-            || args.name(self.relation + 1).is_some()
-            || columns.is_some_and(|columns| !columns.array().items.is_empty())
-    }
-}
-
-/// In which types keys are returned.
-#[derive(Clone, Copy, PartialEq)]
-pub enum KeyTypes {
-    /// bigint.
-    Integers,
-    /// Those of arguments before the others, one for each relation.
-    Given,
-    /// text, whatever they are.
-    Text,
+    ending: &'static str,
 }
 
 impl Arguments<'_> {
-    /// Reads the relations whose arguments stand at these places.
-    pub fn tables<const N: usize>(
-        &self,
-        places: [TableArguments; N],
-        within: usize,
-    ) -> [RecordTable; N] {
-        let within = self.columns(within, "within");
-        let named = places
-            .each_ref()
-            .map(|place| self.columns(place.columns, &format!("columns{}", place.ending)));
-        let all = self.open(&places, &named, &within);
-        if N == 1 || named.iter().any(|columns| !columns.is_empty()) {
+    /// Whether any argument of a second relation was given. If only some are, that is an error.
+    pub fn have_two(&self) -> bool {
+        let Place {
+            relation, columns, ..
+        } = self.place(1);
+        let columns = self.args.varlena(columns, pg_sys::TEXTARRAYOID);
+        self.args.get::<pg_sys::Oid>(relation).is_some()
+            || self.args.name(relation + 1).is_some()
+            || columns.is_some_and(|columns| !columns.array().items.is_empty())
+    }
+
+    fn place(&self, side: usize) -> Place {
+        let at = self.columns;
+        let (relation, columns) = match side {
+            0 => (self.relation, at),
+            _ => (at + 1, at + 3),
+        };
+        Place {
+            relation,
+            columns,
+            ending: ["", "_b"][side],
+        }
+    }
+
+    /// Reads the relations.
+    pub fn tables<const N: usize>(&self) -> [RecordTable; N] {
+        let columns = std::array::from_fn(|side| {
+            let Place {
+                columns, ending, ..
+            } = self.place(side);
+            self.columns(columns, &format!("columns{ending}"))
+        });
+        let all = self.open(&columns);
+        if N == 1 || columns.iter().any(|columns| !columns.is_empty()) {
             return all;
         }
         // A column that one of two relations lacks says nothing about a pair.
@@ -92,51 +84,36 @@ impl Arguments<'_> {
                 ERRCODE_INVALID_PARAMETER_VALUE,
                 "the two relations have no column name in common".to_string(),
             )
-            .hint("Name the columns with columns_a and columns_b, in the same order.")
+            .hint("Name the columns with columns and columns_b, in the same order.")
             .raise()
         }
-        self.open(&places, &std::array::from_fn(|_| shared.clone()), &within)
+        self.open(&std::array::from_fn(|_| shared.clone()))
     }
 
     /// Opens the relations, of which these columns are compared.
-    fn open<const N: usize>(
-        &self,
-        places: &[TableArguments; N],
-        columns: &[Vec<String>; N],
-        within: &[String],
-    ) -> [RecordTable; N] {
+    fn open<const N: usize>(&self, columns: &[Vec<String>; N]) -> [RecordTable; N] {
+        let within = self.columns(self.rarity + 2, "within");
+        let differ = self.columns(self.rarity + 4, "differ");
         std::array::from_fn(|side| {
-            let place = &places[side];
-            let key_type = match self.keys {
-                KeyTypes::Integers => pg_sys::INT8OID,
-                KeyTypes::Given => self.args.type_of(side),
-                KeyTypes::Text => pg_sys::TEXTOID,
-            };
-            let TableArguments {
+            let Place {
                 relation, ending, ..
-            } = *place;
+            } = self.place(side);
             let name = |argument| format!("{argument}{ending}");
             let oid = required(self.args.get(relation), self.function, &name("relation"));
             let key = required(self.args.name(relation + 1), self.function, &name("key"));
-            let table = RecordTable::open(oid, &key, key_type, &columns[side], within);
-            if self.keys != KeyTypes::Text {
+            let scope = [&within[..], &differ[..]];
+            let table = RecordTable::open(oid, &key, self.key_type, &columns[side], scope);
+            if self.key_type != pg_sys::TEXTOID {
                 let column_type = table.key_column_type(&key);
-                let unkeyed = self.function.trim_end_matches("_keyed");
-                check_key(&key, column_type, key_type, |wanted| match wanted {
-                    None => format!("Integer keys need no key type: call {unkeyed} without it."),
+                check_key(&key, column_type, self.key_type, |wanted| match wanted {
+                    None => "Integer keys need no key type: call simhash_record_pairs.".to_string(),
                     Some(wanted) => format!(
-                        "Say what type the keys are: argument \"key_type{ending}\" of {unkeyed}_keyed is \
-                         NULL::{wanted}."
+                        "Say what type the keys are: simhash_record_pairs_keyed(NULL::{wanted}, ...); NULL::text takes keys of any type."
                     ),
                 });
             }
             table
         })
-    }
-
-    /// Returns the number of the first argument after those for types of keys.
-    pub fn first<const N: usize>(&self) -> usize {
-        if self.keys == KeyTypes::Given { N } else { 0 }
     }
 
     /// Reads an array of names of columns.
@@ -157,26 +134,26 @@ impl Arguments<'_> {
         items.into_iter().map(name).collect()
     }
 
-    /// Reads `rare`, if it stands anywhere, and `rarity`, `ngram` and behind `within` `weights`, which
-    /// begin at argument `i`.
+    /// Reads how records are compared. `rare` stands before `rarity`, if pairs are looked for.
     pub fn settings<const N: usize>(
         &self,
-        rare: Option<usize>,
-        i: usize,
+        has_rare: bool,
         tables: &[RecordTable; N],
     ) -> RecordSettings {
-        let rare = rare.map_or(0, |rare| {
-            required(self.args.get(rare), self.function, "rare")
-        });
-        let rarity: f64 = required(self.args.get(i), self.function, "rarity");
-        let ngram: i32 = required(self.args.get(i + 1), self.function, "ngram");
-        let aligned = tables[0].columns.len() == tables[N - 1].columns.len();
-        let weights = self.weights(i + 3, &tables[0]);
+        let (args, at) = (self.args, self.rarity);
+        let rare = match has_rare {
+            true => required(args.get(at - 1), self.function, "rare"),
+            false => 0,
+        };
+        let rarity: f64 = required(args.get(at), self.function, "rarity");
+        let ngram: i32 = required(args.get(at + 1), self.function, "ngram");
+        let count = tables[0].columns.len();
+        let are_aligned = count == tables[N - 1].columns.len();
+        let weights = self.weights(at + 3, &tables[0]);
         // Columns that are not the same in both relations say nothing about each other.
-        let weights = weights.or_else(|| (!aligned).then(Vec::new));
-        let mut settings = RecordSettings::new(rare, rarity, ngram, weights);
-        settings.aligned = aligned;
-        settings
+        let weights = weights.or_else(|| (!are_aligned).then(Vec::new));
+        let columns = if are_aligned { count } else { 0 };
+        RecordSettings::new(rare, rarity, ngram, weights, columns)
     }
 
     /// Reads the weights of columns of a table, an object of names and numbers.

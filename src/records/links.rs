@@ -2,8 +2,9 @@
 //! records needs. The PL/pgSQL of simhash_refresh_records calls them. Links are between records, by
 //! their hashes: equal rows are one record.
 
-use super::source::{RecordTable, Records, compare_candidates};
+use super::source::{RecordTable, Records};
 use super::stored::{Stored, StoredRecord};
+use super::threshold::compare_from;
 use crate::pairs::arguments::required;
 use crate::pairs::value_store::ValueBuffer;
 use pgrx::pg_sys;
@@ -24,14 +25,15 @@ const LINKS: &str = "simhash_catalog.record_links";
 const CHUNK: usize = 512;
 
 pg_function! {
-    /// simhash_catalog.record_features(columns text[], scope bigint, ngram int) -> SETOF (record, features, parts): one row
+    /// simhash_catalog.record_features(columns text[], scope bigint, differ text[], ngram int) -> SETOF (record, features, parts): one row
     fn simhash_record_features, pg_finfo_simhash_record_features(args) {
         let mut out = RowsOut::begin(args);
         let columns = args.varlena(0, pg_sys::TEXTARRAYOID);
         let columns = required(columns, FEATURES, "columns");
         let scope = required(args.get::<i64>(1), FEATURES, "scope");
-        let ngram: i32 = required(args.get(2), FEATURES, "ngram");
-        let record = StoredRecord::new(columns, scope, ngram as usize);
+        let differ = args.varlena(2, pg_sys::TEXTARRAYOID);
+        let ngram: i32 = required(args.get(3), FEATURES, "ngram");
+        let record = StoredRecord::new(columns, scope, differ, ngram as usize);
         let mut features: Vec<i64> = record.features.iter().map(|(hash, _)| *hash as i64).collect();
         features.sort_unstable();
         features.dedup();
@@ -55,10 +57,8 @@ pg_function! {
         let least = stored.threshold;
         let mut push = |a: i64, b: i64, similarity: f64| {
             check_for_interrupts();
-            if similarity >= least {
-                let (a, b) = (a.min(b), a.max(b));
-                out.push([a.into(), b.into(), ResultValue::from(similarity)].map(Some));
-            }
+            let (a, b) = (a.min(b), a.max(b));
+            out.push([a.into(), b.into(), ResultValue::from(similarity)].map(Some));
         };
         let mut activity = Activity::new("simhash_refresh_records");
         let Some(among) = args.varlena(1, pg_sys::INT8ARRAYOID) else {
@@ -72,7 +72,7 @@ pg_function! {
             activity.show("comparing new records", done, Some(all));
             let (asked, _) = stored.read(some.iter().copied());
             stored.compare(&asked, true, |a, other, similarity| {
-                if let Some(hash) = asked[a].hash {
+                if let Some(hash) = asked[a].hash.filter(|_| similarity >= least) {
                     push(hash, other, similarity);
                 }
             });
@@ -92,40 +92,46 @@ fn link_all(
     // Rows without features are records, though in no pair.
     let query = format!(
         "SELECT DISTINCT ON (record, CASE WHEN record IS NULL THEN key END)
-            COALESCE(record, 0::pg_catalog.int8), columns, scope FROM {}",
+            COALESCE(record, 0::pg_catalog.int8), columns, scope, differ FROM {}",
         stored.records
     );
     if stored.learns {
         stored.settings.learn();
     }
     let tables = [RecordTable::of_query(stored.table, query)];
-    let records = Records::read(&tables, &stored.settings, activity, &mut |_, _, _| {});
+    let records = Records::read(&tables, &stored.settings, activity, &mut |_, _, _, _| {});
     let Records {
         mut keys,
         tags,
         mut found,
     } = records;
-    if stored.learns {
-        store_weights(args, &stored.about, &found.weights);
-    }
     let mut buffer = ValueBuffer::new();
     let mut hash = |row: u32| keys[0].get(tags[row as usize], &mut buffer).integer();
-    compare_candidates(
+    let threshold = compare_from(
         &mut found,
         &stored.settings,
         activity,
+        (!stored.chooses).then_some(stored.threshold),
+        false,
         |copies, pair, similarity| {
             copies.for_each(pair, |a, b| push(hash(a), hash(b), similarity));
         },
     );
+    if stored.learns || stored.chooses {
+        store_learnt(args, &stored.about, threshold, &found.weights);
+    }
 }
 
-/// Stores how much each column counts.
-fn store_weights(args: &Args, about: &str, weights: &[f64]) {
+/// Stores how much each column counts, if no weights were given, and the threshold.
+fn store_learnt(args: &Args, about: &str, threshold: f64, weights: &[f64]) {
     let numbers = weights.iter().map(|weight| Value::from(*weight));
     let array = KeyType::new(pg_sys::FLOAT8OID).and_then(|number| number.array(numbers));
     let array = array.unwrap_or_else(|| Error::out_of_memory().raise());
-    let update = format!("UPDATE {about} SET weights = $1");
-    let update = SavedQuery::new(&update, &[pg_sys::FLOAT8ARRAYOID], false);
-    update.first_row::<0>(args, &[Some(array)], Sees::Latest);
+    let update = format!(
+        "UPDATE {about} SET threshold = $1, weights = CASE WHEN learns THEN $2 ELSE weights END"
+    );
+    let types = [pg_sys::FLOAT8OID, pg_sys::FLOAT8ARRAYOID];
+    let update = SavedQuery::new(&update, &types, false);
+    let values = [Some(Value::from(threshold)), Some(array)];
+    update.first_row::<0>(args, &values, Sees::Latest);
 }

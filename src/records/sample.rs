@@ -2,16 +2,16 @@
 //! calls it from SQL. It compares the same pairs as `record_pairs`, and reads the relations a
 //! second time for the values of what was drawn.
 
-use super::arguments::{Arguments, KeyTypes, TableArguments};
+use super::arguments::Arguments;
 use super::source::{RecordTable, Records, compare_candidates};
 use crate::pairs::arguments::{in_range, required};
 use crate::pairs::value_store::ValueBuffer;
-use pgrx::pg_sys::Datum;
+use pgrx::pg_sys::{self, Datum};
 use simhash_fingerprint::hash::city64;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::{or_out_of_memory, push_within};
-use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::kept_value::KeptValue;
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
@@ -25,31 +25,27 @@ const MOST: i32 = 10_000;
 
 pg_function! {
     /// simhash_record_sample(relation, key, columns, relation_b, key_b, columns_b, rare, rarity, ngram,
-    /// within, weights, one_to_one, size, seed)
+    /// within, weights, differ, one_to_one, size, seed)
     /// -> SETOF (stratum, stratum_pairs, a, b, similarity, values_a, values_b)
     fn simhash_record_sample, pg_finfo_simhash_record_sample(args) {
-        let [first, second] = TableArguments::OF_TWO;
-        match second.are_given(args) {
-            false => sample(args, [first]),
-            true => sample(args, [first, second]),
+        let arguments = Arguments { args, function: NAME, key_type: pg_sys::TEXTOID, relation: 0, columns: 2, rarity: 7 };
+        match arguments.have_two() {
+            false => sample::<1>(&arguments),
+            true => sample::<2>(&arguments),
         }
     }
 }
 
 /// Draws of the pairs within a relation or across two.
-fn sample<const N: usize>(args: &Args, places: [TableArguments; N]) -> Datum {
+fn sample<const N: usize>(arguments: &Arguments<'_>) -> Datum {
+    let args = arguments.args;
     let rows = RowsOut::begin(args);
-    let arguments = Arguments {
-        args,
-        function: NAME,
-        keys: KeyTypes::Text,
-    };
-    let tables = arguments.tables(places, 9);
-    let settings = arguments.settings(Some(6), 7, &tables);
-    let one_to_one: bool = required(args.get(11), NAME, "one_to_one");
-    let size: i32 = required(args.get(12), NAME, "size");
+    let tables = arguments.tables::<N>();
+    let settings = arguments.settings(true, &tables);
+    let one_to_one: bool = required(args.get(12), NAME, "one_to_one");
+    let size: i32 = required(args.get(13), NAME, "size");
     let size = in_range("size", size, 1..=MOST) as usize;
-    let seed: i64 = required(args.get(13), NAME, "seed");
+    let seed: i64 = required(args.get(14), NAME, "seed");
     let mut activity = Activity::new(NAME);
     // The hash of the key of each row.
     let mut hashes: Vec<u64> = Vec::new();
@@ -57,7 +53,7 @@ fn sample<const N: usize>(args: &Args, places: [TableArguments; N]) -> Datum {
         mut keys,
         tags,
         mut found,
-    } = Records::read(&tables, &settings, &mut activity, &mut |_, key, _| {
+    } = Records::read(&tables, &settings, &mut activity, &mut |_, _, key, _| {
         push_within(&mut hashes, key.show_bytes(city64), u32::MAX as usize);
     });
     let mut sample = Sample::new(size, seed);
@@ -115,7 +111,7 @@ struct DrawnRows<const N: usize> {
 impl<const N: usize> DrawnRows<N> {
     fn read(&mut self, tables: &[RecordTable; N]) {
         for (table, wanted) in tables.iter().zip(&mut self.values) {
-            table.for_each_row(&mut |[key, columns, _]| {
+            table.for_each_row(&mut |[key, columns, _, _]| {
                 if let (Some(key), Some(columns)) = (key, columns)
                     && let Some(values) = wanted.get_mut(&key.to_text())
                 {

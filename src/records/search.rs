@@ -10,6 +10,7 @@ use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
+use simhash_records::pair::of_equal;
 
 const NAME: &str = "simhash_record_search";
 
@@ -29,6 +30,8 @@ pg_function! {
         };
         let equal = record.hash.filter(|hash| stored.has(*hash));
         let mut found: Vec<(f64, i64)> = Vec::new();
+        let of_columns = record.features.chunk_by(|a, b| a.1 == b.1);
+        let of_equal = of_equal(of_columns.count(), stored.settings.columns);
         let asked = [record];
         let mut keys = stored.compare(&asked, equal.is_some(), |_, hash, similarity| {
             if similarity >= threshold {
@@ -36,7 +39,9 @@ pg_function! {
             }
         });
         if let Some(hash) = equal {
-            found.push((1.0, hash));
+            if of_equal >= threshold {
+                found.push((of_equal, hash));
+            }
             keys.extend(stored.read([hash].into_iter()).1);
         }
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -67,15 +72,15 @@ fn read(stored: &Stored, question: Value<'_>) -> Option<StoredRecord> {
     }
     let from =
         format!("pg_catalog.jsonb_populate_record(NULL::{relation}, $1) AS simhash_question");
-    let columns = columns_from(&stored.columns, &stored.within, &from);
+    let columns = columns_from(&stored.columns, [&stored.within, &stored.differ], &from);
     let mut record = None;
     for_each_row(
         &format!("SELECT {columns}"),
         &[Some(question)],
-        &mut |[columns, scope]| {
+        &mut |[columns, scope, differ]| {
             let scope = scope.map_or(0, |scope| scope.integer());
-            record =
-                columns.map(|columns| StoredRecord::new(columns, scope, stored.settings.ngram));
+            let ngram = stored.settings.ngram;
+            record = columns.map(|columns| StoredRecord::new(columns, scope, differ, ngram));
         },
     );
     record

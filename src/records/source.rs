@@ -23,6 +23,7 @@ use simhash_records::copies::Copies;
 use simhash_records::features::features;
 use simhash_records::frequencies::{Found, Rows};
 use simhash_records::notes;
+use simhash_records::scope;
 use simhash_records::vectors::Rating;
 
 /// A table, view or foreign table of records, locked against DDL.
@@ -46,19 +47,25 @@ pub struct RecordSettings {
     pub ngram: usize,
     /// How much each column counts; None if the rows say it.
     weights: Option<Vec<f64>>,
-    /// Whether columns that stand at one place are one column.
-    pub aligned: bool,
+    /// The number of columns; 0 if those that stand at one place are not one column.
+    pub columns: usize,
 }
 
 impl RecordSettings {
-    /// Settings for one relation; raises an ERROR where a number is outside of its range.
-    pub fn new(rare: i32, rarity: f64, ngram: i32, weights: Option<Vec<f64>>) -> Self {
+    /// Makes settings; raises an ERROR where a number is outside of its range.
+    pub fn new(
+        rare: i32,
+        rarity: f64,
+        ngram: i32,
+        weights: Option<Vec<f64>>,
+        columns: usize,
+    ) -> Self {
         RecordSettings {
             rare: in_range("rare", rare, 0..=MOST_RARE) as usize,
             rarity: in_range("rarity", rarity, 0.0..=4.0),
             ngram: in_range("ngram", ngram, NGRAMS) as usize,
             weights,
-            aligned: true,
+            columns,
         }
     }
 
@@ -89,7 +96,7 @@ impl RecordTable {
         key: &str,
         key_type: pg_sys::Oid,
         columns: &[String],
-        within: &[String],
+        [within, differ]: [&[String]; 2],
     ) -> Self {
         let (table, name) = open_relation(oid);
         let key_column = column(&table, key, "the key");
@@ -105,6 +112,9 @@ impl RecordTable {
         for name in within {
             column(&table, name, "a column of within");
         }
+        for name in differ {
+            column(&table, name, "a column of differ");
+        }
         let key_text = table::quoted(key);
         let key_value = match key_type == key_column.storage.type_id {
             true => key_text.clone(),
@@ -113,7 +123,7 @@ impl RecordTable {
         RecordTable {
             query: format!(
                 "SELECT {key_value}, {}",
-                columns_from(&columns, within, &name)
+                columns_from(&columns, [within, differ], &name)
             ),
             table,
             key: key_text,
@@ -133,8 +143,8 @@ impl RecordTable {
         }
     }
 
-    /// Reads the key, the columns as one array, and the scope of each row.
-    pub fn for_each_row(&self, sink: ResultSink<'_, 3>) {
+    /// Reads the key, the columns as one array, the scope, and the columns of `differ` as an array of each row.
+    pub fn for_each_row(&self, sink: ResultSink<'_, 4>) {
         for_each_row(&self.query, &[], sink);
     }
 
@@ -154,16 +164,35 @@ impl RecordTable {
     }
 }
 
-/// Returns SQL text behind SELECT: the columns as one array and the scope, from an item of FROM.
-pub fn columns_from(columns: &[String], within: &[String], from: &str) -> String {
+/// Returns SQL text behind SELECT: the columns as one array, the scope, and those of `differ` as an array, from an item of FROM.
+pub fn columns_from(columns: &[String], [within, differ]: [&[String]; 2], from: &str) -> String {
     // An empty array needs a type.
-    let texts: Vec<String> = columns.iter().map(|name| as_text(name)).collect();
+    let array = |columns: &[String]| {
+        let texts: Vec<String> = columns.iter().map(|name| as_text(name)).collect();
+        format!("ARRAY[{}]::pg_catalog.text[]", texts.join(", "))
+    };
     format!(
-        "ARRAY[{}]::pg_catalog.text[], {} FROM {from}{}",
-        texts.join(", "),
+        "{}, {}, {} FROM {from}{}",
+        array(columns),
         scope_of(within),
+        array(differ),
         where_all(within)
     )
+}
+
+/// Adds what the values of the columns of `differ` are to a list.
+pub fn add_differing(values: Option<Value<'_>>, ngram: usize, differ: &mut Vec<u64>) {
+    let mut found = Vec::new();
+    for value in values.map_or(Vec::new(), |values| values.array().items) {
+        found.clear();
+        if let Some(value) = value {
+            value.show_bytes(|bytes| {
+                let (text, check_interrupts) = (to_utf8(bytes), &mut check_for_interrupts);
+                or_raise(features(&text, ngram, &mut found, check_interrupts));
+            });
+        }
+        differ.push(scope::value(&found));
+    }
 }
 
 /// Calls `each` with the number, the text and the features of every column that has a value.
@@ -209,8 +238,8 @@ fn where_all(within: &[String]) -> String {
     }
 }
 
-/// Takes the number, the key and the columns of a row.
-pub type EachRecord<'f> = &'f mut dyn FnMut(u32, Value<'_>, &[Option<Value<'_>>]);
+/// Takes the number of a row and of its relation, its key and its columns.
+pub type EachRecord<'f> = &'f mut dyn FnMut(u32, usize, Value<'_>, &[Option<Value<'_>>]);
 
 /// Rows that were read.
 pub struct Records<const N: usize> {
@@ -221,8 +250,7 @@ pub struct Records<const N: usize> {
 }
 
 impl<const N: usize> Records<N> {
-    /// Reads the rows of the relations, and finds the candidates. Shows `each` the number, the key and the
-    /// columns of each row.
+    /// Reads the rows of the relations, and finds the candidates. Shows `each` every row.
     pub fn read(
         tables: &[RecordTable; N],
         settings: &RecordSettings,
@@ -242,12 +270,12 @@ impl<const N: usize> Records<N> {
             if side == 1 {
                 rows.begin_second_table();
             }
-            table.for_each_row(&mut |[key, columns, scope]| {
+            table.for_each_row(&mut |[key, columns, scope, differ]| {
                 check_for_interrupts();
                 let key = key.unwrap_or_else(|| null_key(&table.key, NEEDS_KEY));
                 push_within(&mut tags, keys[side].add(key), u32::MAX as usize);
                 let values = columns.map_or(Vec::new(), |columns| columns.array().items);
-                each(rows.count(), key, &values);
+                each(rows.count(), side, key, &values);
                 for_each_column(
                     values,
                     settings.ngram,
@@ -262,6 +290,7 @@ impl<const N: usize> Records<N> {
                         ));
                     },
                 );
+                add_differing(differ, settings.ngram, rows.differ());
                 let scope = scope.map_or(0, |scope| scope.integer());
                 or_out_of_memory(rows.end_row(scope as u64, &mut TempFiles));
                 if rows.count().is_multiple_of(REPORTED) {
@@ -288,10 +317,9 @@ pub fn compare_candidates(
     mut each: impl FnMut(&Copies, Candidate, f64),
 ) {
     let mut compared = 0u64;
-    let aligned = settings.aligned;
     or_out_of_memory(compare(
         found,
-        aligned,
+        settings.columns,
         &mut TempFiles,
         |copies, pair, similarity| {
             compared += 1;

@@ -3,7 +3,7 @@
 //! similarity that a search of all stored records would give it; everything is read from these
 //! tables, none from the relation that they are of.
 
-use super::source::{RecordSettings, for_each_column};
+use super::source::{RecordSettings, add_differing, for_each_column};
 use crate::errors::or_raise;
 use crate::pairs::arguments::in_range;
 use crate::pairs::named_columns::open_relation;
@@ -22,6 +22,7 @@ use simhash_records::copies::Candidate;
 use simhash_records::frequencies::record_hash;
 use simhash_records::known::KnownRecords;
 use simhash_records::notes;
+use simhash_records::scope::differ;
 use simhash_records::together::{Value as Shared, for_each_two, value_hashes};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -56,7 +57,10 @@ pub struct Stored {
     pub relation: Oid,
     pub columns: Vec<String>,
     pub within: Vec<String>,
+    pub differ: Vec<String>,
     pub threshold: f64,
+    /// Whether the pairs say which threshold is taken, whenever all are found.
+    pub chooses: bool,
     /// Number of different records.
     count: u32,
     /// Another one after each refresh.
@@ -75,13 +79,15 @@ pub struct StoredRecord {
     /// What else is kept of its values.
     notes: Vec<u8>,
     pub scope: i64,
-    /// The hash of both; None without features.
+    /// What tells it from others.
+    differ: Vec<u64>,
+    /// The hash of all; None without features.
     pub hash: Option<i64>,
 }
 
 impl StoredRecord {
-    /// Makes a record of the columns of a row.
-    pub fn new(columns: Value<'_>, scope: i64, ngram: usize) -> Self {
+    /// Makes a record of the columns of a row, its scope and its columns of `differ`.
+    pub fn new(columns: Value<'_>, scope: i64, differ: Option<Value<'_>>, ngram: usize) -> Self {
         let (mut features, mut noted) = (Vec::new(), Vec::new());
         let add = |column, text: &str, of_column: &[u64]| {
             or_raise(notes::add(
@@ -93,13 +99,21 @@ impl StoredRecord {
             features.extend(of_column.iter().map(|hash| (*hash, column)));
         };
         for_each_column(columns.array().items, ngram, &mut Vec::new(), add);
-        let hash = or_out_of_memory(record_hash(scope as u64, &features));
+        let mut differing = Vec::new();
+        add_differing(differ, ngram, &mut differing);
+        let hash = or_out_of_memory(record_hash(scope as u64, &differing, &features));
         StoredRecord {
             features,
             notes: noted,
             scope,
+            differ: differing,
             hash: hash.map(|hash| hash as i64),
         }
+    }
+
+    /// Whether two records may be a pair, whatever they share.
+    fn may_pair(&self, other: &Self) -> bool {
+        self.scope == other.scope && !differ(&self.differ, &other.differ)
     }
 }
 
@@ -126,7 +140,7 @@ impl Stored {
         };
         let about = beside("_about");
         let query = format!(
-            "SELECT relation::pg_catalog.oid, columns, within, weights, learns, threshold, rare, rarity, ngram, count, version
+            "SELECT relation::pg_catalog.oid, columns, within, differ, weights, learns, threshold, chooses, rare, rarity, ngram, count, version
             FROM {about}"
         );
         let mut stored = None;
@@ -134,9 +148,11 @@ impl Stored {
             relation,
             columns,
             within,
+            differ,
             weights,
             learns,
             threshold,
+            chooses,
             rare,
             rarity,
             ngram,
@@ -157,22 +173,23 @@ impl Stored {
             let (rare, ngram) = (integer(rare) as i32, integer(ngram) as i32);
             stored = Some((
                 relation.map_or(Oid::INVALID, |relation| Oid::from(relation.oid())),
-                [names(columns), names(within)],
-                number(threshold),
+                [names(columns), names(within), names(differ)],
+                (number(threshold), integer(chooses) != 0),
                 (integer(count) as u32, integer(version)),
                 (rare, number(rarity), ngram, weights),
                 integer(learns) != 0,
             ));
         });
-        let Some((relation, [columns, within], threshold, (count, version), settings, learns)) =
+        let Some((relation, names, (threshold, chooses), (count, version), settings, learns)) =
             stored
         else {
             let message = format!("table {about} is empty");
             Error::new(ERRCODE_UNDEFINED_OBJECT, message).raise()
         };
+        let [columns, within, differ] = names;
         let (rare, rarity, ngram, weights) = settings;
         let threshold = in_range("threshold", threshold, 0.0..=1.0);
-        let settings = RecordSettings::new(rare, rarity, ngram, Some(weights));
+        let settings = RecordSettings::new(rare, rarity, ngram, Some(weights), columns.len());
         let terms = beside("_term");
         Stored {
             table,
@@ -181,7 +198,9 @@ impl Stored {
             relation,
             columns,
             within,
+            differ,
             threshold,
+            chooses,
             count,
             version,
             settings,
@@ -204,18 +223,18 @@ impl Stored {
     /// Reads the records with these hashes, each once, and the keys of their rows.
     pub fn read(&self, hashes: impl ExactSizeIterator<Item = i64>) -> (Vec<StoredRecord>, Keys) {
         let query = format!(
-            "SELECT record, scope, columns, key::pg_catalog.text FROM {} WHERE record OPERATOR(pg_catalog.=) ANY ($1)",
+            "SELECT record, scope, columns, differ, key::pg_catalog.text FROM {} WHERE record OPERATOR(pg_catalog.=) ANY ($1)",
             self.records
         );
         let (mut records, mut keys) = (Vec::new(), Keys::new());
         for_each_row(&query, &[Some(bigints(hashes))], &mut |row| {
-            let [Some(hash), Some(scope), Some(columns), Some(key)] = row else {
+            let [Some(hash), Some(scope), Some(columns), differ, Some(key)] = row else {
                 return;
             };
             let rows = keys.entry(hash.integer()).or_default();
             if rows.is_empty() {
                 let ngram = self.settings.ngram;
-                let mut record = StoredRecord::new(columns, scope.integer(), ngram);
+                let mut record = StoredRecord::new(columns, scope.integer(), differ, ngram);
                 record.hash = Some(hash.integer());
                 records.push(record);
             }
@@ -362,7 +381,7 @@ impl Stored {
         let mut pairs = Vec::new();
         for (a, near) in near.iter().enumerate() {
             for other in near.iter().filter_map(|hash| numbers.get(hash)) {
-                if others[*other].scope == asked[a].scope {
+                if others[*other].may_pair(&asked[a]) {
                     let b = (asked.len() + other) as u32;
                     pairs.push(Candidate { a: a as u32, b });
                 }
@@ -372,7 +391,8 @@ impl Stored {
             let frequency = of_asked.get(&hash).or_else(|| known.frequencies.get(&hash));
             frequency.copied().unwrap_or(1)
         };
-        let (count, rating) = (self.count + more, self.settings.rating());
+        let count = (self.count + more, self.settings.columns);
+        let rating = self.settings.rating();
         let found = compared.compare(
             &pairs,
             count,

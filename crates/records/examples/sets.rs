@@ -2,13 +2,16 @@
 //! `sets FOLDER [NAME...]` reads NAME_a.csv, NAME_b.csv where there are two tables, and
 //! NAME_pairs.csv, the true pairs of ids, which are unique over both tables. It prints a line of a
 //! table for each set: how many pairs were compared, and how many of them are true; F at the best
-//! threshold; the time from the first row to the last pair.
+//! threshold, and at the one that is taken without any, as a part of the best; the time from the
+//! first row to the last pair.
 
 use simhash_base::store::InMemory;
 use simhash_records::comparison::compare;
 use simhash_records::features::features;
 use simhash_records::frequencies::Rows;
 use simhash_records::notes::add;
+use simhash_records::partners::Partners;
+use simhash_records::report::Report;
 use simhash_records::vectors::Rating;
 use std::collections::HashSet;
 use std::error::Error;
@@ -71,9 +74,12 @@ fn measure(name: &str, set: &Set) -> Result<(), Box<dyn Error>> {
     };
     let mut found = rows.finish(30, rating, &mut InMemory)?;
     let mut pairs: Vec<(f64, u64, u64)> = Vec::new();
+    let mut added = Ok(());
+    let mut report = Report::default();
+    let mut partners = Partners::new(found.copies.records())?;
     compare(
         &mut found,
-        true,
+        columns.len(),
         &mut InMemory,
         |copies, pair, similarity| {
             let (mut count, mut right) = (0, 0);
@@ -83,12 +89,19 @@ fn measure(name: &str, set: &Set) -> Result<(), Box<dyn Error>> {
                 right += u64::from(set.truth.contains(&(a.min(b), a.max(b))));
             });
             pairs.push((similarity, count, right));
+            report.add(pair, similarity, count);
+            if let Err(error) = partners.add(pair, similarity) {
+                added = Err(error);
+            }
         },
     )?;
+    added?;
+    report.add_partners(partners, &found.copies)?;
+    let (taken, why) = report.choose(set.tables.len() > 1);
     let seconds = start.elapsed().as_secs_f64();
     pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
     let f = |count: u64, right: u64| 2.0 * right as f64 / (count as f64 + set.truth.len() as f64);
-    let (mut count, mut right, mut best) = (0, 0, (0.0, 0.0));
+    let (mut count, mut right, mut best, mut at_taken) = (0, 0, (0.0, 0.0), 0.0);
     for of_one in pairs.chunk_by(|a, b| a.0 == b.0) {
         for pair in of_one {
             (count, right) = (count + pair.1, right + pair.2);
@@ -96,14 +109,18 @@ fn measure(name: &str, set: &Set) -> Result<(), Box<dyn Error>> {
         if f(count, right) > best.0 {
             best = (f(count, right), of_one[0].0);
         }
+        if of_one[0].0 >= taken {
+            at_taken = f(count, right);
+        }
     }
     println!(
-        "| {name} | {} | {} | {:.3} | {count} | {:.3} | {:.2} | {seconds:.1} |",
+        "| {name} | {} | {} | {:.3} | {count} | {:.3} | {:.2} | {taken:.2} {why:?} | {:.3} | {seconds:.1} |",
         ids.len(),
         set.truth.len(),
         right as f64 / set.truth.len() as f64,
         best.0,
         best.1,
+        at_taken / best.0,
     );
     Ok(())
 }
@@ -124,8 +141,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         names.sort();
     }
-    println!("| set | rows | true pairs | compared | candidates | F | at | s |");
-    println!("|---|---|---|---|---|---|---|---|");
+    println!(
+        "| set | rows | true pairs | compared | candidates | F | at | taken | F there / F | s |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
     for name in names {
         measure(&name, &read(folder, &name)?)?;
     }

@@ -9,10 +9,10 @@ use simhash_base::store::TempStores;
 use std::collections::TryReserveError;
 
 /// Calls `each` with the similarity of every candidate, and of every record that several rows are.
-/// `aligned` says whether columns of one number are one column in all rows.
+/// `columns` is the number of columns, or 0 if those of one number are not one column in all rows.
 pub fn compare<S: TempStores>(
     found: &mut Found<S>,
-    aligned: bool,
+    columns: usize,
     stores: &mut S,
     mut each: impl FnMut(&Copies, Candidate, f64),
 ) -> Result<(), TryReserveError> {
@@ -22,6 +22,7 @@ pub fn compare<S: TempStores>(
         copies,
         ..
     } = found;
+    let mut vector = Vector::default();
     for record in 0..copies.records() {
         stores.check_interrupts();
         let pair = Candidate {
@@ -29,24 +30,25 @@ pub fn compare<S: TempStores>(
             b: record,
         };
         if copies.of(record).len() > 1 && copies.count(pair) > 0 {
-            each(copies, pair, 1.0);
+            vectors.read(record, &mut vector)?;
+            each(copies, pair, vector.similarity_of_equal(columns));
         }
     }
     vectors.for_each_pair(candidates, stores, |pair, a, b| {
-        each(copies, pair, Pair { a, b, aligned }.similarity());
+        each(copies, pair, Pair { a, b, columns }.similarity());
     })
 }
 
 impl<S: TempStores> Found<S> {
     /// Returns what each column does for the similarity of two records.
-    pub fn parts(&mut self, pair: Candidate, aligned: bool) -> Result<Vec<Part>, TryReserveError> {
+    pub fn parts(&mut self, pair: Candidate, columns: usize) -> Result<Vec<Part>, TryReserveError> {
         let (mut a, mut b) = (Vector::default(), Vector::default());
         self.vectors.read(pair.a, &mut a)?;
         self.vectors.read(pair.b, &mut b)?;
         let (a, b) = (&a, &b);
         Ok(match pair.a == pair.b {
-            true => a.parts_of_equal(),
-            false => Pair { a, b, aligned }.parts(),
+            true => a.parts_of_equal(columns),
+            false => Pair { a, b, columns }.parts(),
         })
     }
 }
@@ -103,13 +105,13 @@ mod tests {
         }
         let mut found = all.finish(rare, rating, &mut stores).unwrap();
         let mut alike: Vec<(Candidate, f64)> = Vec::new();
-        compare(&mut found, true, &mut stores, |_, pair, similarity| {
+        compare(&mut found, 4, &mut stores, |_, pair, similarity| {
             alike.push((pair, similarity));
         })
         .unwrap();
         let mut pairs = BTreeMap::new();
         for (pair, similarity) in alike {
-            let parts = found.parts(pair, true).unwrap();
+            let parts = found.parts(pair, 4).unwrap();
             let shared: f64 = parts.iter().map(|part| part.shared).sum();
             let against: f64 = parts.iter().map(|part| part.against).sum();
             assert!((shared - similarity).abs() < 1e-6, "{parts:?}");
@@ -225,7 +227,10 @@ mod tests {
                 }
                 let (v, w) = (vector(&x), vector(&y));
                 let product: f64 = common.iter().map(|f| whole(&v, f) * whole(&w, f)).sum();
-                let similarity = product / (length(&v, &w) * length(&w, &v));
+                let is_lone =
+                    |row: &Row| row.iter().filter(|column| !column.is_empty()).count() == 1;
+                let times = if is_lone(&x) && is_lone(&y) { 0.9 } else { 1.0 };
+                let similarity = times * product / (length(&v, &w) * length(&w, &v));
                 pairs.insert((a as u32, b as u32), similarity);
             }
         }
@@ -256,7 +261,7 @@ mod tests {
     #[test]
     fn equal_rows_have_similarity_1() {
         let row: Row = vec![(0..37).collect(), (30..33).collect()];
-        let other: Row = vec![(3..60).collect()];
+        let other: Row = vec![(3..60).collect(), (3..4).collect()];
         let row_of = |i| {
             if i % 3 == 0 {
                 row.clone()
@@ -269,6 +274,63 @@ mod tests {
         let (found, _) = compared(&rows, None, (2, only_rarity(2.0)), 1 << 20);
         assert_eq!(found.len(), 14 * 13 / 2 + 2 * (13 * 12 / 2));
         assert!(found.values().all(|similarity| *similarity == 1.0));
+    }
+
+    #[test]
+    fn one_value_of_several_says_little() {
+        let rows: Vec<Row> = [vec![0..5], vec![0..5], vec![0..5, 6..7]]
+            .map(|row| row.into_iter().map(|column| column.collect()).collect())
+            .to_vec();
+        let mut all = Rows::new(1 << 20);
+        for row in &rows {
+            for (column, features) in (0..).zip(row) {
+                let features: Vec<u64> = BTreeSet::iter(features).copied().collect();
+                all.add(column, &features).unwrap();
+            }
+            all.end_row(0, &mut StoresInMemory::default()).unwrap();
+        }
+        let mut stores = StoresInMemory::default();
+        let mut found = all.finish(30, only_rarity(2.0), &mut stores).unwrap();
+        for (columns, equal) in [(2, 0.9), (1, 1.0), (0, 1.0)] {
+            let pair = Candidate { a: 0, b: 0 };
+            let parts = found.parts(pair, columns).unwrap();
+            assert_eq!(parts[0].shared, equal);
+        }
+        let mut similarities = Vec::new();
+        compare(&mut found, 2, &mut stores, |_, pair, s| {
+            similarities.push((pair.b, s))
+        })
+        .unwrap();
+        assert!(
+            similarities[0] == (0, 0.9) && similarities[1].1 < 1.0,
+            "{similarities:?}"
+        );
+    }
+
+    #[test]
+    fn what_differs_in_a_column_is_no_pair() {
+        // Rows that share all but a value which two of them lack.
+        let values = [[1, 0], [3, 0], [0, 0], [1, 5], [1, 7], [0, 0]];
+        let mut stores = StoresInMemory::default();
+        let mut all = Rows::new(1 << 20);
+        for (i, value) in values.iter().enumerate() {
+            all.add(0, &[1, 2, 3, 10 + i as u64 % 5]).unwrap();
+            all.differ().extend(value);
+            all.end_row(0, &mut stores).unwrap();
+        }
+        let mut found = all.finish(30, only_rarity(2.0), &mut stores).unwrap();
+        let mut pairs = Vec::new();
+        compare(&mut found, 1, &mut stores, |_, pair, _| {
+            pairs.push((pair.a, pair.b))
+        })
+        .unwrap();
+        let differ = [(0, 1), (1, 3), (1, 4), (3, 4)];
+        let expected: Vec<_> = (0..6)
+            .flat_map(|b| (0..b).map(move |a| (a, b)))
+            .filter(|pair| !differ.contains(pair))
+            .collect();
+        pairs.sort_by_key(|(a, b)| (*b, *a));
+        assert_eq!(pairs, expected);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use crate::copies::{Candidate, Copies, CopiesBuilder};
 use crate::evidence::Evidence;
 use crate::notes::Notes;
+use crate::scope::differ;
 use crate::together::{for_each_two, key};
 use crate::vector_blocks::{ByBlock, VectorBlocks};
 use crate::vectors::{Rating, VectorsWriter};
@@ -65,6 +66,9 @@ pub struct Rows<S: TempStores> {
     copies: CopiesBuilder,
     /// The scope of each record.
     scopes: Vec<u64>,
+    /// What tells the present row from others, and every record: as many values each.
+    differing: Vec<u64>,
+    differ: Vec<u64>,
     /// Features of all records.
     count: u64,
     memory: usize,
@@ -93,6 +97,8 @@ impl<S: TempStores> Rows<S> {
             notes: Notes::new(memory / 4),
             copies: CopiesBuilder::default(),
             scopes: Vec::new(),
+            differing: Vec::new(),
+            differ: Vec::new(),
             count: 0,
             memory,
         }
@@ -115,14 +121,23 @@ impl<S: TempStores> Rows<S> {
         &mut self.noted
     }
 
+    /// Returns what tells the present row from others, to which a [`super::scope::value`] is added for each column that does:
+    /// as many in all rows.
+    pub fn differ(&mut self) -> &mut Vec<u64> {
+        &mut self.differing
+    }
+
     /// Ends the present row; its number is how many ended before it. It pairs with rows of the same
     /// scope.
     pub fn end_row(&mut self, scope: u64, stores: &mut S) -> Result<(), TryReserveError> {
-        let (row, is_new) = self.copies.add(record_hash(scope, &self.present)?)?;
+        let (row, is_new) =
+            (self.copies).add(record_hash(scope, &self.differing, &self.present)?)?;
         if is_new {
             self.notes.push(&self.noted, stores)?;
             self.scopes.try_reserve(1)?;
             self.scopes.push(scope);
+            self.differ.try_reserve(self.differing.len())?;
+            self.differ.extend(&self.differing);
             self.count += self.present.len() as u64;
             for &(hash, column) in &self.present {
                 self.features
@@ -131,6 +146,7 @@ impl<S: TempStores> Rows<S> {
         }
         self.present.clear();
         self.noted.clear();
+        self.differing.clear();
         Ok(())
     }
 
@@ -152,7 +168,9 @@ impl<S: TempStores> Rows<S> {
         };
         let filter = CandidateFilter {
             copies: self.copies.finish()?,
+            columns: self.differ.len() / self.scopes.len().max(1),
             scopes: self.scopes,
+            differ: self.differ,
         };
         let is_sampled = |pair: &Candidate| sample[pair.a as usize] || sample[pair.b as usize];
         let records = filter.copies.records();
@@ -245,12 +263,17 @@ const SAMPLE: u32 = 5000;
 /// What `rare` is for those pairs, so that columns count the same whatever it is for others.
 const RARE_OF_SAMPLE: usize = 30;
 
-/// Returns the hash of a row's features, each with its column, and of its scope: equal rows have the same. A row without
-/// features has none.
-pub fn record_hash(scope: u64, features: &[(u64, u32)]) -> Result<Option<u64>, TryReserveError> {
+/// Returns the hash of a row's features, each with its column, of its scope and of what tells it from others: equal rows
+/// have the same. A row without features has none.
+pub fn record_hash(
+    scope: u64,
+    differ: &[u64],
+    features: &[(u64, u32)],
+) -> Result<Option<u64>, TryReserveError> {
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(8 + 12 * features.len())?;
+    bytes.try_reserve_exact(8 + 8 * differ.len() + 12 * features.len())?;
     bytes.extend(scope.to_le_bytes());
+    bytes.extend(differ.iter().flat_map(|value| value.to_le_bytes()));
     for (hash, column) in features {
         bytes.extend(hash.to_le_bytes());
         bytes.extend(column.to_le_bytes());
@@ -276,6 +299,9 @@ fn next_with(
 struct CandidateFilter {
     copies: Copies,
     scopes: Vec<u64>,
+    /// What tells each record from others, in this number of columns.
+    differ: Vec<u64>,
+    columns: usize,
 }
 
 impl CandidateFilter {
@@ -288,13 +314,22 @@ impl CandidateFilter {
         for (i, &b) in rows.iter().enumerate() {
             for &a in &rows[..i] {
                 let pair = Candidate { a, b };
-                let in_scope = self.scopes[a as usize] == self.scopes[b as usize];
-                if in_scope && self.copies.count(pair) > 0 {
+                if self.may_pair(pair) && self.copies.count(pair) > 0 {
                     each(pair)?;
                 }
             }
         }
         Ok(())
+    }
+
+    fn may_pair(&self, pair: Candidate) -> bool {
+        let of = |record: u32| {
+            let record = record as usize;
+            let own = record * self.columns..(record + 1) * self.columns;
+            (self.scopes[record], &self.differ[own])
+        };
+        let ((scope_a, a), (scope_b, b)) = (of(pair.a), of(pair.b));
+        scope_a == scope_b && !differ(a, b)
     }
 
     /// Calls `each` with the pairs of rows that share a key which at most `rare` rows have.

@@ -36,11 +36,11 @@ impl KnownRecords {
     }
 
     /// Calls `each` with the similarity of every pair, whose order is by `a`. `frequency` says how many of the
-    /// `count` records have a feature.
+    /// `count` records have a feature, and `columns` how many columns are compared.
     pub fn compare<S: TempStores>(
         mut self,
         pairs: &[Candidate],
-        count: u32,
+        (count, columns): (u32, usize),
         frequency: impl Fn(u64) -> u32,
         rating: Rating<'_>,
         stores: &mut S,
@@ -70,8 +70,7 @@ impl KnownRecords {
             vectors.notes.push(notes, stores)?;
         }
         vectors.for_each_pair(pairs.iter().copied(), stores, |pair, a, b| {
-            let aligned = true;
-            each(pair, Pair { a, b, aligned }.similarity());
+            each(pair, Pair { a, b, columns }.similarity());
         })
     }
 }
@@ -127,7 +126,7 @@ mod tests {
         }
         let mut found = rows.finish(30, rating, &mut InMemory).unwrap();
         let mut all = Vec::new();
-        compare(&mut found, true, &mut InMemory, |_, pair, s| {
+        compare(&mut found, 3, &mut InMemory, |_, pair, s| {
             all.push((pair, s))
         })
         .unwrap();
@@ -156,7 +155,7 @@ mod tests {
             known
                 .compare(
                     &pairs,
-                    count,
+                    (count, 3),
                     |hash| frequencies[&hash],
                     rating,
                     &mut InMemory,

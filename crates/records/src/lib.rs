@@ -7,7 +7,8 @@
 //! together), [`vectors`] (how
 //! much each counts in a row), [`vector`] (one row), [`vector_blocks`] (rows in memory, a block at
 //! a time), `evidence` and [`rarity`] (how much each column counts), [`comparison`] and [`pair`] (how similar two
-//! rows are), [`partners`] (which row is whose best), [`report`] (pairs by similarity), [`sample`]
+//! rows are), [`partners`] (which row is whose best), [`scope`] (which rows
+//! may be pairs), [`report`] (pairs by similarity), [`threshold`] (the one that is taken), [`sample`]
 //! (pairs to label), [`quality`] (what the labels say), [`known`] (a few records beside stored
 //! ones). Nothing here knows a server; what memory does not hold is in stores of the caller.
 //!
@@ -23,7 +24,7 @@
 //! }
 //! let rating = Rating { rarity: 2.0, columns: Some(&[]) };
 //! let mut pairs = Vec::new();
-//! compare(&mut rows.finish(30, rating, &mut stores)?, true, &mut stores, |_, pair, similarity| {
+//! compare(&mut rows.finish(30, rating, &mut stores)?, 1, &mut stores, |_, pair, similarity| {
 //!     pairs.push((pair.a, pair.b, similarity > 0.5));
 //! })?;
 //! assert_eq!(pairs, [(0, 1, true)]);
@@ -48,6 +49,8 @@ pub mod quality;
 pub mod rarity;
 pub mod report;
 pub mod sample;
+pub mod scope;
+pub mod threshold;
 pub mod together;
 pub mod vector;
 pub mod vector_blocks;

@@ -12,14 +12,17 @@ const LEFT_EMPTY: f64 = 0.75;
 /// mean another thing (models of a maker are alike in all other words).
 const CODES: [f64; 2] = [0.7, 1.25];
 
+/// By which it is multiplied if both rows have a value in one of several columns alone: equal towns are no equal people.
+const LONE: f64 = 0.9;
+
 /// Two rows that are compared.
 pub struct Pair<'a> {
     /// The vector of one of them.
     pub a: &'a Vector,
     /// That of the other one.
     pub b: &'a Vector,
-    /// Whether columns of one number are one column.
-    pub aligned: bool,
+    /// The number of columns that are compared; 0 if those of one number are not one column.
+    pub columns: usize,
 }
 
 /// What a column does for the similarity of a pair.
@@ -48,7 +51,7 @@ impl Pair<'_> {
         };
         let lengths = length(self.a, self.b, extra[0]) * length(self.b, self.a, extra[1]);
         match lengths > 0.0 {
-            true => (self.of_codes() * product / lengths.sqrt()).min(1.0),
+            true => (self.times() * product / lengths.sqrt()).min(1.0),
             false => 0.0,
         }
     }
@@ -59,11 +62,17 @@ impl Pair<'_> {
         share.map_or(1.0, |share| CODES[usize::from(share)])
     }
 
+    /// Returns by what the similarity is multiplied.
+    fn times(&self) -> f64 {
+        let are_lone = self.a.is_lone(self.columns) && self.b.is_lone(self.columns);
+        self.of_codes() * if are_lone { LONE } else { 1.0 }
+    }
+
     /// Returns columns whose values differ by a typing error, and what they add to the product: with it the cosine of the two
     /// values is what is left of one in the other.
     fn misspelt(&self) -> Vec<(usize, f64)> {
         let mut more = Vec::new();
-        if !self.aligned {
+        if self.columns == 0 {
             return more;
         }
         for_each_spelling(&self.a.notes, &self.b.notes, |column, left| {
@@ -113,7 +122,7 @@ impl Pair<'_> {
         let sums: [f64; 2] = lengths.each_ref().map(|of_row| of_row.iter().sum());
         let root = (sums[0] * sums[1]).sqrt();
         let whole: f64 = shared.iter().sum::<f64>() / root;
-        let times = self.of_codes().min(1.0 / whole.max(f64::MIN_POSITIVE));
+        let times = self.times().min(1.0 / whole.max(f64::MIN_POSITIVE));
         let part = |column: usize| match root > 0.0 {
             true => {
                 let shared = times * shared[column] / root;
@@ -130,7 +139,7 @@ impl Pair<'_> {
 
     /// Returns how much a column counts, by whether the other row has a value there.
     fn share(&self, column: usize, other: &Vector) -> f64 {
-        match self.aligned && other.square(column) == 0.0 {
+        match (self.columns > 0) && other.square(column) == 0.0 {
             true => LEFT_EMPTY,
             false => 1.0,
         }
@@ -142,6 +151,15 @@ impl Pair<'_> {
         let is_empty = |c: &&Component| self.share(c.column as usize, other) < 1.0;
         let empty = components.iter().filter(is_empty);
         empty.map(|c| f64::from(c.weight)).sum::<f64>() * weight_of(components)
+    }
+}
+
+/// Returns the similarity of equal rows, by how many of their columns have a value.
+pub fn of_equal(filled: usize, columns: usize) -> f64 {
+    if filled == 1 && columns > 1 {
+        LONE
+    } else {
+        1.0
     }
 }
 
@@ -181,12 +199,24 @@ fn from_feature(vector: &[Component], feature: u32) -> &[Component] {
 }
 
 impl Vector {
+    /// Whether it has a value in one of several columns alone.
+    fn is_lone(&self, columns: usize) -> bool {
+        let filled = self.squares.iter().filter(|square| **square > 0.0);
+        of_equal(filled.count(), columns) < 1.0
+    }
+
+    /// Returns the similarity of equal rows.
+    pub fn similarity_of_equal(&self, columns: usize) -> f64 {
+        if self.is_lone(columns) { LONE } else { 1.0 }
+    }
+
     /// Equal rows share what nobody else has, too.
-    pub fn parts_of_equal(&self) -> Vec<Part> {
+    pub fn parts_of_equal(&self, columns: usize) -> Vec<Part> {
         let sum: f64 = self.squares.iter().sum();
+        let similarity = self.similarity_of_equal(columns);
         let part = |square: &f64| Part {
-            shared: square / sum,
-            against: 0.0,
+            shared: similarity * square / sum,
+            against: (1.0 - similarity) * square / sum,
         };
         self.squares.iter().map(part).collect()
     }

@@ -53,6 +53,11 @@ impl Partners {
         Ok(())
     }
 
+    /// Returns the best similarity of each record; -1 if it has no partner.
+    pub fn best(&self) -> &[f64] {
+        &self.best
+    }
+
     fn keep_best(&mut self) {
         let best = &self.best;
         let is_best = |record: u32, similarity| best[record as usize] <= similarity;

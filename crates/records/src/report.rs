@@ -1,20 +1,28 @@
-//! Pairs by their similarity, in steps of a twentieth: how many there are, and examples. The
-//! extension adds every pair that it compares, and shows the steps to who has to choose a threshold.
+//! Pairs by their similarity: how many there are, and examples. The extension adds every pair that
+//! it compares; it shows them in steps of a twentieth to who has to choose a threshold, or takes
+//! the one that [`super::threshold`] finds. What it counts does not depend on the order of the pairs.
 
-use crate::copies::Candidate;
+use crate::copies::{Candidate, Copies};
+use crate::partners::Partners;
+use crate::threshold::{self, Why};
+use std::collections::TryReserveError;
 
 /// Number of steps.
 pub const STEPS: usize = 20;
+/// Number of parts of the steps, each with an example.
+pub const PARTS: usize = 100;
 
-/// The pairs from one threshold to the next.
+/// The pairs of a part of a step.
 #[derive(Clone, Copy, Default)]
-pub struct Step {
+pub struct Part {
     /// Number of all of them.
     pub pairs: u64,
     /// Those of which each row is the best partner of the other one.
     pub mutual: u64,
-    /// The least and the most similar pair.
-    pub examples: Option<[(f64, Candidate); 2]>,
+    /// Rows whose best pair it has.
+    pub rows: u64,
+    /// The least similar pair.
+    pub example: Option<(f64, Candidate)>,
 }
 
 /// The threshold of a step.
@@ -24,45 +32,97 @@ pub fn threshold(step: usize) -> f64 {
 
 /// Returns the step of a similarity.
 pub fn step_of(similarity: f64) -> usize {
-    let reached = (0..STEPS).rev().find(|step| similarity >= threshold(*step));
-    reached.unwrap_or(0)
+    (part_of(similarity) / (PARTS / STEPS)).min(STEPS - 1)
 }
 
-/// All steps; the last one has similarity 1 too.
-#[derive(Default)]
+/// Returns the part of a similarity; similarity 1 is one of its own.
+fn part_of(similarity: f64) -> usize {
+    let least = |part: usize| part as f64 / PARTS as f64;
+    let part = (similarity * PARTS as f64) as usize;
+    // Products are not exact.
+    match () {
+        () if least(part) > similarity => part - 1,
+        () if least(part + 1) <= similarity => part + 1,
+        () => part,
+    }
+}
+
+/// All parts.
 pub struct Report {
-    steps: [Step; STEPS],
+    parts: Vec<Part>,
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Report {
+            parts: vec![Part::default(); PARTS + 1],
+        }
+    }
+}
+
+/// What there is from a threshold on.
+#[derive(Clone, Copy, Default)]
+pub struct Sums {
+    /// Pairs.
+    pub pairs: u64,
+    /// Mutual pairs.
+    pub mutual: u64,
+    /// Rows that are in a pair.
+    pub rows: u64,
 }
 
 impl Report {
-    fn step(&mut self, similarity: f64) -> &mut Step {
-        &mut self.steps[step_of(similarity)]
-    }
-
     /// Adds a pair of records, and how many pairs of rows it is.
     pub fn add(&mut self, pair: Candidate, similarity: f64, pairs: u64) {
-        let step = self.step(similarity);
-        step.pairs += pairs;
+        let part = &mut self.parts[part_of(similarity)];
+        part.pairs += pairs;
         let this = (similarity, pair);
-        let [low, high] = step.examples.unwrap_or([this; 2]);
-        step.examples = Some([
-            if similarity < low.0 { this } else { low },
-            if similarity > high.0 { this } else { high },
-        ]);
+        part.example = Some(
+            part.example
+                .map_or(this, |other| if this < other { this } else { other }),
+        );
     }
 
-    /// Adds a pair, which was added already, of which each row is the best partner of the other one.
-    pub fn add_mutual(&mut self, similarity: f64) {
-        self.step(similarity).mutual += 1;
+    /// Adds which pairs, all of which were added already, are mutual, and which rows have one.
+    pub fn add_partners(
+        &mut self,
+        partners: Partners,
+        copies: &Copies,
+    ) -> Result<(), TryReserveError> {
+        for (record, best) in (0..).zip(partners.best()) {
+            if *best >= 0.0 {
+                self.parts[part_of(*best)].rows += copies.of(record).len() as u64;
+            }
+        }
+        partners.for_each(copies, |_, _, similarity| {
+            self.parts[part_of(similarity)].mutual += 1
+        })
     }
 
-    /// Calls `each` with every threshold, from the highest, with the pairs and the mutual pairs that
-    /// are at least so similar, and with the pairs between it and the threshold above.
-    pub fn for_each(&self, mut each: impl FnMut(f64, [u64; 2], &Step)) {
-        let mut sums = [0, 0];
-        for (i, step) in self.steps.iter().enumerate().rev() {
-            sums = [sums[0] + step.pairs, sums[1] + step.mutual];
-            each(threshold(i), sums, step);
+    /// Returns the threshold that is taken if none is given, and why. Of two tables it needs the partners.
+    pub fn choose(&self, has_two: bool) -> (f64, Why) {
+        threshold::choose(&self.parts, has_two)
+    }
+
+    /// Calls `each` with every threshold, from the highest, with what is at least so similar, and with the parts between it
+    /// and the threshold above, from the lowest up.
+    pub fn for_each(&self, mut each: impl FnMut(f64, Sums, &[Part])) {
+        let mut sums = Sums::default();
+        let of_step = PARTS / STEPS;
+        for step in (0..STEPS).rev() {
+            // The last step has similarity 1 too.
+            let end = if step + 1 == STEPS {
+                PARTS + 1
+            } else {
+                (step + 1) * of_step
+            };
+            let parts = &self.parts[step * of_step..end];
+            for part in parts {
+                sums.pairs += part.pairs;
+                sums.mutual += part.mutual;
+                sums.rows += part.rows;
+            }
+            each(threshold(step), sums, parts);
         }
     }
 }
@@ -70,25 +130,74 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::copies::CopiesBuilder;
+
+    #[test]
+    fn rows_in_a_pair_are_counted_once() {
+        let mut copies = CopiesBuilder::default();
+        for hash in [1, 2, 2, 3, 4] {
+            copies.add(Some(hash)).unwrap();
+        }
+        let copies = copies.finish().unwrap();
+        let (mut report, mut partners) =
+            (Report::default(), Partners::new(copies.records()).unwrap());
+        for (a, b, similarity) in [(0, 1, 0.5), (1, 2, 0.7), (1, 1, 1.0)] {
+            let pair = Candidate { a, b };
+            report.add(pair, similarity, copies.count(pair));
+            partners.add(pair, similarity).unwrap();
+        }
+        report.add_partners(partners, &copies).unwrap();
+        let mut found = Vec::new();
+        report.for_each(|threshold, sums, _| {
+            found.push((threshold, [sums.pairs, sums.mutual, sums.rows]))
+        });
+        let at = |threshold: f64| found.iter().find(|step| step.0 == threshold).unwrap().1;
+        assert_eq!(
+            [at(0.95), at(0.7), at(0.0)],
+            [[1, 1, 2], [3, 1, 3], [5, 1, 4]]
+        );
+    }
 
     #[test]
     fn pairs_are_counted_at_their_threshold_and_below() {
         let mut report = Report::default();
         let pair = |a| Candidate { a, b: a + 1 };
-        for (a, similarity) in [(1, 1.0), (2, 0.96), (3, 0.95), (4, 0.949), (5, 0.0)] {
+        for (a, similarity) in [
+            (1, 1.0),
+            (2, 0.96),
+            (3, 0.95),
+            (4, 0.949),
+            (5, 0.0),
+            (6, 0.955),
+        ] {
             report.add(pair(a), similarity, 1);
         }
-        report.add_mutual(0.95);
         let mut found = Vec::new();
-        report.for_each(|threshold, [pairs, mutual], step| {
-            if step.pairs > 0 {
-                let [low, high] = step.examples.unwrap();
-                found.push((threshold, pairs, mutual, low.1.a, high.1.a));
+        report.for_each(|threshold, sums, parts| {
+            let examples: Vec<u32> = parts
+                .iter()
+                .flat_map(|part| part.example)
+                .map(|(_, pair)| pair.a)
+                .collect();
+            if !examples.is_empty() {
+                found.push((threshold, sums.pairs, examples));
             }
         });
         assert_eq!(
             found,
-            [(0.95, 3, 1, 3, 1), (0.9, 4, 1, 4, 4), (0.0, 5, 1, 5, 5)]
+            [
+                (0.95, 4, vec![3, 2, 1]),
+                (0.9, 5, vec![4]),
+                (0.0, 6, vec![5])
+            ]
         );
+        for part in 0..=PARTS {
+            let least = part as f64 / PARTS as f64;
+            assert_eq!(part_of(least), part);
+            assert_eq!(part_of(least.next_down().max(0.0)), part.saturating_sub(1));
+        }
+        for step in 0..STEPS {
+            assert_eq!(step_of(threshold(step)), step);
+        }
     }
 }

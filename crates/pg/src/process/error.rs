@@ -130,10 +130,14 @@ pub fn warn(message: impl Into<String>, hint: impl Into<String>) {
         .report(PgLogLevel::WARNING);
 }
 
-/// Sends a NOTICE.
-pub fn notice(message: impl Into<String>) {
+/// Sends a NOTICE, with or without a HINT.
+pub fn notice(message: impl Into<String>, hint: Option<&str>) {
     let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
-    ErrorReport::new(code, reportable(message.into()), "simhash_dedup").report(PgLogLevel::NOTICE);
+    let mut report = ErrorReport::new(code, reportable(message.into()), "simhash_dedup");
+    if let Some(hint) = hint {
+        report = report.set_hint(reportable(hint.to_owned()));
+    }
+    report.report(PgLogLevel::NOTICE);
 }
 
 /// Writes to the server log that an operation goes on beyond a limit.

@@ -22,6 +22,8 @@ pub enum ResultValue<'a> {
     Numbers(&'a [f64]),
     /// Of type text[]; in the database's encoding.
     Texts(&'a [&'a [u8]]),
+    /// Of type text[], with two texts in each line; in the database's encoding.
+    TextPairs(&'a [[&'a [u8]; 2]]),
 }
 
 impl<T: ByValue + IntoDatum> From<T> for ResultValue<'static> {
@@ -36,7 +38,7 @@ impl ResultValue<'_> {
             ResultValue::Value(value) => value.type_id(),
             ResultValue::Text(_) => pg_sys::TEXTOID,
             ResultValue::Numbers(_) => pg_sys::FLOAT8ARRAYOID,
-            ResultValue::Texts(_) => pg_sys::TEXTARRAYOID,
+            ResultValue::Texts(_) | ResultValue::TextPairs(_) => pg_sys::TEXTARRAYOID,
         }
     }
 
@@ -47,19 +49,33 @@ impl ResultValue<'_> {
             // bytea and text are stored alike.
             ResultValue::Text(text) => from_utf8(text).as_ref().into_datum(),
             ResultValue::Numbers(numbers) => numbers.into_datum(),
-            ResultValue::Texts(texts) => Some(text_array(texts)),
+            ResultValue::Texts(texts) => Some(text_array(texts, &mut [texts.len() as i32])),
+            ResultValue::TextPairs(pairs) => Some(text_array(
+                pairs.as_flattened(),
+                &mut [pairs.len() as i32, 2],
+            )),
         }
     }
 }
 
-/// An array of texts, in the current memory context.
-fn text_array(texts: &[&[u8]]) -> pg_sys::Datum {
+/// An array of texts with these numbers of items in each dimension, in the current memory context.
+fn text_array(texts: &[&[u8]], sizes: &mut [i32]) -> pg_sys::Datum {
     let texts = texts.iter().filter_map(|text| text.into_datum());
     let mut texts: Vec<pg_sys::Datum> = texts.collect();
-    let (count, align) = (texts.len() as i32, b'i' as std::ffi::c_char);
-    // SAFETY: bytea and text are stored alike: a varlena, aligned as int4.
+    let mut first = vec![1; sizes.len()];
+    // SAFETY: bytea and text are stored alike: a varlena, aligned as int4. The sizes multiply to the number of texts.
     let array = unsafe {
-        pg_sys::construct_array(texts.as_mut_ptr(), count, pg_sys::TEXTOID, -1, false, align)
+        pg_sys::construct_md_array(
+            texts.as_mut_ptr(),
+            std::ptr::null_mut(),
+            sizes.len() as i32,
+            sizes.as_mut_ptr(),
+            first.as_mut_ptr(),
+            pg_sys::TEXTOID,
+            -1,
+            false,
+            b'i' as std::ffi::c_char,
+        )
     };
     pg_sys::Datum::from(array)
 }

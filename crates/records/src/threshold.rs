@@ -1,0 +1,189 @@
+//! The threshold that is taken if nobody gives one, by how many pairs there are of each similarity.
+//! [`super::report`] counts them, the extension asks it once all pairs are compared. It knows no
+//! labels: what it takes depends on the similarities alone.
+//!
+//! Pairs of two things become many fast as similarity falls; pairs of one thing do not. Where the
+//! first begin, the logarithm of the number of pairs has a valley, or at least a kink: it is the
+//! place farthest below a straight line (the triangle method of Zack, Rogers and Latt 1977). Of two
+//! tables without a clear one, each row has one partner or none: the threshold is where the pairs
+//! agree best with those of which each row is the other's best.
+
+use crate::copies::Candidate;
+use crate::report::{PARTS, Part};
+use simhash_base::bytes::get_u64;
+use simhash_base::runs::{Item, Order};
+
+/// Where the line begins and ends, and how far it is searched, in parts of [`PARTS`]. What is more similar is too few pairs.
+const LINE: [usize; 2] = [30, 95];
+const LAST: usize = 90;
+
+/// The numbers of pairs are smoothed by a normal distribution of this deviation, in parts.
+const SMOOTH: f64 = 5.0;
+
+/// How far below the line a kink is, at least, and a clear one: in logarithms of the number of pairs.
+const KINK: f64 = 0.05;
+const CLEAR: f64 = 0.7;
+
+/// What is taken if nothing speaks for another one.
+const UNKNOWN: f64 = 0.5;
+
+/// Nothing less similar is taken.
+pub const LEAST: f64 = 0.2;
+
+/// Why a threshold is taken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Why {
+    /// Pairs become many below it.
+    Kink,
+    /// Its pairs agree best with mutual best partners.
+    Agreement,
+    /// Nothing speaks for another one.
+    Unknown,
+}
+
+/// A pair that waits for the threshold.
+#[derive(Clone, Copy)]
+pub struct Scored {
+    /// Two records.
+    pub pair: Candidate,
+    /// How similar they are, 0 to 1.
+    pub similarity: f64,
+}
+
+impl Item for Scored {
+    const BYTES: usize = Candidate::BYTES + 8;
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        self.pair.write(bytes);
+        bytes.extend(self.similarity.to_bits().to_ne_bytes());
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        Scored {
+            pair: Candidate::read(bytes),
+            similarity: f64::from_bits(get_u64(bytes, Candidate::BYTES)),
+        }
+    }
+}
+
+/// By the pair.
+pub struct ScoredByPair;
+
+impl Order<Scored> for ScoredByPair {
+    type Key = Candidate;
+
+    fn key(&self, scored: &Scored) -> Candidate {
+        scored.pair
+    }
+}
+
+/// Returns the threshold for pairs that are counted in these parts; `has_two` says that they are of two tables.
+pub(crate) fn choose(parts: &[Part], has_two: bool) -> (f64, Why) {
+    let (below, kink) = kink(parts);
+    let at = |part: usize| part as f64 / PARTS as f64;
+    match below >= if has_two { CLEAR } else { KINK } {
+        true => (at(kink), Why::Kink),
+        false => match agreement(parts).filter(|_| has_two) {
+            Some(part) => (at(part), Why::Agreement),
+            None => (UNKNOWN, Why::Unknown),
+        },
+    }
+}
+
+/// Returns how far below the line the farthest part is, and which.
+fn kink(parts: &[Part]) -> (f64, usize) {
+    let logarithms: Vec<f64> = (parts.iter().take(PARTS))
+        .map(|part| (part.pairs as f64 + 1.0).ln())
+        .collect();
+    let smooth = |at: usize| {
+        let (mut sum, mut all) = (0.0, 0.0);
+        for (i, logarithm) in logarithms.iter().enumerate() {
+            let weight = (-0.5 * ((i as f64 - at as f64) / SMOOTH).powi(2)).exp();
+            (sum, all) = (sum + weight * logarithm, all + weight);
+        }
+        sum / all
+    };
+    let [first, last] = LINE;
+    let ends = [smooth(first), smooth(last)];
+    let below = |at: usize| {
+        let share = (at - first) as f64 / (last - first) as f64;
+        (ends[0] + (ends[1] - ends[0]) * share - smooth(at), at)
+    };
+    let deepest = (first..=LAST).map(below).max_by(|a, b| a.0.total_cmp(&b.0));
+    deepest.unwrap_or((0.0, first))
+}
+
+/// Returns from which part on the pairs agree best with all mutual best partners: by the F measure of the two sets.
+fn agreement(parts: &[Part]) -> Option<usize> {
+    let all: u64 = parts.iter().map(|part| part.mutual).sum();
+    let (mut pairs, mut mutual, mut best) = (0, 0, (0.0, None));
+    for (at, part) in parts.iter().enumerate().rev() {
+        (pairs, mutual) = (pairs + part.pairs, mutual + part.mutual);
+        let f = 2.0 * mutual as f64 / (pairs + all).max(1) as f64;
+        if f > best.0 && at as f64 >= LEAST * PARTS as f64 {
+            best = (f, Some(at));
+        }
+    }
+    best.1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(pairs: impl Fn(f64) -> f64, mutual: impl Fn(f64) -> f64) -> Vec<Part> {
+        let part = |i: usize| Part {
+            pairs: pairs(i as f64 / 100.0) as u64,
+            mutual: mutual(i as f64 / 100.0) as u64,
+            ..Part::default()
+        };
+        (0..=PARTS).map(part).collect()
+    }
+
+    fn hill(s: f64, at: f64, width: f64) -> f64 {
+        (-0.5 * ((s - at) / width).powi(2)).exp()
+    }
+
+    #[test]
+    fn a_valley_and_a_kink_are_found() {
+        let people = parts(
+            |s| 1e6 * hill(s, 0.2, 0.1) + 100.0 * hill(s, 0.9, 0.08),
+            |_| 0.0,
+        );
+        let (valley, why) = choose(&people, false);
+        assert!(
+            (0.55..0.7).contains(&valley) && why == Why::Kink,
+            "{valley}"
+        );
+        // No valley: the number of pairs falls fast, then slowly.
+        let offers = parts(
+            |s| 10f64.powf(9.0 - 12.0 * s.min(0.6) - (s - 0.6).max(0.0)),
+            |_| 0.0,
+        );
+        let (kink, why) = choose(&offers, false);
+        assert!((0.55..0.65).contains(&kink) && why == Why::Kink, "{kink}");
+        // Thousandfold pairs are thousandfold pairs everywhere.
+        assert!(
+            (choose(
+                &parts(
+                    |s| 1e9 * hill(s, 0.2, 0.1) + 1e5 * hill(s, 0.9, 0.08),
+                    |_| 0.0
+                ),
+                false
+            )
+            .0 - valley)
+                .abs()
+                < 0.05
+        );
+    }
+
+    #[test]
+    fn without_a_kink_best_partners_tell() {
+        let round = |s: f64| (20.0 - 8.0 * s * s).exp();
+        let two = parts(round, |s| if s >= 0.4 { round(s) } else { 0.0 });
+        assert_eq!(choose(&two, true), (0.4, Why::Agreement));
+        assert_eq!(choose(&two, false), (UNKNOWN, Why::Unknown));
+        let none = parts(|_| 0.0, |_| 0.0);
+        assert_eq!(choose(&none, true), (UNKNOWN, Why::Unknown));
+    }
+}
