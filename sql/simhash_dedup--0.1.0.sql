@@ -1294,8 +1294,8 @@ LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 20 AS 'MODULE_PATHNAME', 
 COMMENT ON FUNCTION simhash_record_report(
 	regclass, name, text[], regclass, name, text[], int, float8, int, text[], jsonb, text[]
 ) IS
-	'how many pairs simhash_record_pairs returns from each threshold on, without and with one_to_one, how many rows are in none, '
-	'and the keys of up to five pairs below the next threshold; which threshold it takes if none is given, and how much columns count';
+	'how many pairs simhash_record_pairs returns from each threshold on, without and with one_to_one, and how many rows are in none; '
+	'the keys of up to five pairs below the next threshold, which threshold is taken if none is given, and how much columns count';
 
 CREATE FUNCTION simhash_record_sample(
 	relation regclass, key name, columns text[] DEFAULT '{}',

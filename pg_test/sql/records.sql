@@ -38,7 +38,7 @@ FULL JOIN simhash_record_pairs('person', 'id', 0, '{town, street, phone, born, s
 SELECT r.threshold, r.pairs = (SELECT count(*) FROM found WHERE similarity >= r.threshold) AS pairs,
 	r.one_to_one = (SELECT count(*) FROM simhash_record_pairs('person', 'id', r.threshold, one_to_one => true)) AS one_to_one,
 	(SELECT count(DISTINCT key) FROM found, LATERAL (VALUES (a), (b)) AS k (key) WHERE similarity >= r.threshold) + r.alone = 400 AS alone,
-	(SELECT count(*) BETWEEN 1 AND 5 AND bool_and(f.similarity >= r.threshold AND (f.similarity < r.threshold + 0.05 OR r.threshold = 0.95))
+	(SELECT count(*) <= 5 AND coalesce(bool_and(f.similarity >= r.threshold AND (f.similarity < r.threshold + 0.05 OR r.threshold = 0.95)), r.examples IS NULL)
 		FROM generate_subscripts(r.examples, 1) AS i JOIN found AS f ON least(r.examples[i][1]::int, r.examples[i][2]::int) = f.a
 			AND greatest(r.examples[i][1]::int, r.examples[i][2]::int) = f.b) AS examples
 FROM simhash_record_report('person', 'id') AS r WHERE r.threshold IN (0, 0.3, 0.7, 0.95);

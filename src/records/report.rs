@@ -4,7 +4,6 @@
 
 use super::arguments::Arguments;
 use super::source::{RecordTable, Records, compare_candidates};
-use super::threshold::say;
 use crate::pairs::value_store::{ValueBuffer, ValueStore};
 use pgrx::pg_sys::{self, Datum};
 use simhash_pg::process::activity::Activity;
@@ -61,8 +60,7 @@ fn report<const N: usize>(arguments: &Arguments<'_>) -> Datum {
         },
     );
     or_out_of_memory(report.add_partners(partners, &found.copies));
-    let (taken, why) = report.choose(N == 2);
-    say(taken, why);
+    let (taken, _) = report.choose(N == 2);
     let shown = Shown {
         keys,
         tags: &tags,

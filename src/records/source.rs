@@ -23,7 +23,7 @@ use simhash_records::copies::Copies;
 use simhash_records::features::features;
 use simhash_records::frequencies::{Found, Rows};
 use simhash_records::notes;
-use simhash_records::scope;
+use simhash_records::scope::{self, NOTHING};
 use simhash_records::vectors::Rating;
 
 /// A table, view or foreign table of records, locked against DDL.
@@ -181,18 +181,12 @@ pub fn columns_from(columns: &[String], [within, differ]: [&[String]; 2], from: 
 }
 
 /// Adds what the values of the columns of `differ` are to a list.
-pub fn add_differing(values: Option<Value<'_>>, ngram: usize, differ: &mut Vec<u64>) {
-    let mut found = Vec::new();
-    for value in values.map_or(Vec::new(), |values| values.array().items) {
-        found.clear();
-        if let Some(value) = value {
-            value.show_bytes(|bytes| {
-                let (text, check_interrupts) = (to_utf8(bytes), &mut check_for_interrupts);
-                or_raise(features(&text, ngram, &mut found, check_interrupts));
-            });
-        }
-        differ.push(scope::value(&found));
-    }
+pub fn add_differing(values: Option<Value<'_>>, differ: &mut Vec<u64>) {
+    let values = values.map_or(Vec::new(), |values| values.array().items);
+    let read = |value: Value<'_>| {
+        value.show_bytes(|bytes| or_raise(scope::value(&to_utf8(bytes), &mut check_for_interrupts)))
+    };
+    differ.extend(values.into_iter().map(|value| value.map_or(NOTHING, read)));
 }
 
 /// Calls `each` with the number, the text and the features of every column that has a value.
@@ -290,7 +284,7 @@ impl<const N: usize> Records<N> {
                         ));
                     },
                 );
-                add_differing(differ, settings.ngram, rows.differ());
+                add_differing(differ, rows.differ());
                 let scope = scope.map_or(0, |scope| scope.integer());
                 or_out_of_memory(rows.end_row(scope as u64, &mut TempFiles));
                 if rows.count().is_multiple_of(REPORTED) {

@@ -100,7 +100,7 @@ impl StoredRecord {
         };
         for_each_column(columns.array().items, ngram, &mut Vec::new(), add);
         let mut differing = Vec::new();
-        add_differing(differ, ngram, &mut differing);
+        add_differing(differ, &mut differing);
         let hash = or_out_of_memory(record_hash(scope as u64, &differing, &features));
         StoredRecord {
             features,

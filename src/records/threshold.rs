@@ -56,11 +56,11 @@ pub fn compare_from(
 }
 
 /// Says which threshold is taken.
-pub fn say(threshold: f64, why: Why) {
+fn say(threshold: f64, why: Why) {
     let why = match why {
         Why::Kink => "below it pairs become many",
         Why::Agreement => "its pairs agree best with those of which each row is the other's best",
-        Why::Unknown => "the similarities of the pairs speak for no other one",
+        Why::Unknown => "no other one stands out",
     };
     let hint = "simhash_record_report shows pairs above and below it; 200 labels of simhash_record_sample find a better one.";
     notice(format!("threshold {threshold} is taken: {why}"), Some(hint));

@@ -12,7 +12,7 @@ const LEFT_EMPTY: f64 = 0.75;
 /// mean another thing (models of a maker are alike in all other words).
 const CODES: [f64; 2] = [0.7, 1.25];
 
-/// By which it is multiplied if both rows have a value in one of several columns alone: equal towns are no equal people.
+/// By which it is multiplied if both rows have a value in one of several columns alone: an equal town does not make an equal person.
 const LONE: f64 = 0.9;
 
 /// Two rows that are compared.

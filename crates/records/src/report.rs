@@ -17,6 +17,8 @@ pub const PARTS: usize = 100;
 pub struct Part {
     /// Number of all of them.
     pub pairs: u64,
+    /// Those of equal rows.
+    pub equal: u64,
     /// Those of which each row is the best partner of the other one.
     pub mutual: u64,
     /// Rows whose best pair it has.
@@ -76,6 +78,7 @@ impl Report {
     pub fn add(&mut self, pair: Candidate, similarity: f64, pairs: u64) {
         let part = &mut self.parts[part_of(similarity)];
         part.pairs += pairs;
+        part.equal += if pair.a == pair.b { pairs } else { 0 };
         let this = (similarity, pair);
         part.example = Some(
             part.example

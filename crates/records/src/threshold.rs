@@ -24,7 +24,7 @@ const SMOOTH: f64 = 5.0;
 const KINK: f64 = 0.05;
 const CLEAR: f64 = 0.7;
 
-/// What is taken if nothing speaks for another one.
+/// What is taken without a reason for another one.
 const UNKNOWN: f64 = 0.5;
 
 /// Nothing less similar is taken.
@@ -37,7 +37,7 @@ pub enum Why {
     Kink,
     /// Its pairs agree best with mutual best partners.
     Agreement,
-    /// Nothing speaks for another one.
+    /// There is no reason for another one.
     Unknown,
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn choose(parts: &[Part], has_two: bool) -> (f64, Why) {
 /// Returns how far below the line the farthest part is, and which.
 fn kink(parts: &[Part]) -> (f64, usize) {
     let logarithms: Vec<f64> = (parts.iter().take(PARTS))
-        .map(|part| (part.pairs as f64 + 1.0).ln())
+        .map(|part| ((part.pairs - part.equal) as f64 + 1.0).ln())
         .collect();
     let smooth = |at: usize| {
         let (mut sum, mut all) = (0.0, 0.0);
