@@ -48,13 +48,8 @@ INSERT INTO argument VALUES
 	('text', 'across', 'NULL'), ('text', 'numbered', 'NULL'), ('text[]', 'keys', '''{fp}'''),
 	('jsonb', NULL, '''{}'''), ('tsvector', NULL, '''words'''), ('cstring', NULL, '''(1,2)'''), ('hamming_ball', NULL, '''(1,2)'''),
 	('bigint', NULL, '1'), ('int', NULL, '1'), ('int', 'bits', '64'), ('float8', NULL, '0.5'), ('boolean', NULL, 'true'),
-<<<<<<< HEAD
-	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('text[]', 'within', '''{body}'''),
+	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('text[]', 'differ', '''{body}'''), ('text[]', 'within', '''{body}'''),
 	('text[]', 'columns', '''{body}'''), ('text[]', 'columns_a', '''{body}'''),
-=======
-	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('text[]', 'within', '''{body}'''), ('text[]', 'differ', '''{body}'''),
-	('text[]', 'across', '''{fp}'''), ('text[]', 'columns', '''{body}'''), ('text[]', 'columns_a', '''{body}'''),
->>>>>>> 9e3b04de (Records: values of differ are compared by their letters; the report says the threshold in a column; expected outputs and pages)
 	('text[]', 'columns_b', '''{body}'''), ('float8[]', NULL, '''{1}'''), ('bigint[]', NULL, '''{1,2,3,4}'''),
 	('regclass', NULL, '''documents'''), ('regclass', 'index', '''documents_fp'''),
 	('regclass', 'clusters', '''kept_cluster'''), ('anyarray', NULL, '''{1}'''),
