@@ -90,8 +90,8 @@ fn explain<const N: usize>(arguments: &Arguments<'_>) -> Datum {
                 Some(text(key_a)),
                 Some(text(key_b)),
                 Some(text(name)),
-                value_a.as_ref().map(text),
-                value_b.as_ref().map(text),
+                value_a.as_deref().map(text),
+                value_b.as_deref().map(text),
                 Some(ResultValue::from(part.shared)),
                 Some(ResultValue::from(part.against)),
             ]);
@@ -100,7 +100,7 @@ fn explain<const N: usize>(arguments: &Arguments<'_>) -> Datum {
     arguments.args.null()
 }
 
-fn text(text: &String) -> ResultValue<'_> {
+fn text(text: &str) -> ResultValue<'_> {
     ResultValue::Text(text)
 }
 

@@ -278,9 +278,8 @@ mod tests {
 
     #[test]
     fn one_value_of_several_says_little() {
-        let rows: Vec<Row> = [vec![0..5], vec![0..5], vec![0..5, 6..7]]
-            .map(|row| row.into_iter().map(|column| column.collect()).collect())
-            .to_vec();
+        let (name, town): (BTreeSet<u64>, BTreeSet<u64>) = ((0..5).collect(), (6..7).collect());
+        let rows: [Row; 3] = [vec![name.clone()], vec![name.clone()], vec![name, town]];
         let mut all = Rows::new(1 << 20);
         for row in &rows {
             for (column, features) in (0..).zip(row) {
