@@ -142,6 +142,11 @@ pub fn differences(
     Ok(differences)
 }
 
+/// Whether a word is one of those between spaces.
+fn is_one_of(words: &str, word: &str) -> bool {
+    words.split(' ').any(|one| one == word)
+}
+
 fn copied(text: &str) -> Result<String, Error> {
     let mut copied = with_room(text.len())?;
     copied.push_str(text);

@@ -2,6 +2,7 @@
 //! and these in one wording. [`super`] makes two of them for each pair, unless a caller keeps them. What
 //! depends on the other text is in none.
 
+use super::cut::bytes::Bytes;
 use super::cut::{code, form, frame, layout, wording};
 use crate::error::Error;
 use crate::same::align::sketch::Sketch;
@@ -34,7 +35,8 @@ struct Worded {
 impl Prepared {
     /// Cuts a text.
     pub fn new(text: &str, check_interrupts: &mut dyn FnMut()) -> Result<Self, Error> {
-        if code::is_code(text) {
+        let bytes = Bytes::of(text);
+        if code::is_code(text, &bytes) {
             return Ok(Self {
                 is_code: true,
                 is_element: false,
@@ -46,8 +48,8 @@ impl Prepared {
             });
         }
         Ok(Self {
-            is_element: code::is_element(text),
-            ..Self::of_form(form(text, check_interrupts)?, check_interrupts)?
+            is_element: bytes.have(b"<") && code::is_element(text),
+            ..Self::of_form(form(text, &bytes, check_interrupts)?, check_interrupts)?
         })
     }
 
@@ -154,8 +156,8 @@ pub(super) fn in_one_wording<'t>(
 }
 
 /// The form in which the words of a text are compared.
-fn form(text: &str, check_interrupts: &mut dyn FnMut()) -> Result<String, Error> {
-    let plain = layout::plain(text.trim(), check_interrupts)?;
+fn form(text: &str, bytes: &Bytes, check_interrupts: &mut dyn FnMut()) -> Result<String, Error> {
+    let plain = layout::plain(text.trim(), bytes, check_interrupts)?;
     let plain = layout::signs_joined(&plain)?;
     let plain = layout::signs_apart(&plain)?;
     let mut folded = String::new();

@@ -273,20 +273,6 @@ proptest! {
     }
 }
 
-#[test]
-fn what_decides() {
-    for (a, b) in [
-        ("10⁶ cells", "106 cells"),
-        ("1½ cups", "112 cups"),
-        ("Final score: 11-1", "Final score: 1-11"),
-        ("气温-5℃", "气温5℃"),
-        ("It was 12 of 500.", "It was 125 of 00."),
-        ("if a<b and c", "if a<b and d"),
-    ] {
-        assert!(!is_same(a, b), "{a} {b}");
-    }
-}
-
 /// A catalogue has one body for several things; the sentence about the entry tells them apart.
 #[test]
 fn what_a_text_says_of_itself_decides() {
@@ -424,165 +410,15 @@ fn crafted_texts_take_linear_time() {
     }
 }
 
-/// What stands in front of a text or beside it, and another order that says nothing; and what looks like it.
+/// Cases by kind: `=` in front of two texts that are the same, `!` in front of two others.
 #[test]
-fn openings_and_orders() {
-    for (a, b, wanted) in [
-        (
-            "PRAGUE, April 8 (Reuters) - Three people were hurt when a tram hit a bus, police said.",
-            "Three people were hurt when a tram hit a bus, police said.",
-            true,
-        ),
-        (
-            "新华社北京3月5日电 全国铁路今天发送旅客1200万人次",
-            "全国铁路今天发送旅客1200万人次",
-            true,
-        ),
-        (
-            "12.3 This agreement is governed by the laws of Ireland.",
-            "This agreement is governed by the laws of Ireland.",
-            true,
-        ),
-        ("1.5 Liter Milch", "Liter Milch", false),
-        (
-            "(서울=연합뉴스) 정부가 새 주택 정책을 오늘 발표했다.",
-            "정부가 새 주택 정책을 오늘 발표했다.",
-            true,
-        ),
-        (
-            "(n=40) patients took the tablets for a week",
-            "(n=400) patients took the tablets for a week",
-            false,
-        ),
-        (
-            "（重量=40）本产品今天发货",
-            "（重量=50）本产品今天发货",
-            false,
-        ),
-        ("[b]Two lamps[/b] to sell", "Two lamps to sell", true),
-        (
-            "fix(api): handle missing config file",
-            "Handle missing config file",
-            true,
-        ),
-        (
-            "fix: handle missing config file",
-            "feat: handle missing config file",
-            false,
-        ),
-        (
-            "Adds unit tests for the parser",
-            "Add unit tests for parser",
-            true,
-        ),
-        (
-            "{\"name\": \"Bo\", \"age\": 41, \"city\": \"Lund\"}",
-            "{\"city\":\"Lund\",\"name\":\"Bo\",\"age\":41}",
-            true,
-        ),
-        ("id=7&lang=en&color=red", "color=red&id=7&lang=en", true),
-        ("id=7&lang=en&color=red", "color=red&id=7&lang=de", false),
-        (
-            "Stainless steel water bottle 750 ml blue",
-            "Water Bottle, Stainless Steel, Blue, 750ml",
-            true,
-        ),
-        ("2 red, 3 blue, 4 green", "3 red 2 blue 4 green", false),
-        (
-            "Turing, A. M. (1950). Computing machinery and intelligence. Mind, 59(236), 433-460.",
-            "A. M. Turing, \"Computing Machinery and Intelligence\", Mind, vol. 59, pp. 433-460, 1950",
-            true,
-        ),
-        (
-            "Smith J. Bone healing. Lancet 1999.",
-            "Smith T. Bone healing. Lancet 1999.",
-            false,
-        ),
-        (
-            "Morgen kommt der Handwerker.",
-            "Der Handwerker kommt morgen.",
-            true,
-        ),
-        ("Ing. Petr Dvořák, Ph.D.", "Dvořák Petr", true),
-        (
-            "Invoice 4711: 1,500.00 EUR, approved",
-            "invoice 4711: 15,000.0 eur, aproved",
-            false,
-        ),
-        ("mv old new", "mv new old", false),
-        ("cp a.txt b.txt", "cp b.txt a.txt", false),
-        ("if a > b: swap(a, b)", "if a < b: swap(a, b)", false),
-        (
-            "Москва, пр-т Мира, д. 10",
-            "Москва, проспект Мира, дом 10",
-            true,
-        ),
-        ("Bäcker/in gesucht", "Bäcker(in) gesucht", true),
-        ("고양이가 개를 물었다.", "고양이를 개가 물었다.", false),
-        ("Größe XXXL, orange", "Größe XL, orange", false),
-        (
-            "What bird is this?",
-            "What bird is this? EDIT: typo fixed",
-            true,
-        ),
-        (
-            "What bird is this?",
-            "What bird is this? EDIT: it's a heron",
-            false,
-        ),
-        (
-            "Selling two tickets",
-            "Selling two tickets. EDIT: SOLD",
-            false,
-        ),
-        ("Zusage für zwei (2) Jahre", "Zusage für 2 Jahre", true),
-        (
-            "Invoice\nHello, invoice 4711 was sent twice, plese refund one!",
-            "Invoice\nInvoice 4711 was sent twice, please refund one.",
-            true,
-        ),
-        (
-            "Contact\nDear team, please change the contact person to Anna Schmidt.",
-            "Contact\nPlease change the contact person to Anna Schmidt.",
-            true,
-        ),
-        (
-            "Contact\nDear team, please change the contact person to Anna Schmidt.",
-            "Contact\nPlease change the contact person to Anna Meyer.",
-            false,
-        ),
-        (
-            "1. Close the valve\n2. Open the drain",
-            "1. Open the drain\n2. Close the valve",
-            false,
-        ),
-        ("El papá llegó", "El papa llegó", false),
-        ("Das ist schon gut", "Das ist schön gut", false),
-        ("Très bon café", "Tres bon cafe", true),
-        ("He bought a car.", "He bought a carpet.", false),
-        ("The coasts are high", "The costs are high", false),
-        ("return x ** 2", "return x * 2", false),
-        ("Good quality, arrived on time", "Arrived on time", false),
-        (
-            "Climbing rope, 30 feet, blue, void",
-            "Climbing rope, 30 feet, void blue, void",
-            false,
-        ),
-        (
-            "Damen Winterjacke schwarz Gr. 40",
-            "Winterjacke Damen, Größe 40, schwarz",
-            true,
-        ),
-        (
-            "Ng A, Cruz B. Sleep in rats. J Neurosci. 2008;28:112-9.",
-            "A. Ng and B. Cruz, Sleep in rats, J. Neurosci. 28 (2008), pp. 112-119",
-            true,
-        ),
-        ("Open on week-ends", "Open at the weekend", true),
-        ("The user is planning a trip", "User plans a trip", true),
-        ("The user was planning a trip", "User plans a trip", false),
-    ] {
-        assert_eq!(is_same(a, b), wanted, "{a} | {b}");
-        assert_eq!(is_same(b, a), wanted, "{b} | {a}");
+fn cases_by_kind() {
+    let cases = include_str!("../../tests/data/same.txt").lines();
+    for case in cases.filter(|case| !case.starts_with('#')) {
+        let (sign, texts) = case.split_once(' ').unwrap();
+        let (a, b) = texts.split_once(" | ").unwrap();
+        let [a, b] = [a, b].map(|text| text.replace("\\n", "\n"));
+        assert_eq!(is_same(&a, &b), sign == "=", "{case}");
+        assert_eq!(is_same(&b, &a), sign == "=", "{case}");
     }
 }

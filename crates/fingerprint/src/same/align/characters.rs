@@ -79,35 +79,8 @@ fn plain_kana(c: char) -> char {
         '\u{30a1}'..='\u{30f6}' => char::from_u32(c as u32 - 0x60).unwrap_or(c),
         c => c,
     };
-    const FORMS: [&str; 26] = [
-        "かが",
-        "きぎ",
-        "くぐ",
-        "けげ",
-        "こご",
-        "さざ",
-        "しじ",
-        "すず",
-        "せぜ",
-        "そぞ",
-        "ただ",
-        "ちぢ",
-        "つづっ",
-        "てで",
-        "とど",
-        "はばぱ",
-        "ひびぴ",
-        "ふぶぷ",
-        "へべぺ",
-        "ほぼぽ",
-        "あぁ",
-        "いぃ",
-        "うぅ",
-        "やゃ",
-        "ゆゅ",
-        "よょ",
-    ];
-    let form = FORMS.into_iter().find(|forms| forms.contains(hiragana));
+    const FORMS: &str = "かが きぎ くぐ けげ こご さざ しじ すず せぜ そぞ ただ ちぢ つづっ てで とど はばぱ ひびぴ ふぶぷ へべぺ ほぼぽ あぁ いぃ うぅ やゃ ゆゅ よょ";
+    let form = FORMS.split(' ').find(|forms| forms.contains(hiragana));
     form.and_then(|forms| forms.chars().next())
         .unwrap_or(hiragana)
 }

@@ -1,31 +1,14 @@
 //! Texts of code: each name, number and operator counts, white space and comments do not. [`crate::same`]
 //! asks first whether two texts are code. The answer depends on their lines alone.
 
+use super::bytes::Bytes;
 use super::tokens::{Token, TokenKind, Tokens};
 use crate::error::Error;
 use crate::same::with_room;
 
 /// Words with which statements begin.
-const STATEMENTS: [&str; 18] = [
-    "if (",
-    "if(",
-    "for (",
-    "for(",
-    "while (",
-    "while(",
-    "def ",
-    "function ",
-    "let ",
-    "const ",
-    "var ",
-    "class ",
-    "public ",
-    "private ",
-    "static ",
-    "elif ",
-    "else:",
-    "#include",
-];
+const STATEMENTS: &str = "if (|if(|for (|for(|while (|while(|def |function |let |const |var |class |public |\
+    private |static |elif |else:|#include";
 
 /// Operators that prose has not.
 const OPERATORS: [&str; 13] = [
@@ -33,14 +16,12 @@ const OPERATORS: [&str; 13] = [
 ];
 
 /// Whether a text is code: at least half of its lines are statements.
-pub fn is_code(text: &str) -> bool {
+pub fn is_code(text: &str, bytes: &Bytes) -> bool {
+    if !bytes.have(b"=;{(<&|*") || !text.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+        return is_query(text);
+    }
     if is_object(text) || is_query_string(text) {
         return false;
-    }
-    if !text.contains(['=', ';', '{', '(', '<', '&', '|', '*'])
-        || !text.contains(|c: char| c.is_ascii_alphabetic())
-    {
-        return is_query(text);
     }
     let lines = || text.lines().filter(|line| !line.trim().is_empty());
     let statements = lines().filter(|line| is_statement(line.trim())).count();
@@ -82,7 +63,7 @@ fn is_statement(line: &str) -> bool {
             && line.contains(['=', '&', '|', '+', ':', '*'])
             && (OPERATORS.iter().any(|operator| line.contains(operator)) || has_power(line))
     };
-    let begins = STATEMENTS.iter().any(|begin| line.starts_with(begin))
+    let begins = STATEMENTS.split('|').any(|begin| line.starts_with(begin))
         && line.contains(['(', '=', '{', ':', '<']);
     // if a > b: swap(a, b)
     let compares = |line: &str| {

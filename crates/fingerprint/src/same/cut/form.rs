@@ -96,42 +96,8 @@ fn letter(c: char) -> Option<char> {
     })
 }
 
-const CYRILLIC: [(char, char); 19] = [
-    ('а', 'a'),
-    ('е', 'e'),
-    ('о', 'o'),
-    ('р', 'p'),
-    ('с', 'c'),
-    ('у', 'y'),
-    ('х', 'x'),
-    ('к', 'k'),
-    ('м', 'm'),
-    ('т', 't'),
-    ('в', 'b'),
-    ('н', 'h'),
-    ('і', 'i'),
-    ('ѕ', 's'),
-    ('ј', 'j'),
-    ('ԁ', 'd'),
-    ('ԛ', 'q'),
-    ('ѡ', 'w'),
-    ('ɡ', 'g'),
-];
-const GREEK: [(char, char); 13] = [
-    ('α', 'a'),
-    ('β', 'b'),
-    ('ε', 'e'),
-    ('η', 'h'),
-    ('ι', 'i'),
-    ('κ', 'k'),
-    ('ν', 'n'),
-    ('ο', 'o'),
-    ('ρ', 'p'),
-    ('τ', 't'),
-    ('χ', 'x'),
-    ('υ', 'y'),
-    ('ζ', 'z'),
-];
+const CYRILLIC: &str = "аa еe оo рp сc уy хx кk мm тt вb нh іi ѕs јj ԁd ԛq ѡw ɡg";
+const GREEK: &str = "αa βb εe ηh ιi κk νn οo ρp τt χx υy ζz";
 
 /// Consonants and vowels of Korean that laugh and weep, by themselves.
 const LAUGHS: [char; 6] = [
@@ -172,16 +138,16 @@ fn unmasked(text: String) -> Result<String, Error> {
             _ => (),
         }
     }
-    let all_alike = |table: &[(char, char)], first: char, last: char| {
+    let all_alike = |table: &str, first: char, last: char| {
         let letters = text.chars().filter(|c| (first..=last).contains(c));
         letters.into_iter().all(|c| latin_of(table, c).is_some())
     };
-    if cyrillic > 0 && latin > 0 && all_alike(&CYRILLIC, '\u{400}', '\u{52f}') {
-        let latin = text.chars().map(|c| latin_of(&CYRILLIC, c).unwrap_or(c));
+    if cyrillic > 0 && latin > 0 && all_alike(CYRILLIC, '\u{400}', '\u{52f}') {
+        let latin = text.chars().map(|c| latin_of(CYRILLIC, c).unwrap_or(c));
         return written(text.len(), latin);
     }
-    if greek > 0 && latin > 2 * greek && all_alike(&GREEK, '\u{370}', '\u{3ff}') {
-        let latin = text.chars().map(|c| latin_of(&GREEK, c).unwrap_or(c));
+    if greek > 0 && latin > 2 * greek && all_alike(GREEK, '\u{370}', '\u{3ff}') {
+        let latin = text.chars().map(|c| latin_of(GREEK, c).unwrap_or(c));
         return written(text.len(), latin);
     }
     match cyrillic > latin && latin > 0 {
@@ -203,20 +169,26 @@ fn written(bytes: usize, characters: impl Iterator<Item = char>) -> Result<Strin
     Ok(written)
 }
 
-fn latin_of(table: &[(char, char)], c: char) -> Option<char> {
-    table
-        .iter()
+fn latin_of(table: &str, c: char) -> Option<char> {
+    pairs(table)
         .find(|(other, _)| *other == c)
-        .map(|(_, latin)| *latin)
+        .map(|(_, latin)| latin)
+}
+
+/// The letters of a table, each in front of the one that looks like it.
+fn pairs(table: &str) -> impl Iterator<Item = (char, char)> {
+    table.split(' ').filter_map(|pair| {
+        let mut letters = pair.chars();
+        letters.next().zip(letters.next())
+    })
 }
 
 /// A word with Cyrillic letters, all in Cyrillic.
 fn cyrillic_word(word: &str) -> String {
     let of_latin = |c: char| {
-        CYRILLIC
-            .iter()
-            .find(|(_, latin)| *latin == c)
-            .map(|(cyrillic, _)| *cyrillic)
+        let mut all = pairs(CYRILLIC);
+        all.find(|(_, latin)| *latin == c)
+            .map(|(cyrillic, _)| cyrillic)
     };
     let is_cyrillic = |c: char| ('\u{400}'..='\u{52f}').contains(&c);
     let is_one = word.chars().filter(|c| c.is_alphabetic()).count() == 1;

@@ -218,37 +218,17 @@ const MOST_OF_MORE: usize = 48;
 /// The bytes of "read more" at the end of a text that is cut off.
 fn says_that_it_is_cut(text: &str) -> Option<usize> {
     let text = text.trim_end();
-    const MORE: [&str; 22] = [
-        "read more",
-        "more",
-        "continue reading",
-        "show more",
-        "see more",
-        "mehr",
-        "weiterlesen",
-        "mehr lesen",
-        "lire la suite",
-        "leer más",
-        "seguir leyendo",
-        "leia mais",
-        "ler mais",
-        "leggi tutto",
-        "continua",
-        "lees meer",
-        "читать далее",
-        "ещё",
-        "czytaj więcej",
-        "devamını oku",
-        "阅读全文",
-        "続きを読む",
-    ];
+    const MORE: &str = "read more|more|continue reading|show more|see more|mehr|weiterlesen|mehr lesen|\
+        lire la suite|leer más|seguir leyendo|leia mais|ler mais|leggi tutto|continua|lees meer|читать далее|\
+        ещё|czytaj więcej|devamını oku|阅读全文|続きを読む";
     if let Some(inner) = text.strip_suffix([']', ')', '】', '）']) {
         let begin = inner.rfind(['[', '(', '【', '（'])?;
         let open = inner[begin..].chars().next()?;
         let inside = inner[begin + open.len_utf8()..]
             .trim_matches(|c: char| !c.is_alphanumeric())
             .to_lowercase();
-        let is_more = inside.is_empty() && inner.ends_with(['.', '…']) || MORE.contains(&&*inside);
+        let is_more = inside.is_empty() && inner.ends_with(['.', '…'])
+            || MORE.split('|').any(|more| more == inside);
         return is_more.then(|| inside.split_whitespace().count());
     }
     let is_cut = |text: &str| text.ends_with('…') || text.ends_with("...");
@@ -257,8 +237,8 @@ fn says_that_it_is_cut(text: &str) -> Option<usize> {
         return is_cut(text).then_some(0);
     }
     let last = last.to_lowercase();
-    let more = MORE.iter().filter(|more| {
-        let front = last.strip_suffix(**more);
+    let more = MORE.split('|').filter(|more| {
+        let front = last.strip_suffix(*more);
         front.is_some_and(|front| is_cut(front.trim_end()))
     });
     more.map(|more| more.split_whitespace().count()).max()

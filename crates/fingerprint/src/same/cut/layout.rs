@@ -2,6 +2,7 @@
 //! page numbers and the numbers of a list. [`crate::same`] calls it first. What is left is in the order
 //! of the text.
 
+use super::bytes::Bytes;
 use super::code;
 use super::form::fold;
 use super::opening::opening;
@@ -26,7 +27,15 @@ const FORUM_TAGS: [&str; 12] = [
 pub const ALONE: char = '\u{4}';
 
 /// The text as it would stand on one page, in one piece.
-pub fn plain<'t>(text: &'t str, check_interrupts: &mut dyn FnMut()) -> Result<Cow<'t, str>, Error> {
+pub fn plain<'t>(
+    text: &'t str,
+    bytes: &Bytes,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Cow<'t, str>, Error> {
+    let has_signs = bytes.have(b"<&[%{\n\r>\x02\x03\x04");
+    if !has_signs && opening(text).is_none() {
+        return Ok(Cow::Borrowed(text));
+    }
     let mut text = match has_markup(text) {
         true => strip(Markup::Html, text, check_interrupts)?,
         false => Cow::Borrowed(text),

@@ -7,6 +7,7 @@
 //! make. This file and `marks` make `tokens` of it; `wording` brings what is said in other words into one
 //! form, `frame` marks salutations and signatures.
 
+pub mod bytes;
 pub mod code;
 pub mod form;
 pub mod frame;
@@ -282,6 +283,16 @@ impl<'t> Reader<'t> {
 
     fn word(&mut self) {
         let rest = &self.text[self.at..];
+        if let Some(length) = plain_word(rest.as_bytes())
+            && !self.in_front.is_ascii_digit()
+        {
+            self.push_text(&rest[..length], TokenKind::Word);
+            self.at += length;
+            if let Some(last) = self.tokens.tokens.last_mut() {
+                last.dot = rest.as_bytes().get(length) == Some(&b'.');
+            }
+            return;
+        }
         if rest.starts_with("http") || rest.starts_with("www.") {
             let address = ["https://www.", "http://www.", "https://", "http://", "www."];
             if let Some(scheme) = address.into_iter().find(|scheme| rest.starts_with(scheme)) {
@@ -304,7 +315,7 @@ impl<'t> Reader<'t> {
             length = unit.len_utf8();
         }
         let mut word = &rest[..length];
-        if is_elided(word) && behind_apostrophe(&rest[length..], word).is_some() {
+        if behind_apostrophe(&rest[length..], word).is_some() && is_elided(word) {
             self.push_text(word, TokenKind::Word);
             self.at += length + 1;
             return;
@@ -379,6 +390,24 @@ impl<'t> Reader<'t> {
             self.at += symbols.len();
         }
     }
+}
+
+/// The bytes of a word of plain letters in front of a mark that belongs to none, which is one as it stands.
+fn plain_word(text: &[u8]) -> Option<usize> {
+    let (mut length, mut run, mut last) = (0, 1, b' ');
+    for byte in text.iter().take_while(|byte| byte.is_ascii_lowercase()) {
+        run = if *byte == last { run + 1 } else { 1 };
+        if run > 2 {
+            return None;
+        }
+        (last, length) = (*byte, length + 1);
+    }
+    let ends = matches!(
+        text.get(length),
+        None | Some(b' ' | b'\n' | b',' | b'.' | b')' | b';' | b'!' | b'?')
+    );
+    let is_special = matches!(&text[..length], b"no" | b"m" | b"www");
+    (ends && length > 0 && !is_special).then_some(length)
 }
 
 /// A word with each letter that it has three times in a row once: soooo, nooo. Roman numbers and sizes

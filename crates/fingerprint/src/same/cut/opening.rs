@@ -11,20 +11,8 @@ use crate::same::lists::{Classes, lists};
 use crate::text::scripts::{is_han, is_syllable};
 
 /// What stands in front of the number of a section.
-const SECTIONS: [&str; 12] = [
-    "§",
-    "第",
-    "article ",
-    "art. ",
-    "artikel ",
-    "artículo ",
-    "articolo ",
-    "section ",
-    "clause ",
-    "статья ",
-    "пункт ",
-    "artigo ",
-];
+const SECTIONS: &str = "§|第|article |art. |artikel |artículo |articolo |section |clause |статья |пункт |\
+    artigo ";
 
 /// The bytes of the opening of a text.
 pub fn opening(text: &str) -> Option<usize> {
@@ -66,7 +54,7 @@ fn section(text: &str) -> Option<usize> {
             '.' | ':' | '-' | '\u{2013}' | '\u{2014}' | ' ' | '\u{3000}'
         )
     };
-    let named = SECTIONS.iter().find_map(|name| {
+    let named = SECTIONS.split('|').find_map(|name| {
         let begin = text.get(..name.len())?;
         begin.eq_ignore_ascii_case(name).then_some(name.len())
     });

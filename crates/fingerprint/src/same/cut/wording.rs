@@ -7,9 +7,11 @@ use super::form::fold;
 use super::tokens::{TokenKind, Tokens};
 use super::{is_character, is_elided, is_letter};
 use crate::error::Error;
+use crate::hash::{Hashed, city64};
 use crate::same::align::characters::is_kana;
 use crate::same::lists::{Classes, Languages};
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -19,9 +21,12 @@ const CHECKED_EVERY: usize = 4096;
 /// A word and its kind.
 type Part = (String, TokenKind);
 
+/// The other words of phrases and their lines, by CityHash64 of the first word, of which no two have one.
+type ByFirst = HashMap<u64, Vec<(Vec<String>, usize)>, BuildHasherDefault<Hashed>>;
+
 /// Phrases by their first words, with the line of each.
 struct Wordings {
-    by_first: HashMap<String, Vec<(Vec<String>, usize)>>,
+    by_first: ByFirst,
     /// The form of each line, which may be empty.
     forms: Vec<Vec<Part>>,
     /// Whether each form is kana, which stands for characters of Han in Japanese alone.
@@ -33,7 +38,7 @@ struct Wordings {
 impl Wordings {
     /// Reads lines of phrases between bars; the first one of a line is the form of all.
     fn new(list: &str) -> Self {
-        let mut by_first: HashMap<String, Vec<(Vec<String>, usize)>> = HashMap::new();
+        let mut by_first = ByFirst::default();
         let (mut forms, mut are_kana) = (Vec::new(), Vec::new());
         let mut languages = Vec::new();
         for (line, phrases) in list.lines().enumerate() {
@@ -47,7 +52,7 @@ impl Wordings {
                 } else if let Some(((first, _), rest)) = parts.split_first() {
                     let rest = rest.iter().map(|(word, _)| word.clone()).collect();
                     by_first
-                        .entry(first.clone())
+                        .entry(city64(first.as_bytes()))
                         .or_default()
                         .push((rest, line));
                 }
@@ -67,7 +72,7 @@ impl Wordings {
 
     /// The length of the phrase that begins at a word of a text, and its form.
     fn at(&self, text: &Tokens, i: usize, has_kana: bool) -> Option<(usize, &[Part])> {
-        let phrases = self.by_first.get(text.word(i))?;
+        let phrases = self.by_first.get(&city64(text.word(i).as_bytes()))?;
         let is_here = |rest: &Vec<String>| {
             i + rest.len() < text.len()
                 && rest

@@ -5,6 +5,7 @@
 use super::nature::{cover, facts, is_apart, is_bounded, is_condition, is_measure};
 use crate::same::align::characters::{is_hiragana, is_okurigana};
 use crate::same::cut::tokens::{Token, TokenKind, Tokens};
+use crate::same::is_one_of;
 use crate::same::limits::{
     CHARACTERS_OF_NOTICE, LEAST_UNDER_HEADING, LETTERS_OF_CALL, LONG_PART, MOST_OF_NOTE,
     MOST_OF_SALUTATION, SENTENCE_BEHIND_A_NAME, WORDS_OF_CALL, WORDS_OF_NOTICE,
@@ -35,20 +36,11 @@ pub struct Addition<'t> {
 
 /// Whether two words are one calling of both genders: Erzieher and Erzieherin, camarero and camarera.
 fn are_genders(a: &str, b: &str) -> bool {
-    const ENDINGS: [(&str, &str); 10] = [
-        ("", "in"),
-        ("", "innen"),
-        ("e", "innen"),
-        ("o", "a"),
-        ("", "a"),
-        ("", "e"),
-        ("er", "ere"),
-        ("eur", "euse"),
-        ("eur", "rice"),
-        ("e", "essa"),
-    ];
+    // Of a man and of a woman.
+    const ENDINGS: &str = "-in -innen e-innen o-a -a -e er-ere eur-euse eur-rice e-essa";
     let is_pair = |male: &str, female: &str| {
-        ENDINGS.into_iter().any(|(of_male, of_female)| {
+        ENDINGS.split(' ').any(|endings| {
+            let (of_male, of_female) = endings.split_once('-').unwrap_or_default();
             let (stem, other) = (male.strip_suffix(of_male), female.strip_suffix(of_female));
             stem.is_some()
                 && stem == other
@@ -204,26 +196,11 @@ impl Addition<'_> {
 
     /// Whether "and" stands between two words where the other text has a mark.
     pub fn joins_clauses(&self) -> bool {
-        const OR: [&str; 14] = [
-            "or",
-            "oder",
-            "ou",
-            "o",
-            "of",
-            "eller",
-            "или",
-            "або",
-            "lub",
-            "veya",
-            "nebo",
-            "或",
-            "または",
-            "หรือ",
-        ];
+        const OR: &str = "or oder ou o of eller или або lub veya nebo 或 または หรือ";
         let at = self.gap.start;
         let is_marked = at > 0 && at < self.other.len() && self.other.at(at - 1).ends_clause;
         let is_and = |i: &usize| {
-            self.text.classes(*i).has(Classes::CONJUNCTION) && !OR.contains(&self.text.word(*i))
+            self.text.classes(*i).has(Classes::CONJUNCTION) && !is_one_of(OR, self.text.word(*i))
         };
         self.gap.is_empty() && is_marked && self.rest.iter().all(is_and)
     }
@@ -276,18 +253,14 @@ impl Addition<'_> {
 
     /// Whether the words are what Chinese has for an article, as 一个 with no numeral in front, or say soon.
     pub fn is_article(&self) -> bool {
-        const ARTICLES: [&str; 24] = [
-            "一个", "一种", "一款", "一套", "一组", "一条", "一份", "一项", "一名", "一位", "一件",
-            "一张", "一下", "尽快", "尽早", "赶快", "赶紧", "早日", "先生", "女士", "小姐", "我们",
-            "会", "来",
-        ];
+        const ARTICLES: &str = "一个 一种 一款 一套 一组 一条 一份 一项 一名 一位 一件 一张 一下 尽快 尽早 赶快 赶紧 早日 先生 女士 小姐 我们 会 来";
         let is_numeral = |i: usize| {
             self.text.at(i).kind == TokenKind::Number
                 || matches!(self.text.word(i), "第" | "同" | "唯")
                 || self.text.word(i).chars().all(|c| lists().is_numeral_han(c))
         };
         self.gap.is_empty()
-            && (ARTICLES.contains(&self.text.joined(&self.words)) || self.is_between_equal())
+            && (is_one_of(ARTICLES, self.text.joined(&self.words)) || self.is_between_equal())
             && !self.words.start.checked_sub(1).is_some_and(is_numeral)
     }
 

@@ -5,36 +5,11 @@
 use super::Text;
 use super::number::Number;
 use super::numerals::{MOST_PARTS, Numeral, Written};
+use crate::same::is_one_of;
 
 /// Words that one Roman letter alone numbers; beside others it is a letter.
-const NUMBERED: [&str; 26] = [
-    "chapter",
-    "part",
-    "section",
-    "volume",
-    "vol",
-    "book",
-    "act",
-    "scene",
-    "phase",
-    "level",
-    "type",
-    "class",
-    "stage",
-    "kapitel",
-    "teil",
-    "band",
-    "chapitre",
-    "partie",
-    "tome",
-    "capitulo",
-    "parte",
-    "tomo",
-    "capitolo",
-    "глава",
-    "часть",
-    "том",
-];
+const NUMBERED: &str = "chapter part section volume vol book act scene phase level type class stage kapitel \
+    teil band chapitre partie tome capitulo parte tomo capitolo глава часть том";
 
 /// A number in digits or Han numerals at the begin of a text, and its bytes.
 pub fn short_number(text: &str) -> Option<(u64, usize)> {
@@ -132,7 +107,7 @@ fn han_sum(row: &[char]) -> Option<u64> {
 /// A Roman number of two letters and more, or of one behind what it numbers.
 pub fn roman(text: Text, i: usize) -> Option<Numeral> {
     let word = text.word(i);
-    let is_numbered = || i > 0 && NUMBERED.contains(&text.word(i - 1));
+    let is_numbered = || i > 0 && is_one_of(NUMBERED, text.word(i - 1));
     if !is_of_roman_letters(word) || word.len() < 2 && !is_numbered() {
         return None;
     }
