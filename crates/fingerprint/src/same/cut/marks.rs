@@ -75,6 +75,9 @@ impl Reader<'_> {
                 self.end_line()
             }
             '/' if self.in_front == ' ' && behind == ' ' => self.end_clause(),
+            '&' if self.in_front == ' ' && behind == ' ' => {
+                self.push(place.clone(), TokenKind::Word)
+            }
             '-' | '_' | '/' => self.joins = self.in_front.is_ascii_alphanumeric(),
             '\n' => {
                 if let Some(last) = self.tokens.tokens.last_mut() {
