@@ -250,13 +250,8 @@ fn judged(
     if !judged.decides() || layout::is_numbered(a) && layout::is_numbered(b) {
         return Ok(judged.findings);
     }
-    let (texts, a, b) = ((a, b), in_a, in_b);
-    let asks = |text: &str| text.trim_end().ends_with(['?', '？']);
-    let in_one_mood = asks(texts.0) == asks(texts.1);
-    if in_one_mood && order::has_moved_light(a, b)
-        || order::is_reordered(a, b)
-        || reference::is_same_reference(a, b)
-    {
+    let (a, b) = (in_a, in_b);
+    if order::is_reordered(a, b) || reference::is_same_reference(a, b) {
         let order = finding(Kind::Order, 0..a.len(), 0..b.len(), false);
         return Ok(vec![order]);
     }

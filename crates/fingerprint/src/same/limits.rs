@@ -285,9 +285,6 @@ pub const LEAST_OF_GROUP: usize = 3;
 /// Words that two things in turn may share at either end.
 pub const MOST_SHARED: usize = 3;
 
-/// Words of a question that may be asked in another order.
-pub const MOST_OF_MOOD: usize = 24;
-
 // Sentences.
 
 /// Which share of the pairs of words of a sentence another one has that is much alike.

@@ -250,6 +250,13 @@ macro_rules! list {
     };
 }
 
+/// The classes of words with the names of their lists.
+macro_rules! classes {
+    ($($class:ident $name:ident),*) => {
+        [$((Classes::$class, include_str!(concat!("../text/lists/same/", stringify!($name), ".txt")))),*]
+    };
+}
+
 /// The lists, read at the first use.
 pub fn lists() -> &'static Lists {
     static LISTS: OnceLock<Lists> = OnceLock::new();
@@ -259,37 +266,14 @@ pub fn lists() -> &'static Lists {
 impl Lists {
     fn new() -> Self {
         let mut words = Words::default();
-        for (class, list) in [
-            (Classes::NEGATION, list!("negation")),
-            (Classes::CALENDAR, list!("calendar")),
-            (Classes::CALENDAR.or(Classes::NUMERAL), list!("numerals")),
-            (Classes::GREETING, list!("greetings")),
-            (Classes::FUNCTION, list!("function_words")),
-            (Classes::FUNCTION, list!("fillers")),
-            (Classes::ADDRESSEE, list!("addressees")),
-            (Classes::ITEM, list!("items")),
-            (Classes::THIS, list!("this")),
-            (Classes::HOLDS, list!("holds")),
-            (Classes::CURRENCY, list!("currencies")),
-            (Classes::CONJUNCTION, list!("conjunctions")),
-            (Classes::LIGHT, list!("light_words")),
-            (Classes::FUNCTION, list!("light_characters")),
-            (Classes::MODIFIER, list!("modifiers")),
-            (Classes::OUTCOME, list!("outcomes")),
-            (Classes::CONDITION, list!("conditions")),
-            (Classes::TITLE, list!("titles")),
-            (Classes::NOTE, list!("notes")),
-            (Classes::TOPIC, list!("note_topics")),
-            (Classes::REFERS, list!("references")),
-            (Classes::LABEL, list!("number_labels")),
-            (Classes::SOURCE, list!("sources")),
-            (Classes::CLOSING, list!("closings")),
-            (Classes::WEAK, list!("weak_greetings")),
-            (Classes::GENERIC, list!("generic_addressees")),
-            (Classes::ORDERS, list!("ordering_words")),
-            (Classes::APPOSITION, list!("appositions")),
-            (Classes::WISH, list!("wishes")),
-            (Classes::DAY_PART, list!("day_parts")),
+        for (class, list) in classes![
+            NEGATION negation, CALENDAR calendar, NUMERAL numerals, GREETING greetings,
+            FUNCTION function_words, FUNCTION fillers, ADDRESSEE addressees, ITEM items, THIS this,
+            HOLDS holds, CURRENCY currencies, CONJUNCTION conjunctions, LIGHT light_words,
+            FUNCTION light_characters, MODIFIER modifiers, OUTCOME outcomes, CONDITION conditions,
+            TITLE titles, NOTE notes, TOPIC note_topics, REFERS references, LABEL number_labels,
+            SOURCE sources, CLOSING closings, WEAK weak_greetings, GENERIC generic_addressees,
+            ORDERS ordering_words, APPOSITION appositions, WISH wishes, DAY_PART day_parts
         ] {
             for (languages, line) in list.lines().map(Languages::of_line) {
                 for word in folded(line) {
@@ -298,6 +282,7 @@ impl Lists {
                     entry.is_consonant = is_consonant;
                     entry.classes.0 |= class.0;
                     match class {
+                        Classes::NUMERAL => entry.classes.0 |= Classes::CALENDAR.0,
                         Classes::LIGHT => entry.light_in.0 |= languages.0,
                         Classes::NEGATION => entry.negates_in.0 |= languages.0,
                         _ => (),

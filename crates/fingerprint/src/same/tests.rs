@@ -38,74 +38,47 @@ fn letters_of_names_are_no_shorthand() {
     ));
 }
 
-#[test]
-fn what_people_say() {
-    let mut right = [0; 2];
-    let mut all = [0; 2];
-    for verdict in verdicts(&crate::tests::verdicts::rows())
-        .iter()
-        .filter(|verdict| verdict.strict)
-    {
-        let label = usize::from(verdict.same);
-        all[label] += 1;
-        if is_same(&verdict.a, &verdict.b) == verdict.same {
-            right[label] += 1;
-        } else {
-            let differences = differences(&verdict.a, &verdict.b, &mut || {}).unwrap();
-            let decide = differences.iter().filter(|difference| difference.decides);
-            let shown: Vec<_> = decide
-                .map(|d| format!("{} {} | {}", d.kind.name(), d.in_a, d.in_b))
-                .collect();
-            let short: String = shown.join("; ").chars().take(150).collect();
-            println!(
-                "{} {} same={}: {short}",
-                verdict.id, verdict.kind, verdict.same
-            );
-        }
-    }
-    println!(
-        "different {}/{}, same {}/{}",
-        right[0], all[0], right[1], all[1]
-    );
-    let share = |right: i32, all: i32| f64::from(right) / f64::from(all);
-    assert!(
-        share(right[0] + right[1], all[0] + all[1]) >= 0.98,
-        "{right:?} of {all:?}"
-    );
-    assert!(
-        share(right[0], all[0]) >= 0.97 && share(right[1], all[1]) >= 0.97,
-        "{right:?} of {all:?}"
-    );
-}
-
-/// The share of the pairs that are right, and of the kinds of six and more the lowest one.
-fn shares(rows: &[Vec<String>]) -> (f64, f64) {
+/// The share of the pairs that are right, of the different ones among them, and the least of a kind of six
+/// pairs and more.
+fn shares(rows: &[Vec<String>]) -> [f64; 3] {
     let mut kinds: std::collections::HashMap<String, [f64; 2]> = Default::default();
+    let mut different = [0.0; 2];
     for verdict in verdicts(rows).iter().filter(|verdict| verdict.strict) {
-        let counts = kinds.entry(verdict.kind.clone()).or_default();
-        counts[1] += 1.0;
-        if is_same(&verdict.a, &verdict.b) == verdict.same {
-            counts[0] += 1.0;
-        } else {
+        let is_right = is_same(&verdict.a, &verdict.b) == verdict.same;
+        let count = |counts: &mut [f64; 2]| {
+            counts[0] += f64::from(u8::from(is_right));
+            counts[1] += 1.0;
+        };
+        count(kinds.entry(verdict.kind.clone()).or_default());
+        if !verdict.same {
+            count(&mut different);
+        }
+        if !is_right {
             println!("{} {} same={}", verdict.id, verdict.kind, verdict.same);
         }
     }
-    let (right, all) = kinds
-        .values()
-        .fold((0.0, 0.0), |sum, kind| (sum.0 + kind[0], sum.1 + kind[1]));
+    let [right, all] = [0, 1].map(|n| kinds.values().map(|kind| kind[n]).sum::<f64>());
     let large = kinds.values().filter(|kind| kind[1] >= 6.0);
-    (
-        right / all,
-        large.map(|kind| kind[0] / kind[1]).fold(1.0, f64::min),
-    )
+    let least = large.map(|kind| kind[0] / kind[1]).fold(1.0, f64::min);
+    [right / all, different[0] / different[1], least]
 }
 
 #[test]
-fn what_people_say_of_other_kinds() {
-    let (share, least) = shares(&crate::tests::verdicts::second());
-    assert!(share >= 0.93 && least >= 0.75, "{share} {least}");
-    let (share, least) = shares(&crate::tests::verdicts::third());
-    assert!(share >= 0.93 && least >= 0.6, "{share} {least}");
+fn what_people_say() {
+    for (rows, wanted) in [
+        (crate::tests::verdicts::rows(), [0.98, 0.98, 0.7]),
+        (crate::tests::verdicts::second(), [0.95, 0.99, 0.75]),
+        (crate::tests::verdicts::third(), [0.93, 0.98, 0.6]),
+    ] {
+        let shares = shares(&rows);
+        assert!(
+            shares
+                .iter()
+                .zip(wanted)
+                .all(|(share, least)| *share >= least),
+            "{shares:?}"
+        );
+    }
 }
 
 /// A word that makes another thing of a title decides on either side of it, and in marks.

@@ -199,28 +199,20 @@ fn signature(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool, from: usize) -
 
 /// Whether one of two texts is the begin of the other, cut off where it says so: the difference that it makes.
 pub fn cut_off(written: [&str; 2], words: [&Tokens; 2]) -> Option<Finding> {
-    let is_cut = written.map(says_that_it_is_cut);
-    match is_cut {
-        [Some(more), None] => {
+    let [in_a, in_b] = written.map(says_that_it_is_cut);
+    let ends = |words: &Tokens| words.len()..words.len();
+    let (a, b) = match (in_a, in_b) {
+        (Some(more), None) => {
             let rest = rest_behind(words[0], words[1], more)?;
-            Some(finding(
-                Kind::CutOff,
-                words[0].len()..words[0].len(),
-                rest..words[1].len(),
-                false,
-            ))
+            (ends(words[0]), rest..words[1].len())
         }
-        [None, Some(more)] => {
+        (None, Some(more)) => {
             let rest = rest_behind(words[1], words[0], more)?;
-            Some(finding(
-                Kind::CutOff,
-                rest..words[0].len(),
-                words[1].len()..words[1].len(),
-                false,
-            ))
+            (rest..words[0].len(), ends(words[1]))
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(finding(Kind::CutOff, a, b, false))
 }
 
 /// Whether one of two texts says that its end is cut off.

@@ -2,7 +2,7 @@
 //! its scheme; and what single characters are there: letters of words, characters that are words,
 //! signs. [`crate::same`] calls it for each text before anything is compared.
 //!
-//! In reading order: `code` takes texts of code, of which each name and operator counts. `layout` takes
+//! In reading order: `bytes` tells what a text has not. `code` takes texts of code, of which each name and operator counts. `layout` takes
 //! mark-up, quotation marks of mail and page numbers away and marks the `opening`, `form` what case, accents and look-alike letters
 //! make. This file and `marks` make `tokens` of it; `wording` brings what is said in other words into one
 //! form, `frame` marks salutations and signatures.

@@ -4,7 +4,7 @@
 //! is never taken back.
 //!
 //! A stretch is `replaced` or `added`, its words have a `nature`. Texts that differ are compared once more
-//! by their `order`, and with their equal `sentences` taken out.
+//! by their `order`, and with their equal `sentences` taken out; of words with accents `accents` decides.
 
 pub mod accents;
 mod added;

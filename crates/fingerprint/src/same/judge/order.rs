@@ -4,8 +4,8 @@
 use crate::same::align::Middle;
 use crate::same::cut::tokens::{TokenKind, Tokens};
 use crate::same::limits::{
-    LEAST_OF_GROUP, LEAST_REORDERED, LEAST_TILES, MOST_MOVED, MOST_OF_MOOD, MOST_OF_RANKED,
-    MOST_OF_TILE, MOST_OF_TURNED_NAME, MOST_REORDERED, MOST_SHARED,
+    LEAST_OF_GROUP, LEAST_REORDERED, LEAST_TILES, MOST_MOVED, MOST_OF_RANKED, MOST_OF_TILE,
+    MOST_OF_TURNED_NAME, MOST_REORDERED, MOST_SHARED,
 };
 use crate::same::lists::{Classes, Languages, lists};
 use crate::same::values::is_unit;
@@ -101,19 +101,6 @@ pub fn is_reordered(a: &Tokens, b: &Tokens) -> bool {
         && (in_a.held(-1) == in_b.held(-1) || in_a.held(1) == in_b.held(1))
         && in_a.ordered() == in_b.ordered()
         && (is_joined_anew(&in_a, &in_b) || is_block_moved(&in_a, &in_b))
-}
-
-/// Whether two texts have the same words, of which light ones alone stand elsewhere: is it open, it is open.
-pub fn has_moved_light(a: &Tokens, b: &Tokens) -> bool {
-    let sorted = |text: &Tokens| {
-        let mut words: Vec<String> = (0..text.len()).map(|i| text.form(i).to_owned()).collect();
-        words.sort_unstable();
-        words
-    };
-    a.len() == b.len()
-        && a.len() <= MOST_OF_MOOD
-        && Content::of(a).all() == Content::of(b).all()
-        && sorted(a) == sorted(b)
 }
 
 /// Whether a word greets in a salutation or below a text.
