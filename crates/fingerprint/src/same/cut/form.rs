@@ -96,8 +96,18 @@ fn letter(c: char) -> Option<char> {
     })
 }
 
-const CYRILLIC: &str = "аa еe оo рp сc уy хx кk мm тt вb нh іi ѕs јj ԁd ԛq ѡw ɡg";
-const GREEK: &str = "αa βb εe ηh ιi κk νn οo ρp τt χx υy ζz";
+/// Letters beside the Latin ones that look like them.
+#[rustfmt::skip]
+const CYRILLIC: &[[char; 2]] = &[
+    ['а', 'a'], ['е', 'e'], ['о', 'o'], ['р', 'p'], ['с', 'c'], ['у', 'y'], ['х', 'x'],
+    ['к', 'k'], ['м', 'm'], ['т', 't'], ['в', 'b'], ['н', 'h'], ['і', 'i'], ['ѕ', 's'],
+    ['ј', 'j'], ['ԁ', 'd'], ['ԛ', 'q'], ['ѡ', 'w'], ['ɡ', 'g'],
+];
+#[rustfmt::skip]
+const GREEK: &[[char; 2]] = &[
+    ['α', 'a'], ['β', 'b'], ['ε', 'e'], ['η', 'h'], ['ι', 'i'], ['κ', 'k'], ['ν', 'n'],
+    ['ο', 'o'], ['ρ', 'p'], ['τ', 't'], ['χ', 'x'], ['υ', 'y'], ['ζ', 'z'],
+];
 
 /// Consonants and vowels of Korean that laugh and weep, by themselves.
 const LAUGHS: [char; 6] = [
@@ -138,7 +148,7 @@ fn unmasked(text: String) -> Result<String, Error> {
             _ => (),
         }
     }
-    let all_alike = |table: &str, first: char, last: char| {
+    let all_alike = |table: &[[char; 2]], first: char, last: char| {
         let letters = text.chars().filter(|c| (first..=last).contains(c));
         letters.into_iter().all(|c| latin_of(table, c).is_some())
     };
@@ -169,26 +179,16 @@ fn written(bytes: usize, characters: impl Iterator<Item = char>) -> Result<Strin
     Ok(written)
 }
 
-fn latin_of(table: &str, c: char) -> Option<char> {
-    pairs(table)
-        .find(|(other, _)| *other == c)
-        .map(|(_, latin)| latin)
-}
-
-/// The letters of a table, each in front of the one that looks like it.
-fn pairs(table: &str) -> impl Iterator<Item = (char, char)> {
-    table.split(' ').filter_map(|pair| {
-        let mut letters = pair.chars();
-        letters.next().zip(letters.next())
-    })
+fn latin_of(table: &[[char; 2]], c: char) -> Option<char> {
+    let mut pairs = table.iter();
+    pairs.find(|pair| pair[0] == c).map(|pair| pair[1])
 }
 
 /// A word with Cyrillic letters, all in Cyrillic.
 fn cyrillic_word(word: &str) -> String {
     let of_latin = |c: char| {
-        let mut all = pairs(CYRILLIC);
-        all.find(|(_, latin)| *latin == c)
-            .map(|(cyrillic, _)| cyrillic)
+        let mut pairs = CYRILLIC.iter();
+        pairs.find(|pair| pair[1] == c).map(|pair| pair[0])
     };
     let is_cyrillic = |c: char| ('\u{400}'..='\u{52f}').contains(&c);
     let is_one = word.chars().filter(|c| c.is_alphabetic()).count() == 1;

@@ -7,11 +7,21 @@ use super::numerals::{Numeral, multiplier, numerals};
 use super::table::{Meaning, meanings};
 use super::{Found, Text, Value, Values};
 use crate::same::cut::tokens::TokenKind;
-use crate::same::is_one_of;
 use std::ops::Range;
 
 /// Words in front of a number that stand for its sign.
-const NUMBER_SIGNS: &str = "number nr num numero nummer no номер 号码 numer nro";
+const NUMBER_SIGNS: [&str; 10] = [
+    "number",
+    "nr",
+    "num",
+    "numero",
+    "nummer",
+    "no",
+    "номер",
+    "号码",
+    "numer",
+    "nro",
+];
 
 const VERSION: [&str; 3] = ["version", "ver", "v"];
 
@@ -83,7 +93,7 @@ fn with_rest(text: Text, words: Range<usize>, (amount, unit): (Number, u64), val
 pub fn is_sign(word: &str) -> bool {
     let is_version =
         |word: &str| word.starts_with('v') && word[1..].starts_with(|c: char| c.is_ascii_digit());
-    is_one_of(NUMBER_SIGNS, word) || VERSION.contains(&word) || is_version(word)
+    NUMBER_SIGNS.contains(&word) || VERSION.contains(&word) || is_version(word)
 }
 
 /// Adds money with the currency in front, numbers behind a sign, and versions.
@@ -118,7 +128,7 @@ pub fn signs(text: Text, i: usize, found: &Found, values: &mut Values) {
             values.push(i..numeral.end, Form::Amount(numeral.number, part));
         }
     }
-    if is_one_of(NUMBER_SIGNS, word) && text.is(i + 1, TokenKind::Number) {
+    if NUMBER_SIGNS.contains(&word) && text.is(i + 1, TokenKind::Number) {
         values.push(i..i + 2, Form::Reference(text.word(i + 1).to_owned()));
     }
     if VERSION.contains(&word) || word.starts_with('v') {
