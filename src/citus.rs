@@ -17,6 +17,7 @@ use pgrx::PgSqlErrorCode::{
     ERRCODE_WRONG_OBJECT_TYPE,
 };
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 use pgrx::pg_sys::{NodeTag, Oid};
 use simhash_pg::catalog::lookup::table_in;
 use simhash_pg::catalog::relation::Rel;
@@ -24,7 +25,7 @@ use simhash_pg::catalog::table::{Column, OpenTable};
 use simhash_pg::catalog::{table, table_name};
 use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::{Error, leave_out_statement};
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_pg::sql::value::Value;
 use simhash_trigger::distribution::{Distribution, has_copies, is_shard_name, shard_number};
@@ -117,31 +118,32 @@ pub fn refuse_distributed(open: &OpenIndex, purpose: OpenPurpose) {
     }
 }
 
-pg_function! {
-    /// `simhash_catalog.distributed_table(index regclass, verify boolean) -> regclass`, strict: the
-    /// table of an index that the user may verify, or ask for its statistics; an ERROR unless Citus
-    /// distributes it
-    fn simhash_distributed_table, pg_finfo_simhash_distributed_table (args) {
-        leave_out_statement();
-        let (Some(index), Some(verify)) = (args.get::<Oid>(0), args.get::<bool>(1)) else {
-            return args.null();
-        };
-        let purpose = match verify {
-            true => OpenPurpose::Verification,
-            false => OpenPurpose::Statistics,
-        };
-        let table = table_of_index(index, purpose);
-        if !is_distributed(table) {
-            let (name, function) = (table_name::shown(index), reading_function(purpose));
-            Error::new(
-                ERRCODE_WRONG_OBJECT_TYPE,
-                format!("\"{name}\" is not an index of a distributed table"),
-            )
-            .hint(format!("{function}() looks at an index whose rows are here."))
-            .raise();
-        }
-        args.result(Some(table))
+pg_function!(simhash_distributed_table);
+/// `simhash_catalog.distributed_table(index regclass, verify boolean) -> regclass`, strict: the
+/// table of an index that the user may verify, or ask for its statistics; an ERROR unless Citus
+/// distributes it
+fn simhash_distributed_table(args: &Args) -> Datum {
+    leave_out_statement();
+    let (Some(index), Some(verify)) = (args.get::<Oid>(0), args.get::<bool>(1)) else {
+        return args.null();
+    };
+    let purpose = match verify {
+        true => OpenPurpose::Verification,
+        false => OpenPurpose::Statistics,
+    };
+    let table = table_of_index(index, purpose);
+    if !is_distributed(table) {
+        let (name, function) = (table_name::shown(index), reading_function(purpose));
+        Error::new(
+            ERRCODE_WRONG_OBJECT_TYPE,
+            format!("\"{name}\" is not an index of a distributed table"),
+        )
+        .hint(format!(
+            "{function}() looks at an index whose rows are here."
+        ))
+        .raise();
     }
+    args.result(Some(table))
 }
 
 /// A row of pg_dist_partition.

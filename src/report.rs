@@ -16,6 +16,7 @@ use crate::pairs::value_store::{ValueBuffer, ValueStore};
 use crate::row::jaccard::{Comparer, letters};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 use simhash_fingerprint::similarity::letters::Letters;
 use simhash_fingerprint::similarity::ngram_set::Similarity;
 use simhash_fingerprint::text::ngrams::GramLengths;
@@ -40,36 +41,41 @@ const NAME: &str = "simhash_radius_report";
 /// left: keys are allocated in small pieces.
 const REPORTED: u64 = 4096;
 
-pg_function! {
-    /// simhash_radius_report(relation, key, columns, text, max_radius, sample, checked_by, within,
-    /// across)
-    /// -> SETOF (distance, pairs, pairs_low, pairs_high, compared, jaccard_mean, jaccard_p5,
-    /// jaccard_median, low_example, median_example, passing)
-    fn simhash_radius_report, pg_finfo_simhash_radius_report(args) {
-        let rows = RowsOut::begin(args);
-        let relation = [relation(args)];
-        let (text, checked_by) = (args.name(3), args.get::<pg_sys::Oid>(6));
-        // Of texts beside fingerprints the report has the Jaccard similarity, and what passes only where asked.
-        let is_similarity = text.is_some() && checked_by.is_none();
-        let check = Check::new(CheckArguments {
+pg_function!(simhash_radius_report);
+/// simhash_radius_report(relation, key, columns, text, max_radius, sample, checked_by, within,
+/// across)
+/// -> SETOF (distance, pairs, pairs_low, pairs_high, compared, jaccard_mean, jaccard_p5,
+/// jaccard_median, low_example, median_example, passing)
+fn simhash_radius_report(args: &Args) -> Datum {
+    let rows = RowsOut::begin(args);
+    let relation = [relation(args)];
+    let (text, checked_by) = (args.name(3), args.get::<pg_sys::Oid>(6));
+    // Of texts beside fingerprints the report has the Jaccard similarity, and what passes only where asked.
+    let is_similarity = text.is_some() && checked_by.is_none();
+    let check = Check::new(
+        CheckArguments {
             function: NAME,
             own: args.function(),
             texts: [text],
             min_jaccard: is_similarity.then_some(DEFAULT_MIN_JACCARD),
             checked_by,
-        }, &relation);
-        let columns = ScopeColumns::from_arguments(args, 7, Some(8), NAME, &relation);
-        let max_distance = bits_of(args.get::<i32>(4), NAME, "max_radius", &relation);
-        let size = size(args.get::<i32>(5));
-        let mut activity = Activity::new(NAME);
-        let rows_read = Rows { relation: &relation, columns };
-        let sample = draw(&rows_read, size, max_distance, &mut activity);
-        let sample = compare_with_sample(&rows_read, sample, size, &mut activity);
-        let [relation] = &relation;
-        let compared = check.map(|check| read_compared(relation, check, &sample, &mut activity));
-        return_rows(rows, &sample, compared.unwrap_or_default(), &mut activity);
-        args.null()
-    }
+        },
+        &relation,
+    );
+    let columns = ScopeColumns::from_arguments(args, 7, Some(8), NAME, &relation);
+    let max_distance = bits_of(args.get::<i32>(4), NAME, "max_radius", &relation);
+    let size = size(args.get::<i32>(5));
+    let mut activity = Activity::new(NAME);
+    let rows_read = Rows {
+        relation: &relation,
+        columns,
+    };
+    let sample = draw(&rows_read, size, max_distance, &mut activity);
+    let sample = compare_with_sample(&rows_read, sample, size, &mut activity);
+    let [relation] = &relation;
+    let compared = check.map(|check| read_compared(relation, check, &sample, &mut activity));
+    return_rows(rows, &sample, compared.unwrap_or_default(), &mut activity);
+    args.null()
 }
 
 /// Returns the table, view or foreign table of the first three arguments. Keys of all types are

@@ -127,10 +127,10 @@ impl Check {
 
 /// Returns how strictly one of the extension's functions over two texts judges.
 fn strictness_of(function: Oid) -> Option<Strictness> {
-    if lookup::is_symbol(function, simhash_same) {
+    if lookup::is_symbol(function, simhash_same::symbol) {
         return Some(Strictness::Person);
     }
-    lookup::is_symbol(function, simhash_same_strict).then_some(Strictness::Strict)
+    lookup::is_symbol(function, simhash_same_strict::symbol).then_some(Strictness::Strict)
 }
 
 /// Returns simhash_same beside another function of the extension.
@@ -138,7 +138,7 @@ fn same_beside(sibling: Oid) -> Option<Oid> {
     let types = [pg_sys::TEXTOID, pg_sys::TEXTOID];
     lookup::function_beside(sibling, c"simhash_same", &types)
         .or_else(|| lookup::function_beside(sibling, c"same", &types))
-        .filter(|&found| lookup::is_symbol(found, simhash_same))
+        .filter(|&found| lookup::is_symbol(found, simhash_same::symbol))
 }
 
 /// Returns the check that every pair of rows passes.

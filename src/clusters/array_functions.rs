@@ -7,13 +7,14 @@ use crate::pairs::arguments::radius;
 use crate::pairs::group_pairs::ArrayRows;
 use pgrx::PgSqlErrorCode::{ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 use simhash_hamming::pairs::sets::UnionFind;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{collected, filled, or_out_of_memory, reserve};
 use simhash_pg::sql::bigint_array::Bigints;
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::key_type::{KeyType, no_order};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use std::cmp::Ordering;
@@ -21,64 +22,72 @@ use std::cmp::Ordering;
 const CLUSTERS: &str = "simhash_group_clusters";
 const COMPONENTS: &str = "simhash_components";
 
-pg_function! {
-    /// simhash_group_clusters(keys bigint[], fingerprints bigint[], radius int)
-    /// -> SETOF (key, cluster_id)
-    fn simhash_group_clusters, pg_finfo_simhash_group_clusters(args) {
-        let mut out = RowsOut::begin(args);
-        let radius = radius(args.get::<i32>(2), CLUSTERS);
-        let mut group = ArrayRows::from_arguments(args, CLUSTERS);
-        // Order the rows by key: the row that leads a set is its first one, which has the smallest
-        // key then.
-        group.rows.sort_unstable_by_key(|row| {
-            check_for_interrupts();
-            (group.keys[row.tag as usize], row.tag)
-        });
-        let mut activity = Activity::new(CLUSTERS);
-        let mut rows = Components::new(&mut activity);
-        group.rows.iter().for_each(|row| rows.add(row.fingerprint));
-        let keys = collected(group.rows.iter().map(|row| group.keys[row.tag as usize]));
-        put_clusters(&mut out, &keys, rows.sets(radius), 2, ResultValue::from);
-        args.null()
-    }
+pg_function!(simhash_group_clusters);
+/// simhash_group_clusters(keys bigint[], fingerprints bigint[], radius int)
+/// -> SETOF (key, cluster_id)
+fn simhash_group_clusters(args: &Args) -> Datum {
+    let mut out = RowsOut::begin(args);
+    let radius = radius(args.get::<i32>(2), CLUSTERS);
+    let mut group = ArrayRows::from_arguments(args, CLUSTERS);
+    // Order the rows by key: the row that leads a set is its first one, which has the smallest
+    // key then.
+    group.rows.sort_unstable_by_key(|row| {
+        check_for_interrupts();
+        (group.keys[row.tag as usize], row.tag)
+    });
+    let mut activity = Activity::new(CLUSTERS);
+    let mut rows = Components::new(&mut activity);
+    group.rows.iter().for_each(|row| rows.add(row.fingerprint));
+    let keys = collected(group.rows.iter().map(|row| group.keys[row.tag as usize]));
+    put_clusters(&mut out, &keys, rows.sets(radius), 2, ResultValue::from);
+    args.null()
 }
 
-pg_function! {
-    /// simhash_components(a bigint[], b bigint[]) -> SETOF (key, cluster_id), strict
-    fn simhash_components, pg_finfo_simhash_components(args) {
-        let mut out = RowsOut::begin(args);
-        let (Some(a), Some(b)) = (args.bigints(0), args.bigints(1)) else {
-            return args.null();
-        };
-        if a.len() != b.len() {
-            Error::new(ERRCODE_ARRAY_ELEMENT_ERROR, format!("{COMPONENTS} got arrays of {} and {} keys", a.len(), b.len())).raise();
-        }
-        let mut keys = Vec::new();
-        reserve(&mut keys, a.len() + b.len());
-        add(&mut keys, &a, "a");
-        add(&mut keys, &b, "b");
-        let (a, b) = keys.split_at(a.len());
-        let (keys, sets) = components(a, b, i64::cmp);
-        put_clusters(&mut out, &keys, sets, 1, ResultValue::from);
-        args.null()
+pg_function!(simhash_components);
+/// simhash_components(a bigint[], b bigint[]) -> SETOF (key, cluster_id), strict
+fn simhash_components(args: &Args) -> Datum {
+    let mut out = RowsOut::begin(args);
+    let (Some(a), Some(b)) = (args.bigints(0), args.bigints(1)) else {
+        return args.null();
+    };
+    if a.len() != b.len() {
+        Error::new(
+            ERRCODE_ARRAY_ELEMENT_ERROR,
+            format!(
+                "{COMPONENTS} got arrays of {} and {} keys",
+                a.len(),
+                b.len()
+            ),
+        )
+        .raise();
     }
+    let mut keys = Vec::new();
+    reserve(&mut keys, a.len() + b.len());
+    add(&mut keys, &a, "a");
+    add(&mut keys, &b, "b");
+    let (a, b) = keys.split_at(a.len());
+    let (keys, sets) = components(a, b, i64::cmp);
+    put_clusters(&mut out, &keys, sets, 1, ResultValue::from);
+    args.null()
 }
 
-pg_function! {
-    /// simhash_catalog.components(a anyarray, b anyarray): the same of keys of any type with an
-    /// order, without NULLs
-    fn simhash_components_of_any, pg_finfo_simhash_components_of_any(args) {
-        let mut out = RowsOut::begin(args);
-        let (Some(a), Some(b)) = (args.varlena(0, pg_sys::ANYARRAYOID), args.varlena(1, pg_sys::ANYARRAYOID)) else {
-            return args.null();
-        };
-        let [a, b] = [a, b].map(|array| array.array());
-        let order = KeyType::new(a.element).unwrap_or_else(|| no_order(a.element).raise());
-        let [a, b] = [a, b].map(|array| array.items.into_iter().flatten().collect::<Vec<_>>());
-        let (keys, sets) = components(&a, &b, |a, b| order.compare(*a, *b));
-        put_clusters(&mut out, &keys, sets, 1, ResultValue::Value);
-        args.null()
-    }
+pg_function!(simhash_components_of_any);
+/// simhash_catalog.components(a anyarray, b anyarray): the same of keys of any type with an
+/// order, without NULLs
+fn simhash_components_of_any(args: &Args) -> Datum {
+    let mut out = RowsOut::begin(args);
+    let (Some(a), Some(b)) = (
+        args.varlena(0, pg_sys::ANYARRAYOID),
+        args.varlena(1, pg_sys::ANYARRAYOID),
+    ) else {
+        return args.null();
+    };
+    let [a, b] = [a, b].map(|array| array.array());
+    let order = KeyType::new(a.element).unwrap_or_else(|| no_order(a.element).raise());
+    let [a, b] = [a, b].map(|array| array.items.into_iter().flatten().collect::<Vec<_>>());
+    let (keys, sets) = components(&a, &b, |a, b| order.compare(*a, *b));
+    put_clusters(&mut out, &keys, sets, 1, ResultValue::Value);
+    args.null()
 }
 
 /// Returns the keys of two lists of one length in order, each once, and which of them pairs connect.

@@ -18,6 +18,7 @@ use crate::pairs::scope_columns::ScopeColumns;
 use crate::pairs::source::{SourceTable, radius_of};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 use simhash_hamming::components::edges::Edge;
 use simhash_hamming::components::group::{Classes, ClusterMethod};
 use simhash_pg::catalog::table_name;
@@ -32,33 +33,30 @@ use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::type_output::Output;
 use simhash_pg::sql::value::Value;
 
-pg_function! {
-    /// simhash_clusters(relation, key, columns, radius, method, text, min_jaccard, within,
-    /// checked_by, across) -> SETOF (cluster_id, key, size, representative, distance, jaccard)
-    fn simhash_clusters, pg_finfo_simhash_clusters(args) {
-        clusters(args, "simhash_clusters", None, None)
-    }
+pg_function!(simhash_clusters);
+/// simhash_clusters(relation, key, columns, radius, method, text, min_jaccard, within,
+/// checked_by, across) -> SETOF (cluster_id, key, size, representative, distance, jaccard)
+fn simhash_clusters(args: &Args) -> Datum {
+    clusters(args, "simhash_clusters", None, None)
 }
 
-pg_function! {
-    /// simhash_clusters(relation, key_type, columns, radius, method, text, min_jaccard, within,
-    /// checked_by, across, key)
-    fn simhash_clusters_keyed, pg_finfo_simhash_clusters_keyed(args) {
-        clusters(args, "simhash_clusters", Some(10), None)
-    }
+pg_function!(simhash_clusters_keyed);
+/// simhash_clusters(relation, key_type, columns, radius, method, text, min_jaccard, within,
+/// checked_by, across, key)
+fn simhash_clusters_keyed(args: &Args) -> Datum {
+    clusters(args, "simhash_clusters", Some(10), None)
 }
 
-pg_function! {
-    /// simhash_catalog.clusters_among(relation, key_type, columns, radius, method, text, min_jaccard,
-    /// within, checked_by, across, key, decisions, keys): as simhash_clusters, of the rows with these keys; of
-    /// all if keys is NULL. Pairs that the table of decisions says are different do not count
-    fn simhash_clusters_among, pg_finfo_simhash_clusters_among(args) {
-        let kept = KeptArguments {
-            decisions: args.get::<pg_sys::Oid>(11),
-            keys: args.varlena(12, pg_sys::ANYARRAYOID),
-        };
-        clusters(args, "simhash_keep_clusters", Some(10), Some(kept))
-    }
+pg_function!(simhash_clusters_among);
+/// simhash_catalog.clusters_among(relation, key_type, columns, radius, method, text, min_jaccard,
+/// within, checked_by, across, key, decisions, keys): as simhash_clusters, of the rows with these keys; of
+/// all if keys is NULL. Pairs that the table of decisions says are different do not count
+fn simhash_clusters_among(args: &Args) -> Datum {
+    let kept = KeptArguments {
+        decisions: args.get::<pg_sys::Oid>(11),
+        keys: args.varlena(12, pg_sys::ANYARRAYOID),
+    };
+    clusters(args, "simhash_keep_clusters", Some(10), Some(kept))
 }
 
 /// What kept clusters ask for besides.
@@ -295,43 +293,59 @@ fn for_each_clustered(assigned: &[Assignment], mut each: impl FnMut([u32; 3], i6
     }
 }
 
-pg_function! {
-    /// simhash_catalog.duplicate_groups(relation, keys, numbered, columns, within, across)
-    /// -> SETOF (cluster, row, size, key): the groups of simhash_duplicates, with rows numbered in the order
-    /// of their keys. Several keys are one, and come back as text
-    fn simhash_duplicate_groups, pg_finfo_simhash_duplicate_groups(args) {
-        const NAME: &str = "simhash_duplicates";
-        let mut out = RowsOut::begin(args);
-        let oid = required(args.get::<pg_sys::Oid>(0), NAME, "relation");
-        leave_out_statement();
-        let (opened, _) = open_relation(oid);
-        let [keys, compared] = [1, 3].map(|i| named_list(args, i, &opened));
-        let sources = [SourceTable::open_by_keys(oid, &keys, named(args, 2).as_deref(), &compared)];
-        let columns = ScopeColumns::from_arguments(args, 4, Some(5), NAME, &sources);
-        let checked = CheckArguments {
-            function: NAME,
-            own: args.function(),
-            texts: [None],
-            min_jaccard: None,
-            checked_by: None,
-        };
-        let check = Check::new(checked, &sources).unwrap_or_else(no_check);
-        let radius = radius_of(None, NAME, &sources, false);
-        let mut activity = Activity::new(NAME);
-        let mut paired_rows = PairedRows::find(&sources, &columns, radius, false, &mut activity);
-        let edges = std::mem::replace(&mut paired_rows.edges, no_edges());
-        // The similarities of texts are not asked for.
-        let check = (Check { texts: None, ..check }, None);
-        let assigned =
-            verify(&sources, check, &paired_rows, edges, ClusterMethod::Leader, &mut activity);
-        let output = Output::for_type(sources[0].key_type, MemoryContext::current());
-        for_each_clustered(&assigned, |[first, row, _], size, _| {
-            output.text(paired_rows.key(row), |key| {
-                let [first, row] = [first, row].map(|row| ResultValue::from(i64::from(row)));
-                let key = to_utf8(key);
-                out.push([first, row, ResultValue::from(size), ResultValue::Text(&key)].map(Some));
-            });
+pg_function!(simhash_duplicate_groups);
+/// simhash_catalog.duplicate_groups(relation, keys, numbered, columns, within, across)
+/// -> SETOF (cluster, row, size, key): the groups of simhash_duplicates, with rows numbered in the order
+/// of their keys. Several keys are one, and come back as text
+fn simhash_duplicate_groups(args: &Args) -> Datum {
+    const NAME: &str = "simhash_duplicates";
+    let mut out = RowsOut::begin(args);
+    let oid = required(args.get::<pg_sys::Oid>(0), NAME, "relation");
+    leave_out_statement();
+    let (opened, _) = open_relation(oid);
+    let [keys, compared] = [1, 3].map(|i| named_list(args, i, &opened));
+    let sources = [SourceTable::open_by_keys(
+        oid,
+        &keys,
+        named(args, 2).as_deref(),
+        &compared,
+    )];
+    let columns = ScopeColumns::from_arguments(args, 4, Some(5), NAME, &sources);
+    let checked = CheckArguments {
+        function: NAME,
+        own: args.function(),
+        texts: [None],
+        min_jaccard: None,
+        checked_by: None,
+    };
+    let check = Check::new(checked, &sources).unwrap_or_else(no_check);
+    let radius = radius_of(None, NAME, &sources, false);
+    let mut activity = Activity::new(NAME);
+    let mut paired_rows = PairedRows::find(&sources, &columns, radius, false, &mut activity);
+    let edges = std::mem::replace(&mut paired_rows.edges, no_edges());
+    // The similarities of texts are not asked for.
+    let check = (
+        Check {
+            texts: None,
+            ..check
+        },
+        None,
+    );
+    let assigned = verify(
+        &sources,
+        check,
+        &paired_rows,
+        edges,
+        ClusterMethod::Leader,
+        &mut activity,
+    );
+    let output = Output::for_type(sources[0].key_type, MemoryContext::current());
+    for_each_clustered(&assigned, |[first, row, _], size, _| {
+        output.text(paired_rows.key(row), |key| {
+            let [first, row] = [first, row].map(|row| ResultValue::from(i64::from(row)));
+            let key = to_utf8(key);
+            out.push([first, row, ResultValue::from(size), ResultValue::Text(&key)].map(Some));
         });
-        args.null()
-    }
+    });
+    args.null()
 }

@@ -4,6 +4,7 @@
 //! the expressions, once in a session, and warns; `simhash_fingerprint_verify` checks more rows by
 //! the weights that `simhash_trigger_recipe` reads from a trigger's arguments.
 
+use pgrx::pg_sys::Datum;
 use std::cell::RefCell;
 use std::collections::HashSet;
 
@@ -19,7 +20,7 @@ use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::{Error, warn};
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::expression::jsonb_text;
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::trigger::{Event, TriggerCall};
 use simhash_trigger::flag_options::{FingerprintOptions, parse};
 
@@ -167,25 +168,27 @@ fn literal(text: &str) -> String {
     )
 }
 
-pg_function! {
-    /// `simhash_catalog.trigger_recipe(arguments bytea, fingerprint name) -> text`: the weights and
-    /// the preset by which a trigger with these arguments, as pg_trigger has them, fills that
-    /// column; NULL when it does not.
-    fn simhash_trigger_recipe, pg_finfo_simhash_trigger_recipe (args) {
-        let (Some(given), Some(fingerprint)) = (args.varlena(0, pg_sys::BYTEAOID), args.name(1))
-        else {
-            return args.null();
-        };
-        let text = |argument: &[u8]| name_to_utf8(argument).into_owned();
-        // Each argument ends with a zero byte.
-        let mut given: Vec<String> = given.bytes().split(|byte| *byte == 0).map(text).collect();
-        given.pop();
-        let options = parse(&given).ok().filter(|options| options.fingerprint.as_ref() == Some(&fingerprint));
-        let fingerprint_options = options.and_then(|options| options.fingerprint_options);
-        args.result(fingerprint_options.map(|fingerprint_options| {
-            let weights = literal(&jsonb_text(&fingerprint_options.weights));
-            let preset = fingerprint_options.preset.map(|preset| format!(", {}::text", literal(&preset)));
-            format!("{weights}::jsonb{}", preset.unwrap_or_default())
-        }))
-    }
+pg_function!(simhash_trigger_recipe);
+/// `simhash_catalog.trigger_recipe(arguments bytea, fingerprint name) -> text`: the weights and
+/// the preset by which a trigger with these arguments, as pg_trigger has them, fills that
+/// column; NULL when it does not.
+fn simhash_trigger_recipe(args: &Args) -> Datum {
+    let (Some(given), Some(fingerprint)) = (args.varlena(0, pg_sys::BYTEAOID), args.name(1)) else {
+        return args.null();
+    };
+    let text = |argument: &[u8]| name_to_utf8(argument).into_owned();
+    // Each argument ends with a zero byte.
+    let mut given: Vec<String> = given.bytes().split(|byte| *byte == 0).map(text).collect();
+    given.pop();
+    let options = parse(&given)
+        .ok()
+        .filter(|options| options.fingerprint.as_ref() == Some(&fingerprint));
+    let fingerprint_options = options.and_then(|options| options.fingerprint_options);
+    args.result(fingerprint_options.map(|fingerprint_options| {
+        let weights = literal(&jsonb_text(&fingerprint_options.weights));
+        let preset = fingerprint_options
+            .preset
+            .map(|preset| format!(", {}::text", literal(&preset)));
+        format!("{weights}::jsonb{}", preset.unwrap_or_default())
+    }))
 }

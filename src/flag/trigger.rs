@@ -12,6 +12,7 @@
 //! sees its row. Before a transaction searches, it enters the row among those in progress
 //! ([`super::compared_tables`]), and waits for those that are near and not committed yet.
 
+use pgrx::pg_sys::Datum;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -45,16 +46,15 @@ use simhash_pg::sql::trigger::{Event, TriggerCall};
 use simhash_pg::sql::value::Value;
 use simhash_trigger::flag_options::{FingerprintOptions, Mode};
 
-pg_function! {
-    /// `simhash_flag_duplicate() -> trigger`
-    fn simhash_flag_duplicate, pg_finfo_simhash_flag_duplicate (args) {
-        let call = fired(args);
-        let new = |memory| FlagState::new(&call, memory);
-        call_site::with(args, new, |state| {
-            state.refresh(&call);
-            state.check_row(&call)
-        })
-    }
+pg_function!(simhash_flag_duplicate);
+/// `simhash_flag_duplicate() -> trigger`
+fn simhash_flag_duplicate(args: &Args) -> Datum {
+    let call = fired(args);
+    let new = |memory| FlagState::new(&call, memory);
+    call_site::with(args, new, |state| {
+        state.refresh(&call);
+        state.check_row(&call)
+    })
 }
 
 /// Returns the call; raises an ERROR unless a BEFORE INSERT OR UPDATE row trigger makes it.
@@ -322,7 +322,8 @@ fn fingerprint_expression(
     let types = [pg_sys::RECORDOID, pg_sys::JSONBOID, pg_sys::TEXTOID];
     // Somebody else's function of that name may return another type.
     let ours = |&function: &pg_sys::Oid| {
-        function_result_type(function) == pg_sys::INT8OID && is_symbol(function, simhash_row64)
+        function_result_type(function) == pg_sys::INT8OID
+            && is_symbol(function, simhash_row64::symbol)
     };
     let found = function_beside(call.function_oid(), c"simhash64", &types);
     let Some(function) = found.filter(ours) else {

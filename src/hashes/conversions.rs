@@ -2,6 +2,7 @@
 
 use pgrx::PgSqlErrorCode::{ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 
 use crate::errors::{ToError, or_raise};
 use simhash_fingerprint::hashes::read::{self, Length};
@@ -71,104 +72,108 @@ fn distance(args: &Args) -> Option<i32> {
     Some(or_raise(read::hamming_parts(&a, &b)) as i32)
 }
 
-pg_function! {
-    /// `fingerprint_from_hex(hash text, pad boolean) -> bigint`, strict
-    fn simhash_from_hex, pg_finfo_simhash_from_hex (args) {
-        let (Some(text), Some(length)) = (args.varlena(0, pg_sys::TEXTOID), length(args, 1)) else {
-            return args.null();
-        };
-        args.result(Some(or_raise(read::hex(&to_utf8(text.bytes()), length))))
-    }
+pg_function!(simhash_from_hex);
+/// `fingerprint_from_hex(hash text, pad boolean) -> bigint`, strict
+fn simhash_from_hex(args: &Args) -> Datum {
+    let (Some(text), Some(length)) = (args.varlena(0, pg_sys::TEXTOID), length(args, 1)) else {
+        return args.null();
+    };
+    args.result(Some(or_raise(read::hex(&to_utf8(text.bytes()), length))))
 }
 
-pg_function! {
-    /// `fingerprint_from_unsigned(hash numeric) -> bigint`, strict
-    fn simhash_from_unsigned, pg_finfo_simhash_from_unsigned (args) {
-        let Some(number) = args.varlena(0, pg_sys::NUMERICOID) else {
-            return args.null();
-        };
-        let new = |memory| Output::for_type(pg_sys::NUMERICOID, memory);
-        let read = |output: &mut Output| output.text(number, |text| read::unsigned(&to_utf8(text)));
-        args.result(Some(or_raise(call_site::with(args, new, read))))
-    }
+pg_function!(simhash_from_unsigned);
+/// `fingerprint_from_unsigned(hash numeric) -> bigint`, strict
+fn simhash_from_unsigned(args: &Args) -> Datum {
+    let Some(number) = args.varlena(0, pg_sys::NUMERICOID) else {
+        return args.null();
+    };
+    let new = |memory| Output::for_type(pg_sys::NUMERICOID, memory);
+    let read = |output: &mut Output| output.text(number, |text| read::unsigned(&to_utf8(text)));
+    args.result(Some(or_raise(call_site::with(args, new, read))))
 }
 
-pg_function! {
-    /// `fingerprint_from_bits(hash bit, pad boolean) -> bigint`, strict
-    fn simhash_from_bits, pg_finfo_simhash_from_bits (args) {
-        let (Some(string), Some(length)) = (args.varlena(0, pg_sys::BITOID), length(args, 1)) else {
-            return args.null();
-        };
-        args.result(Some(or_raise(read::bits(string.bits(), length))))
-    }
+pg_function!(simhash_from_bits);
+/// `fingerprint_from_bits(hash bit, pad boolean) -> bigint`, strict
+fn simhash_from_bits(args: &Args) -> Datum {
+    let (Some(string), Some(length)) = (args.varlena(0, pg_sys::BITOID), length(args, 1)) else {
+        return args.null();
+    };
+    args.result(Some(or_raise(read::bits(string.bits(), length))))
 }
 
-pg_function! {
-    /// `fingerprint_from_bytes(hash bytea, pad boolean) -> bigint`, strict
-    fn simhash_from_bytes, pg_finfo_simhash_from_bytes (args) {
-        let (Some(bytes), Some(length)) = (args.varlena(0, pg_sys::BYTEAOID), length(args, 1)) else {
-            return args.null();
-        };
-        args.result(Some(or_raise(read::bytes(bytes.bytes(), length))))
-    }
+pg_function!(simhash_from_bytes);
+/// `fingerprint_from_bytes(hash bytea, pad boolean) -> bigint`, strict
+fn simhash_from_bytes(args: &Args) -> Datum {
+    let (Some(bytes), Some(length)) = (args.varlena(0, pg_sys::BYTEAOID), length(args, 1)) else {
+        return args.null();
+    };
+    args.result(Some(or_raise(read::bytes(bytes.bytes(), length))))
 }
 
-pg_function! {
-    /// `fingerprint_parts_from_hex(hash text, bits int, pad boolean) -> bigint[]`, strict
-    fn simhash_parts_from_hex, pg_finfo_simhash_parts_from_hex (args) {
-        let (Some(text), Some(bits), Some(length)) =
-            (args.varlena(0, pg_sys::TEXTOID), width(args), length(args, 2))
-        else {
-            return args.null();
-        };
-        args.result(Some(or_raise(read::hex_parts(&to_utf8(text.bytes()), bits, length))))
-    }
+pg_function!(simhash_parts_from_hex);
+/// `fingerprint_parts_from_hex(hash text, bits int, pad boolean) -> bigint[]`, strict
+fn simhash_parts_from_hex(args: &Args) -> Datum {
+    let (Some(text), Some(bits), Some(length)) = (
+        args.varlena(0, pg_sys::TEXTOID),
+        width(args),
+        length(args, 2),
+    ) else {
+        return args.null();
+    };
+    args.result(Some(or_raise(read::hex_parts(
+        &to_utf8(text.bytes()),
+        bits,
+        length,
+    ))))
 }
 
-pg_function! {
-    /// `fingerprint_parts_from_bits(hash bit, bits int, pad boolean) -> bigint[]`, strict
-    fn simhash_parts_from_bits, pg_finfo_simhash_parts_from_bits (args) {
-        let (Some(string), Some(bits), Some(length)) =
-            (args.varlena(0, pg_sys::BITOID), width(args), length(args, 2))
-        else {
-            return args.null();
-        };
-        args.result(Some(or_raise(read::bit_parts(string.bits(), bits, length))))
-    }
+pg_function!(simhash_parts_from_bits);
+/// `fingerprint_parts_from_bits(hash bit, bits int, pad boolean) -> bigint[]`, strict
+fn simhash_parts_from_bits(args: &Args) -> Datum {
+    let (Some(string), Some(bits), Some(length)) = (
+        args.varlena(0, pg_sys::BITOID),
+        width(args),
+        length(args, 2),
+    ) else {
+        return args.null();
+    };
+    args.result(Some(or_raise(read::bit_parts(string.bits(), bits, length))))
 }
 
-pg_function! {
-    /// `fingerprint_parts_from_bytes(hash bytea, bits int, pad boolean) -> bigint[]`, strict
-    fn simhash_parts_from_bytes, pg_finfo_simhash_parts_from_bytes (args) {
-        let (Some(bytes), Some(bits), Some(length)) =
-            (args.varlena(0, pg_sys::BYTEAOID), width(args), length(args, 2))
-        else {
-            return args.null();
-        };
-        args.result(Some(or_raise(read::byte_parts(bytes.bytes(), bits, length))))
-    }
+pg_function!(simhash_parts_from_bytes);
+/// `fingerprint_parts_from_bytes(hash bytea, bits int, pad boolean) -> bigint[]`, strict
+fn simhash_parts_from_bytes(args: &Args) -> Datum {
+    let (Some(bytes), Some(bits), Some(length)) = (
+        args.varlena(0, pg_sys::BYTEAOID),
+        width(args),
+        length(args, 2),
+    ) else {
+        return args.null();
+    };
+    args.result(Some(or_raise(read::byte_parts(
+        bytes.bytes(),
+        bits,
+        length,
+    ))))
 }
 
-pg_function! {
-    /// `fingerprint_parts_to_hex(parts bigint[]) -> text`, strict
-    fn simhash_parts_to_hex, pg_finfo_simhash_parts_to_hex (args) {
-        args.result(parts(args, 0).map(|parts| read::to_hex(&parts)))
-    }
+pg_function!(simhash_parts_to_hex);
+/// `fingerprint_parts_to_hex(parts bigint[]) -> text`, strict
+fn simhash_parts_to_hex(args: &Args) -> Datum {
+    args.result(parts(args, 0).map(|parts| read::to_hex(&parts)))
 }
 
-pg_function! {
-    /// `hamming_parts(a bigint[], b bigint[]) -> int`, strict
-    fn simhash_hamming_parts, pg_finfo_simhash_hamming_parts (args) {
-        args.result(distance(args))
-    }
+pg_function!(simhash_hamming_parts);
+/// `hamming_parts(a bigint[], b bigint[]) -> int`, strict
+fn simhash_hamming_parts(args: &Args) -> Datum {
+    args.result(distance(args))
 }
 
-pg_function! {
-    /// `hamming_parts_within(a bigint[], b bigint[], radius int) -> boolean`, strict
-    fn simhash_hamming_parts_within, pg_finfo_simhash_hamming_parts_within (args) {
-        let (Some(distance), Some(radius)) = (distance(args), args.get::<i32>(2)) else {
-            return args.null();
-        };
-        args.result(Some(distance <= radius))
-    }
+pg_function!(simhash_hamming_parts_within);
+/// `hamming_parts_within(a bigint[], b bigint[], radius int) -> boolean`, strict
+fn simhash_hamming_parts_within(args: &Args) -> Datum {
+    let (Some(distance), Some(radius)) = (distance(args), args.get::<i32>(2)) else {
+        return args.null();
+    };
+    args.result(Some(distance <= radius))
 }

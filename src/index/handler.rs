@@ -5,20 +5,20 @@
 
 use super::{build, cost_estimate, insert, opclass, scan, vacuum};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+use pgrx::pg_sys::Datum;
 use pgrx::{pg_guard, pg_sys};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::compat;
 use simhash_pg::process::error::Error;
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::value::{Storage, Value};
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
-pg_function! {
-    /// simhash_catalog.simhash_handler(internal) -> index_am_handler.
-    fn simhash_handler, pg_finfo_simhash_handler(args) {
-        args.routine(&ROUTINE)
-    }
+pg_function!(simhash_handler);
+/// simhash_catalog.simhash_handler(internal) -> index_am_handler.
+fn simhash_handler(args: &Args) -> Datum {
+    args.routine(&ROUTINE)
 }
 
 /// What the access method can do, and its callbacks.

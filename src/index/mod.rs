@@ -53,7 +53,7 @@ pub fn fingerprint_function(
         return None;
     }
     let handler = lookup::access_method_handler(access_method)?;
-    lookup::is_symbol(handler, handler::simhash_handler)
+    lookup::is_symbol(handler, handler::simhash_handler::symbol)
         .then(|| lookup::family_function(family, class_type, FINGERPRINT))
         .flatten()
 }

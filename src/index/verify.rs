@@ -13,6 +13,7 @@ use super::spool::PostingSorter;
 use super::store::{IndexPages, read_meta, tree_of};
 use crate::citus::refuse_distributed;
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 use simhash_base::indexed_row::{IndexedRow, NO_SCOPE};
 use simhash_base::tid::Tid;
 use simhash_hamming::check::pages::{Finding, PageSource, StructureCheck};
@@ -27,33 +28,32 @@ use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::maintenance_work_mem_bytes;
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use std::cell::{Cell, RefCell};
 
 const NAME: &str = "simhash_index_verify";
 
-pg_function! {
-    /// simhash_index_verify(regclass, heapallindexed boolean)
-    ///     -> SETOF (block bigint, "offset" int, fault text); no row when the index is sound.
-    fn simhash_index_verify, pg_finfo_simhash_index_verify(args) {
-        let mut rows = RowsOut::begin(args);
-        let (Some(oid), Some(all_rows)) = (args.get::<pg_sys::Oid>(0), args.get::<bool>(1)) else {
-            return args.null();
-        };
-        let open = OpenIndex::new(oid, OpenPurpose::Verification);
-        refuse_distributed(&open, OpenPurpose::Verification);
-        let _owner = open.as_owner();
-        // One row at a time: an index that lacks every row of its table has millions of findings.
-        verify(&open, all_rows, &mut |finding| {
-            rows.push([
-                Some(ResultValue::from(i64::from(finding.block))),
-                finding.offset.map(|i| ResultValue::from(i as i32)),
-                Some(ResultValue::Text(&finding.text)),
-            ]);
-        });
-        args.null()
-    }
+pg_function!(simhash_index_verify);
+/// simhash_index_verify(regclass, heapallindexed boolean)
+///     -> SETOF (block bigint, "offset" int, fault text); no row when the index is sound.
+fn simhash_index_verify(args: &Args) -> Datum {
+    let mut rows = RowsOut::begin(args);
+    let (Some(oid), Some(all_rows)) = (args.get::<pg_sys::Oid>(0), args.get::<bool>(1)) else {
+        return args.null();
+    };
+    let open = OpenIndex::new(oid, OpenPurpose::Verification);
+    refuse_distributed(&open, OpenPurpose::Verification);
+    let _owner = open.as_owner();
+    // One row at a time: an index that lacks every row of its table has millions of findings.
+    verify(&open, all_rows, &mut |finding| {
+        rows.push([
+            Some(ResultValue::from(i64::from(finding.block))),
+            finding.offset.map(|i| ResultValue::from(i as i32)),
+            Some(ResultValue::Text(&finding.text)),
+        ]);
+    });
+    args.null()
 }
 
 /// The file's pages. Its length is measured again when a link leads beyond what is known.

@@ -3,6 +3,7 @@
 
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_COLUMN};
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 use pgrx::pg_sys::Oid;
 
 use super::arguments::{named, required};
@@ -198,32 +199,38 @@ fn widest_text(opened: &OpenTable, sql: &str) -> String {
     name.clone()
 }
 
-pg_function! {
-    /// `simhash_catalog.named_columns(relation regclass, list text) -> SETOF text`: the columns in a
-    /// list; without one that of texts which a call means that names none
-    fn simhash_named_columns, pg_finfo_simhash_named_columns (args) {
-        leave_out_statement();
-        let mut rows = RowsOut::begin(args);
-        let (opened, sql) = open_relation(required(args.get::<Oid>(0), "simhash_duplicates", "relation"));
-        let names = match named(args, 1) {
-            Some(list) => listed(&opened, &list),
-            None => vec![widest_text(&opened, &sql)],
-        };
-        for name in &names {
-            column(&opened, name, "compared");
-            rows.push([Some(ResultValue::Text(name))]);
-        }
-        args.null()
+pg_function!(simhash_named_columns);
+/// `simhash_catalog.named_columns(relation regclass, list text) -> SETOF text`: the columns in a
+/// list; without one that of texts which a call means that names none
+fn simhash_named_columns(args: &Args) -> Datum {
+    leave_out_statement();
+    let mut rows = RowsOut::begin(args);
+    let (opened, sql) = open_relation(required(
+        args.get::<Oid>(0),
+        "simhash_duplicates",
+        "relation",
+    ));
+    let names = match named(args, 1) {
+        Some(list) => listed(&opened, &list),
+        None => vec![widest_text(&opened, &sql)],
+    };
+    for name in &names {
+        column(&opened, name, "compared");
+        rows.push([Some(ResultValue::Text(name))]);
     }
+    args.null()
 }
 
-pg_function! {
-    /// `simhash_catalog.ordering(relation regclass, list text) -> text`: what simhash_duplicates orders the rows
-    /// `r` by, as SQL text
-    fn simhash_ordering, pg_finfo_simhash_ordering (args) {
-        leave_out_statement();
-        let (opened, _) = open_relation(required(args.get::<Oid>(0), "simhash_duplicates", "relation"));
-        let list = required(named(args, 1), "simhash_duplicates", "first_by");
-        args.result(Some(ordering(&opened, &list)))
-    }
+pg_function!(simhash_ordering);
+/// `simhash_catalog.ordering(relation regclass, list text) -> text`: what simhash_duplicates orders the rows
+/// `r` by, as SQL text
+fn simhash_ordering(args: &Args) -> Datum {
+    leave_out_statement();
+    let (opened, _) = open_relation(required(
+        args.get::<Oid>(0),
+        "simhash_duplicates",
+        "relation",
+    ));
+    let list = required(named(args, 1), "simhash_duplicates", "first_by");
+    args.result(Some(ordering(&opened, &list)))
 }

@@ -7,6 +7,7 @@ use super::search::{PairSearch, Pairs};
 use pgrx::PgSqlErrorCode::{
     ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED,
 };
+use pgrx::pg_sys::Datum;
 use simhash_hamming::pairs::find::{Branches, Finder};
 use simhash_hamming::pairs::sink::Row;
 use simhash_hamming::pairs::split::Task;
@@ -87,24 +88,25 @@ impl Pairs for GroupPairRows {
     }
 }
 
-pg_function! {
-    /// simhash_group_pairs(keys bigint[], fingerprints bigint[], radius int, met_at bigint)
-    /// -> SETOF (a, b, distance)
-    fn simhash_group_pairs, pg_finfo_simhash_group_pairs(args) {
-        let out = RowsOut::begin(args);
-        let radius = radius(args.get::<i32>(2), NAME);
-        let ArrayRows { keys, mut rows } = ArrayRows::from_arguments(args, NAME);
-        let branch = args.get::<i64>(3).map(|met_at| branch_of(&rows, radius, met_at));
-        let activity = &mut Activity::new(NAME);
-        PairSearch::new(GroupPairRows { out, keys }, activity).compare(|search| {
-            let mut finder = Finder::new(search, radius);
-            match branch {
-                None => finder.pairs_in([&mut rows], Task::ALL),
-                Some((branches, piece)) => finder.branch([&mut rows], &branches, piece),
-            }
-        });
-        args.null()
-    }
+pg_function!(simhash_group_pairs);
+/// simhash_group_pairs(keys bigint[], fingerprints bigint[], radius int, met_at bigint)
+/// -> SETOF (a, b, distance)
+fn simhash_group_pairs(args: &Args) -> Datum {
+    let out = RowsOut::begin(args);
+    let radius = radius(args.get::<i32>(2), NAME);
+    let ArrayRows { keys, mut rows } = ArrayRows::from_arguments(args, NAME);
+    let branch = args
+        .get::<i64>(3)
+        .map(|met_at| branch_of(&rows, radius, met_at));
+    let activity = &mut Activity::new(NAME);
+    PairSearch::new(GroupPairRows { out, keys }, activity).compare(|search| {
+        let mut finder = Finder::new(search, radius);
+        match branch {
+            None => finder.pairs_in([&mut rows], Task::ALL),
+            Some((branches, piece)) => finder.branch([&mut rows], &branches, piece),
+        }
+    });
+    args.null()
 }
 
 /// Returns the pairs that meet at a key, as a branch of a division of all rows: those of rows that

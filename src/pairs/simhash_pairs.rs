@@ -59,36 +59,32 @@ impl<const N: usize> Tags for PairRows<N> {
     }
 }
 
-pg_function! {
-    /// simhash_pairs(relation, key, columns, radius, within, text, min_jaccard,
-    /// checked_by, across) -> SETOF (a, b, distance)
-    fn simhash_pairs, pg_finfo_simhash_pairs(args) {
-        pairs::<1>(args, "simhash_pairs", false)
-    }
+pg_function!(simhash_pairs);
+/// simhash_pairs(relation, key, columns, radius, within, text, min_jaccard,
+/// checked_by, across) -> SETOF (a, b, distance)
+fn simhash_pairs(args: &Args) -> Datum {
+    pairs::<1>(args, "simhash_pairs", false)
 }
 
-pg_function! {
-    /// simhash_pairs(relation, key_type, columns, radius, within, text, min_jaccard,
-    /// checked_by, across, key) -> SETOF (a, b, distance)
-    fn simhash_pairs_keyed, pg_finfo_simhash_pairs_keyed(args) {
-        pairs::<1>(args, "simhash_pairs", true)
-    }
+pg_function!(simhash_pairs_keyed);
+/// simhash_pairs(relation, key_type, columns, radius, within, text, min_jaccard,
+/// checked_by, across, key) -> SETOF (a, b, distance)
+fn simhash_pairs_keyed(args: &Args) -> Datum {
+    pairs::<1>(args, "simhash_pairs", true)
 }
 
-pg_function! {
-    /// simhash_pairs_between(relation_a, key_a, columns_a, relation_b, key_b, columns_b, radius,
-    /// within, text_a, text_b, min_jaccard, checked_by, across) -> SETOF (a, b, distance)
-    fn simhash_pairs_between, pg_finfo_simhash_pairs_between(args) {
-        pairs::<2>(args, "simhash_pairs_between", false)
-    }
+pg_function!(simhash_pairs_between);
+/// simhash_pairs_between(relation_a, key_a, columns_a, relation_b, key_b, columns_b, radius,
+/// within, text_a, text_b, min_jaccard, checked_by, across) -> SETOF (a, b, distance)
+fn simhash_pairs_between(args: &Args) -> Datum {
+    pairs::<2>(args, "simhash_pairs_between", false)
 }
 
-pg_function! {
-    /// simhash_pairs_between(relation_a, key_type_a, columns_a, relation_b, key_type_b, columns_b, radius,
-    /// within, text_a, text_b, min_jaccard, checked_by, across, key_a, key_b) -> SETOF (a, b, distance)
-    fn simhash_pairs_between_keyed, pg_finfo_simhash_pairs_between_keyed(args) {
-        pairs::<2>(args, "simhash_pairs_between", true)
-    }
+pg_function!(simhash_pairs_between_keyed);
+/// simhash_pairs_between(relation_a, key_type_a, columns_a, relation_b, key_type_b, columns_b, radius,
+/// within, text_a, text_b, min_jaccard, checked_by, across, key_a, key_b) -> SETOF (a, b, distance)
+fn simhash_pairs_between_keyed(args: &Args) -> Datum {
+    pairs::<2>(args, "simhash_pairs_between", true)
 }
 
 /// Returns the pairs of the SQL function `name`, within a relation or across two. If `keyed`, the

@@ -14,24 +14,28 @@ use simhash_pg::nodes::{NodeList, NodeRef, Planner};
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 
-pg_function! {
-    /// `simhash_catalog.hamming_ball_sel`: restriction estimator of `<@ (bigint, hamming_ball)`.
-    fn simhash_ball_sel, pg_finfo_simhash_ball_sel(args) { of_rows(args, Clause::in_ball) }
+pg_function!(simhash_ball_sel);
+/// `simhash_catalog.hamming_ball_sel`: restriction estimator of `<@ (bigint, hamming_ball)`.
+fn simhash_ball_sel(args: &Args) -> Datum {
+    of_rows(args, Clause::in_ball)
 }
 
-pg_function! {
-    /// `simhash_catalog.hamming_ball_joinsel`: join estimator of `<@ (bigint, hamming_ball)`.
-    fn simhash_ball_joinsel, pg_finfo_simhash_ball_joinsel(args) { of_pairs(args, Clause::in_ball) }
+pg_function!(simhash_ball_joinsel);
+/// `simhash_catalog.hamming_ball_joinsel`: join estimator of `<@ (bigint, hamming_ball)`.
+fn simhash_ball_joinsel(args: &Args) -> Datum {
+    of_pairs(args, Clause::in_ball)
 }
 
-pg_function! {
-    /// `simhash_catalog.hamming_near_sel`: restriction estimator of `~=`.
-    fn simhash_near_sel, pg_finfo_simhash_near_sel(args) { of_rows(args, Clause::near) }
+pg_function!(simhash_near_sel);
+/// `simhash_catalog.hamming_near_sel`: restriction estimator of `~=`.
+fn simhash_near_sel(args: &Args) -> Datum {
+    of_rows(args, Clause::near)
 }
 
-pg_function! {
-    /// `simhash_catalog.hamming_near_joinsel`: join estimator of `~=`.
-    fn simhash_near_joinsel, pg_finfo_simhash_near_joinsel(args) { of_pairs(args, Clause::near) }
+pg_function!(simhash_near_joinsel);
+/// `simhash_catalog.hamming_near_joinsel`: join estimator of `~=`.
+fn simhash_near_joinsel(args: &Args) -> Datum {
+    of_pairs(args, Clause::near)
 }
 
 /// Reads the operands of an operator.

@@ -14,7 +14,7 @@ use simhash_pg::nodes::NodeRef;
 
 /// Returns whether this function is `hamming(bigint, bigint)`.
 pub fn is_hamming(function: Oid) -> bool {
-    lookup::has_support_function(function, simhash_hamming_support)
+    lookup::has_support_function(function, simhash_hamming_support::symbol)
 }
 
 /// Returns whether the expression is a call of `hamming`.
@@ -25,19 +25,19 @@ pub fn is_distance(node: NodeRef<'_>) -> bool {
 
 /// Returns whether this function is `hamming_parts_within`.
 pub fn is_parts_within(function: Oid) -> bool {
-    lookup::has_support_function(function, simhash_parts_support)
+    lookup::has_support_function(function, simhash_parts_support::symbol)
 }
 
 /// Returns `hamming_within` beside another function of the extension.
 pub fn within_beside(sibling: Oid) -> Option<Oid> {
     let types = [pg_sys::INT8OID, pg_sys::INT8OID, pg_sys::INT4OID];
     lookup::function_beside(sibling, c"hamming_within", &types)
-        .filter(|&within| lookup::has_support_function(within, simhash_within_support))
+        .filter(|&within| lookup::has_support_function(within, simhash_within_support::symbol))
 }
 
 /// Returns the operator `<~>` beside `hamming_within`; None when `within` is another function.
 pub fn distance_operator_of_within(within: Oid) -> Option<Oid> {
-    if !lookup::has_support_function(within, simhash_within_support) {
+    if !lookup::has_support_function(within, simhash_within_support::symbol) {
         return None;
     }
     let types = [pg_sys::INT8OID, pg_sys::INT8OID];
@@ -68,7 +68,7 @@ impl BallConstructor {
     pub fn beside(sibling: Oid) -> Option<Self> {
         let types = [pg_sys::INT8OID, pg_sys::INT4OID];
         let constructor = lookup::function_beside(sibling, c"hamming_ball", &types)
-            .filter(|&found| lookup::is_symbol(found, simhash_ball_make))?;
+            .filter(|&found| lookup::is_symbol(found, simhash_ball_make::symbol))?;
         Some(Self {
             constructor,
             type_oid: lookup::function_result_type(constructor),

@@ -25,60 +25,56 @@ use simhash_pg::sql::fmgr::{Args, pg_function};
 /// 64 bits have no statistics; who asks for near ones expects a few.
 const PARTS_WITHIN: f64 = 1e-4;
 
-pg_function! {
-    /// `simhash_catalog.hamming_support(internal)`: a call of `hamming` becomes `<~>`. The
-    /// planner's call loads the library and with it the planner hook, without
-    /// shared_preload_libraries. The address of this function is also how [`super::own_objects`]
-    /// recognises `hamming`.
-    fn simhash_hamming_support, pg_finfo_simhash_hamming_support(args) {
-        simplified(args, |call| as_operator(call, args.function()))
-    }
+pg_function!(simhash_hamming_support);
+/// `simhash_catalog.hamming_support(internal)`: a call of `hamming` becomes `<~>`. The
+/// planner's call loads the library and with it the planner hook, without
+/// shared_preload_libraries. The address of this function is also how [`super::own_objects`]
+/// recognises `hamming`.
+fn simhash_hamming_support(args: &Args) -> Datum {
+    simplified(args, |call| as_operator(call, args.function()))
 }
 
-pg_function! {
-    /// `simhash_catalog.hamming_within_support(internal)`: index condition and selectivity of
-    /// `hamming_within`. Its cost is a constant, which is what pg_proc.procost is for.
-    fn simhash_within_support, pg_finfo_simhash_within_support(args) {
-        if let Some(request) = request(args, NodeTag::T_SupportRequestIndexCondition) {
-            return index_condition(request).unwrap_or_else(no_answer);
-        }
-        share_of_rows(args, share_within)
+pg_function!(simhash_within_support);
+/// `simhash_catalog.hamming_within_support(internal)`: index condition and selectivity of
+/// `hamming_within`. Its cost is a constant, which is what pg_proc.procost is for.
+fn simhash_within_support(args: &Args) -> Datum {
+    if let Some(request) = request(args, NodeTag::T_SupportRequestIndexCondition) {
+        return index_condition(request).unwrap_or_else(no_answer);
     }
+    share_of_rows(args, share_within)
 }
 
-pg_function! {
-    /// `simhash_catalog.hamming_parts_support(internal)`: selectivity of `hamming_parts_within`.
-    /// `clause` finds its indexes, once a call of this function has loaded the library.
-    fn simhash_parts_support, pg_finfo_simhash_parts_support(args) {
-        share_of_rows(args, |_| PARTS_WITHIN)
-    }
+pg_function!(simhash_parts_support);
+/// `simhash_catalog.hamming_parts_support(internal)`: selectivity of `hamming_parts_within`.
+/// `clause` finds its indexes, once a call of this function has loaded the library.
+fn simhash_parts_support(args: &Args) -> Datum {
+    share_of_rows(args, |_| PARTS_WITHIN)
 }
 
-pg_function! {
-    /// `simhash_catalog.index_fingerprint_support(internal)`
-    fn simhash_index_fingerprint_support, pg_finfo_simhash_index_fingerprint_support(args) {
-        simplified(args, |call| index_term(call, |index| Some(index.expression())))
-    }
+pg_function!(simhash_index_fingerprint_support);
+/// `simhash_catalog.index_fingerprint_support(internal)`
+fn simhash_index_fingerprint_support(args: &Args) -> Datum {
+    simplified(args, |call| {
+        index_term(call, |index| Some(index.expression()))
+    })
 }
 
-pg_function! {
-    /// `simhash_catalog.index_predicate_support(internal)`
-    fn simhash_index_predicate_support, pg_finfo_simhash_index_predicate_support(args) {
-        simplified(args, |call| index_term(call, |index| index.predicate()))
-    }
+pg_function!(simhash_index_predicate_support);
+/// `simhash_catalog.index_predicate_support(internal)`
+fn simhash_index_predicate_support(args: &Args) -> Datum {
+    simplified(args, |call| index_term(call, |index| index.predicate()))
 }
 
-pg_function! {
-    /// `simhash_catalog.index_fingerprint(index oid, VARIADIC "any") -> bigint` and `index_predicate`,
-    /// where the planner has not replaced the call
-    fn simhash_index_term, pg_finfo_simhash_index_term(args) {
-        let _ = args;
-        Error::new(
-            ERRCODE_UNDEFINED_OBJECT,
-            "the index does not exist, or the arguments are not the columns that it reads",
-        )
-        .raise()
-    }
+pg_function!(simhash_index_term);
+/// `simhash_catalog.index_fingerprint(index oid, VARIADIC "any") -> bigint` and `index_predicate`,
+/// where the planner has not replaced the call
+fn simhash_index_term(args: &Args) -> Datum {
+    let _ = args;
+    Error::new(
+        ERRCODE_UNDEFINED_OBJECT,
+        "the index does not exist, or the arguments are not the columns that it reads",
+    )
+    .raise()
 }
 
 /// The result of a support function that has no answer.

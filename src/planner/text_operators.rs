@@ -4,6 +4,7 @@
 //! query says `simhash64(text)`.
 
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 use pgrx::pg_sys::Oid;
 
 use super::estimate::{Clause, of_pairs, of_rows};
@@ -15,36 +16,32 @@ use crate::row::same::simhash_same;
 use simhash_hamming::ball::NEAR_TEXTS;
 use simhash_pg::catalog::lookup;
 use simhash_pg::nodes::{NodeList, NodeRef, Planner};
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 
-pg_function! {
-    /// `simhash_catalog.text_distance_support(internal)`: `a <~> b` becomes
-    /// `simhash64(a) <~> simhash64(b)`.
-    fn simhash_text_distance_support, pg_finfo_simhash_text_distance_support(args) {
-        simplified(args, distance)
-    }
+pg_function!(simhash_text_distance_support);
+/// `simhash_catalog.text_distance_support(internal)`: `a <~> b` becomes
+/// `simhash64(a) <~> simhash64(b)`.
+fn simhash_text_distance_support(args: &Args) -> Datum {
+    simplified(args, distance)
 }
 
-pg_function! {
-    /// `simhash_catalog.near_duplicate_support(internal)`: `a ~= b` becomes that the fingerprints are
-    /// near, and `simhash_same`. The address of this function is also how the operator is recognised.
-    fn simhash_near_duplicate_support, pg_finfo_simhash_near_duplicate_support(args) {
-        simplified(args, near)
-    }
+pg_function!(simhash_near_duplicate_support);
+/// `simhash_catalog.near_duplicate_support(internal)`: `a ~= b` becomes that the fingerprints are
+/// near, and `simhash_same`. The address of this function is also how the operator is recognised.
+fn simhash_near_duplicate_support(args: &Args) -> Datum {
+    simplified(args, near)
 }
 
-pg_function! {
-    /// `simhash_catalog.near_duplicate_sel`: restriction estimator of `~= (text, text)`.
-    fn simhash_near_duplicate_sel, pg_finfo_simhash_near_duplicate_sel(args) {
-        of_rows(args, fingerprints)
-    }
+pg_function!(simhash_near_duplicate_sel);
+/// `simhash_catalog.near_duplicate_sel`: restriction estimator of `~= (text, text)`.
+fn simhash_near_duplicate_sel(args: &Args) -> Datum {
+    of_rows(args, fingerprints)
 }
 
-pg_function! {
-    /// `simhash_catalog.near_duplicate_joinsel`: join estimator of `~= (text, text)`.
-    fn simhash_near_duplicate_joinsel, pg_finfo_simhash_near_duplicate_joinsel(args) {
-        of_pairs(args, fingerprints)
-    }
+pg_function!(simhash_near_duplicate_joinsel);
+/// `simhash_catalog.near_duplicate_joinsel`: join estimator of `~= (text, text)`.
+fn simhash_near_duplicate_joinsel(args: &Args) -> Datum {
+    of_pairs(args, fingerprints)
 }
 
 fn distance<'p>(call: &Call<'p>) -> Option<NodeRef<'p>> {
@@ -52,7 +49,7 @@ fn distance<'p>(call: &Call<'p>) -> Option<NodeRef<'p>> {
     let [a, b] = call.args.as_array()?;
     let types = [pg_sys::INT8OID, pg_sys::INT8OID];
     let hamming = lookup::function_beside(call.function, c"hamming", &types)
-        .filter(|&found| lookup::has_support_function(found, simhash_hamming_support))?;
+        .filter(|&found| lookup::has_support_function(found, simhash_hamming_support::symbol))?;
     let operator = distance_operator_of(lookup::support_function(hamming)?)?;
     let maker = Maker::beside(call.function)?;
     let (a, b) = (maker.fingerprint(planner, a), maker.fingerprint(planner, b));
@@ -78,7 +75,7 @@ pub fn as_fingerprints<'p>(
     clause: NodeRef<'p>,
 ) -> Option<NodeRef<'p>> {
     let (function, texts) = clause.as_call_of(pg_sys::BOOLOID)?;
-    if !lookup::has_support_function(function, simhash_near_duplicate_support)
+    if !lookup::has_support_function(function, simhash_near_duplicate_support::symbol)
         || !may_be_twice(&texts)
     {
         return None;
@@ -113,7 +110,7 @@ impl Maker {
     fn beside(sibling: Oid) -> Option<Self> {
         let types = [pg_sys::TEXTOID, pg_sys::JSONBOID, pg_sys::TEXTOID];
         let make = lookup::function_beside(sibling, c"simhash64", &types)
-            .filter(|&found| lookup::is_symbol(found, simhash_text64))?;
+            .filter(|&found| lookup::is_symbol(found, simhash_text64::symbol))?;
         Some(Self { make })
     }
 
@@ -124,7 +121,7 @@ impl Maker {
     fn near<'p>(&self, planner: Planner<'p>, texts: [NodeRef<'p>; 2]) -> Option<NodeRef<'p>> {
         let types = [pg_sys::TEXTOID, pg_sys::TEXTOID];
         let same = lookup::function_beside(self.make, c"simhash_same", &types)
-            .filter(|&found| lookup::is_symbol(found, simhash_same))?;
+            .filter(|&found| lookup::is_symbol(found, simhash_same::symbol))?;
         let within = within_beside(self.make)?;
         let [a, b] = texts.map(|text| self.fingerprint(planner, text));
         let radius = planner.int4(NEAR_TEXTS);

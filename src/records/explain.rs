@@ -10,7 +10,7 @@ use pgrx::pg_sys::{self, Datum};
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::or_out_of_memory;
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
 use simhash_records::copies::Candidate;
@@ -21,15 +21,21 @@ const NAME: &str = "simhash_record_explain";
 /// A row that is asked about: its number, and the values of its columns.
 type Shown = (u32, Vec<Option<String>>);
 
-pg_function! {
-    /// simhash_record_explain(relation, key, a, b, columns, relation_b, key_b, columns_b, rarity, ngram, within, weights,
-    /// differ) -> SETOF (a, b, column_name, value_a, value_b, shared, against)
-    fn simhash_record_explain, pg_finfo_simhash_record_explain(args) {
-        let arguments = Arguments { args, function: NAME, key_type: pg_sys::TEXTOID, relation: 0, columns: 4, rarity: 8 };
-        match arguments.have_two() {
-            false => explain::<1>(&arguments),
-            true => explain::<2>(&arguments),
-        }
+pg_function!(simhash_record_explain);
+/// simhash_record_explain(relation, key, a, b, columns, relation_b, key_b, columns_b, rarity, ngram, within, weights,
+/// differ) -> SETOF (a, b, column_name, value_a, value_b, shared, against)
+fn simhash_record_explain(args: &Args) -> Datum {
+    let arguments = Arguments {
+        args,
+        function: NAME,
+        key_type: pg_sys::TEXTOID,
+        relation: 0,
+        columns: 4,
+        rarity: 8,
+    };
+    match arguments.have_two() {
+        false => explain::<1>(&arguments),
+        true => explain::<2>(&arguments),
     }
 }
 

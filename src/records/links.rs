@@ -8,6 +8,7 @@ use super::threshold::compare_from;
 use crate::pairs::arguments::required;
 use crate::pairs::value_store::ValueBuffer;
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
@@ -24,61 +25,67 @@ const LINKS: &str = "simhash_catalog.record_links";
 /// New records that are compared together.
 const CHUNK: usize = 512;
 
-pg_function! {
-    /// simhash_catalog.record_features(columns text[], scope bigint, differ text[], ngram int) -> SETOF (record, features, parts): one row
-    fn simhash_record_features, pg_finfo_simhash_record_features(args) {
-        let mut out = RowsOut::begin(args);
-        let columns = args.varlena(0, pg_sys::TEXTARRAYOID);
-        let columns = required(columns, FEATURES, "columns");
-        let scope = required(args.get::<i64>(1), FEATURES, "scope");
-        let differ = args.varlena(2, pg_sys::TEXTARRAYOID);
-        let ngram: i32 = required(args.get(3), FEATURES, "ngram");
-        let record = StoredRecord::new(columns, scope, differ, ngram as usize);
-        let mut features: Vec<i64> = record.features.iter().map(|(hash, _)| *hash as i64).collect();
-        features.sort_unstable();
-        features.dedup();
-        let parts = value_hashes(&record.features);
-        let parts: Vec<i64> = parts.into_iter().map(|(_, hash)| hash as i64).collect();
-        out.push([
-            record.hash.map(ResultValue::from),
-            Some(ResultValue::Value(bigints(features.into_iter()))),
-            Some(ResultValue::Value(bigints(parts.into_iter()))),
-        ]);
-        args.null()
-    }
+pg_function!(simhash_record_features);
+/// simhash_catalog.record_features(columns text[], scope bigint, differ text[], ngram int) -> SETOF (record, features, parts): one row
+fn simhash_record_features(args: &Args) -> Datum {
+    let mut out = RowsOut::begin(args);
+    let columns = args.varlena(0, pg_sys::TEXTARRAYOID);
+    let columns = required(columns, FEATURES, "columns");
+    let scope = required(args.get::<i64>(1), FEATURES, "scope");
+    let differ = args.varlena(2, pg_sys::TEXTARRAYOID);
+    let ngram: i32 = required(args.get(3), FEATURES, "ngram");
+    let record = StoredRecord::new(columns, scope, differ, ngram as usize);
+    let mut features: Vec<i64> = record
+        .features
+        .iter()
+        .map(|(hash, _)| *hash as i64)
+        .collect();
+    features.sort_unstable();
+    features.dedup();
+    let parts = value_hashes(&record.features);
+    let parts: Vec<i64> = parts.into_iter().map(|(_, hash)| hash as i64).collect();
+    out.push([
+        record.hash.map(ResultValue::from),
+        Some(ResultValue::Value(bigints(features.into_iter()))),
+        Some(ResultValue::Value(bigints(parts.into_iter()))),
+    ]);
+    args.null()
 }
 
-pg_function! {
-    /// simhash_catalog.record_links(records regclass, among bigint[]) -> SETOF (a, b, similarity): the pairs of
-    /// records of which one is among these, or all
-    fn simhash_record_links, pg_finfo_simhash_record_links(args) {
-        let mut out = RowsOut::begin(args);
-        let stored = Stored::open(required(args.get(0), LINKS, "records"));
-        let least = stored.threshold;
-        let mut push = |a: i64, b: i64, similarity: f64| {
-            check_for_interrupts();
-            let (a, b) = (a.min(b), a.max(b));
-            out.push([a.into(), b.into(), ResultValue::from(similarity)].map(Some));
-        };
-        let mut activity = Activity::new("simhash_refresh_records");
-        let Some(among) = args.varlena(1, pg_sys::INT8ARRAYOID) else {
-            link_all(args, stored, &mut activity, push);
-            return args.null();
-        };
-        let among = among.array().items;
-        let among: Vec<i64> = among.into_iter().flatten().map(|hash| hash.integer()).collect();
-        for (i, some) in among.chunks(CHUNK).enumerate() {
-            let (done, all) = ((i * CHUNK) as u64, among.len() as u64);
-            activity.show("comparing new records", done, Some(all));
-            let (asked, _) = stored.read(some.iter().copied());
-            stored.compare(&asked, true, |a, other, similarity| {
-                if let Some(hash) = asked[a].hash.filter(|_| similarity >= least) {
-                    push(hash, other, similarity);
-                }
-            });
-        }
-        args.null()
+pg_function!(simhash_record_links);
+/// simhash_catalog.record_links(records regclass, among bigint[]) -> SETOF (a, b, similarity): the pairs of
+/// records of which one is among these, or all
+fn simhash_record_links(args: &Args) -> Datum {
+    let mut out = RowsOut::begin(args);
+    let stored = Stored::open(required(args.get(0), LINKS, "records"));
+    let least = stored.threshold;
+    let mut push = |a: i64, b: i64, similarity: f64| {
+        check_for_interrupts();
+        let (a, b) = (a.min(b), a.max(b));
+        out.push([a.into(), b.into(), ResultValue::from(similarity)].map(Some));
+    };
+    let mut activity = Activity::new("simhash_refresh_records");
+    let Some(among) = args.varlena(1, pg_sys::INT8ARRAYOID) else {
+        link_all(args, stored, &mut activity, push);
+        return args.null();
+    };
+    let among = among.array().items;
+    let among: Vec<i64> = among
+        .into_iter()
+        .flatten()
+        .map(|hash| hash.integer())
+        .collect();
+    for (i, some) in among.chunks(CHUNK).enumerate() {
+        let (done, all) = ((i * CHUNK) as u64, among.len() as u64);
+        activity.show("comparing new records", done, Some(all));
+        let (asked, _) = stored.read(some.iter().copied());
+        stored.compare(&asked, true, |a, other, similarity| {
+            if let Some(hash) = asked[a].hash.filter(|_| similarity >= least) {
+                push(hash, other, similarity);
+            }
+        });
     }
+    args.null()
 }
 
 /// Finds the pairs of all stored records. What the rows say about columns is stored: new records and questions count by it

@@ -6,46 +6,53 @@ use crate::pairs::arguments::required;
 use crate::pairs::named_columns::{column, open_relation};
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 use simhash_pg::process::error::Error;
 use simhash_pg::spi::query::for_each_row;
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
 use simhash_records::quality::{Labelled, Share, qualities};
 
 const NAME: &str = "simhash_record_quality";
 
-pg_function! {
-    /// simhash_record_quality(labelled) -> SETOF (threshold, pairs, labels, precision, precision_low, precision_high, recall,
-    /// recall_low, recall_high)
-    fn simhash_record_quality, pg_finfo_simhash_record_quality(args) {
-        let mut out = RowsOut::begin(args);
-        let oid = required(args.get::<pg_sys::Oid>(0), NAME, "labelled");
-        let strata = read(oid);
-        let mut labels = strata.iter().rev().scan(0, |sum, stratum| {
-            *sum += stratum.labels as i64;
-            Some(*sum)
+pg_function!(simhash_record_quality);
+/// simhash_record_quality(labelled) -> SETOF (threshold, pairs, labels, precision, precision_low, precision_high, recall,
+/// recall_low, recall_high)
+fn simhash_record_quality(args: &Args) -> Datum {
+    let mut out = RowsOut::begin(args);
+    let oid = required(args.get::<pg_sys::Oid>(0), NAME, "labelled");
+    let strata = read(oid);
+    let mut labels = strata.iter().rev().scan(0, |sum, stratum| {
+        *sum += stratum.labels as i64;
+        Some(*sum)
+    });
+    for quality in qualities(&strata) {
+        let shares = [quality.precision, quality.recall].map(|share: Option<Share>| {
+            let number = |of: fn(&Share) -> f64| share.as_ref().map(of).map(ResultValue::from);
+            [
+                number(|s| s.estimate),
+                number(|s| s.low),
+                number(|s| s.high),
+            ]
         });
-        for quality in qualities(&strata) {
-            let shares = [quality.precision, quality.recall].map(|share: Option<Share>| {
-                let number = |of: fn(&Share) -> f64| share.as_ref().map(of).map(ResultValue::from);
-                [number(|s| s.estimate), number(|s| s.low), number(|s| s.high)]
-            });
-            let [[precision, precision_low, precision_high], [recall, recall_low, recall_high]] = shares;
-            out.push([
-                Some(ResultValue::from(quality.threshold)),
-                Some(ResultValue::from(quality.pairs as i64)),
-                labels.next().map(ResultValue::from),
-                precision,
-                precision_low,
-                precision_high,
-                recall,
-                recall_low,
-                recall_high,
-            ]);
-        }
-        args.null()
+        let [
+            [precision, precision_low, precision_high],
+            [recall, recall_low, recall_high],
+        ] = shares;
+        out.push([
+            Some(ResultValue::from(quality.threshold)),
+            Some(ResultValue::from(quality.pairs as i64)),
+            labels.next().map(ResultValue::from),
+            precision,
+            precision_low,
+            precision_high,
+            recall,
+            recall_low,
+            recall_high,
+        ]);
     }
+    args.null()
 }
 
 /// Reads what was labelled of each stratum, from the lowest up.

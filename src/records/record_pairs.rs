@@ -19,19 +19,17 @@ use std::cmp::Ordering;
 
 const NAME: &str = "simhash_record_pairs";
 
-pg_function! {
-    /// simhash_record_pairs(relation, key, threshold, columns, relation_b, key_b, columns_b, one_to_one, rare, rarity, ngram,
-    /// within, weights, differ) -> SETOF (a, b, similarity)
-    fn simhash_record_pairs, pg_finfo_simhash_record_pairs(args) {
-        of_key_type(args, pg_sys::INT8OID, 0)
-    }
+pg_function!(simhash_record_pairs);
+/// simhash_record_pairs(relation, key, threshold, columns, relation_b, key_b, columns_b, one_to_one, rare, rarity, ngram,
+/// within, weights, differ) -> SETOF (a, b, similarity)
+fn simhash_record_pairs(args: &Args) -> Datum {
+    of_key_type(args, pg_sys::INT8OID, 0)
 }
 
-pg_function! {
-    /// simhash_record_pairs_keyed(key_type, ...) -> SETOF (a, b, similarity): the same, of keys of this type
-    fn simhash_record_pairs_keyed, pg_finfo_simhash_record_pairs_keyed(args) {
-        of_key_type(args, args.type_of(0), 1)
-    }
+pg_function!(simhash_record_pairs_keyed);
+/// simhash_record_pairs_keyed(key_type, ...) -> SETOF (a, b, similarity): the same, of keys of this type
+fn simhash_record_pairs_keyed(args: &Args) -> Datum {
+    of_key_type(args, args.type_of(0), 1)
 }
 
 /// Returns the pairs of relations from this argument on, whose keys have a type.

@@ -10,7 +10,7 @@ use simhash_pg::process::activity::Activity;
 use simhash_pg::process::error::{Error, notice};
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::spi::query::for_each_row;
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::kept_value::KeptValue;
 use simhash_pg::sql::key_type::KeyType;
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
@@ -25,15 +25,21 @@ const WEIGHTS: &str = "SELECT pg_catalog.jsonb_object_agg(w.name, w.weight)
 /// Many rows are compared with none if they are this part of all.
 const MANY: u64 = 10;
 
-pg_function! {
-    /// simhash_record_report(relation, key, columns, relation_b, key_b, columns_b, rare, rarity, ngram,
-    /// within, weights, differ) -> SETOF (threshold, pairs, one_to_one, alone, examples, taken, weights)
-    fn simhash_record_report, pg_finfo_simhash_record_report(args) {
-        let arguments = Arguments { args, function: NAME, key_type: pg_sys::TEXTOID, relation: 0, columns: 2, rarity: 7 };
-        match arguments.have_two() {
-            false => report::<1>(&arguments),
-            true => report::<2>(&arguments),
-        }
+pg_function!(simhash_record_report);
+/// simhash_record_report(relation, key, columns, relation_b, key_b, columns_b, rare, rarity, ngram,
+/// within, weights, differ) -> SETOF (threshold, pairs, one_to_one, alone, examples, taken, weights)
+fn simhash_record_report(args: &Args) -> Datum {
+    let arguments = Arguments {
+        args,
+        function: NAME,
+        key_type: pg_sys::TEXTOID,
+        relation: 0,
+        columns: 2,
+        rarity: 7,
+    };
+    match arguments.have_two() {
+        false => report::<1>(&arguments),
+        true => report::<2>(&arguments),
     }
 }
 

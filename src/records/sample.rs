@@ -11,7 +11,7 @@ use simhash_fingerprint::hash::city64;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::{or_out_of_memory, push_within};
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::kept_value::KeptValue;
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
@@ -23,16 +23,22 @@ const NAME: &str = "simhash_record_sample";
 /// Nobody labels more, and each step keeps as many while pairs are drawn.
 const MOST: i32 = 10_000;
 
-pg_function! {
-    /// simhash_record_sample(relation, key, columns, relation_b, key_b, columns_b, rare, rarity, ngram,
-    /// within, weights, differ, one_to_one, size, seed)
-    /// -> SETOF (stratum, stratum_pairs, a, b, similarity, values_a, values_b)
-    fn simhash_record_sample, pg_finfo_simhash_record_sample(args) {
-        let arguments = Arguments { args, function: NAME, key_type: pg_sys::TEXTOID, relation: 0, columns: 2, rarity: 7 };
-        match arguments.have_two() {
-            false => sample::<1>(&arguments),
-            true => sample::<2>(&arguments),
-        }
+pg_function!(simhash_record_sample);
+/// simhash_record_sample(relation, key, columns, relation_b, key_b, columns_b, rare, rarity, ngram,
+/// within, weights, differ, one_to_one, size, seed)
+/// -> SETOF (stratum, stratum_pairs, a, b, similarity, values_a, values_b)
+fn simhash_record_sample(args: &Args) -> Datum {
+    let arguments = Arguments {
+        args,
+        function: NAME,
+        key_type: pg_sys::TEXTOID,
+        relation: 0,
+        columns: 2,
+        rarity: 7,
+    };
+    match arguments.have_two() {
+        false => sample::<1>(&arguments),
+        true => sample::<2>(&arguments),
     }
 }
 

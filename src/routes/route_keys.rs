@@ -1,6 +1,7 @@
 //! simhash_route and simhash_meet: the keys of a fingerprint, and of a pair.
 
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+use pgrx::pg_sys::Datum;
 use simhash_hamming::routes::Route;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::fmgr::{Args, pg_function};
@@ -18,23 +19,21 @@ fn route(args: &Args, i: usize) -> Option<Route> {
     }))
 }
 
-pg_function! {
-    /// `simhash_route(fingerprint bigint, radius int) -> bigint[]`, strict
-    fn simhash_route, pg_finfo_simhash_route (args) {
-        let (Some(fingerprint), Some(route)) = (args.get::<i64>(0), route(args, 1)) else {
-            return args.null();
-        };
-        args.result(Some(route.keys(fingerprint as u64)))
-    }
+pg_function!(simhash_route);
+/// `simhash_route(fingerprint bigint, radius int) -> bigint[]`, strict
+fn simhash_route(args: &Args) -> Datum {
+    let (Some(fingerprint), Some(route)) = (args.get::<i64>(0), route(args, 1)) else {
+        return args.null();
+    };
+    args.result(Some(route.keys(fingerprint as u64)))
 }
 
-pg_function! {
-    /// `simhash_meet(a bigint, b bigint, radius int) -> bigint`, strict; NULL when they share no key
-    fn simhash_meet, pg_finfo_simhash_meet (args) {
-        let pair = (args.get::<i64>(0), args.get::<i64>(1), route(args, 2));
-        let (Some(a), Some(b), Some(route)) = pair else {
-            return args.null();
-        };
-        args.result(route.meeting(a as u64, b as u64))
-    }
+pg_function!(simhash_meet);
+/// `simhash_meet(a bigint, b bigint, radius int) -> bigint`, strict; NULL when they share no key
+fn simhash_meet(args: &Args) -> Datum {
+    let pair = (args.get::<i64>(0), args.get::<i64>(1), route(args, 2));
+    let (Some(a), Some(b), Some(route)) = pair else {
+        return args.null();
+    };
+    args.result(route.meeting(a as u64, b as u64))
 }

@@ -5,17 +5,17 @@
 use super::arguments::in_range;
 use crate::errors::or_raise;
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 use simhash_fingerprint::same::differences;
 use simhash_fingerprint::similarity::diff::diff;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 
-pg_function! {
-    /// `simhash_diff(a text, b text, context int) -> text`, strict
-    fn simhash_diff, pg_finfo_simhash_diff (args) {
-        args.result(marked(args))
-    }
+pg_function!(simhash_diff);
+/// `simhash_diff(a text, b text, context int) -> text`, strict
+fn simhash_diff(args: &Args) -> Datum {
+    args.result(marked(args))
 }
 
 fn marked(args: &Args) -> Option<String> {

@@ -4,6 +4,7 @@
 
 use pgrx::PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH;
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 
 use super::record::RowSite;
 use super::text::TextSite;
@@ -23,44 +24,43 @@ use simhash_pg::sql::value::Value;
 /// The argument behind the two rows or texts.
 const OPTIONS: usize = 2;
 
-pg_function! {
-    /// `simhash_explain(a record, b record, weights jsonb, preset text) -> SETOF (column_name text,
-    /// features_a int, features_b int, shared int, similarity float8, bits float8, only_a text[],
-    /// only_b text[])`
-    fn simhash_explain_row, pg_finfo_simhash_explain_row (args) {
-        let mut out = RowsOut::begin(args);
-        if let Some(rows) = both(args, pg_sys::RECORDOID) {
-            check_types(&rows);
-            let new = |memory| RowSite::<1>::new(memory, Width::W64);
-            call_site::with(args, new, |site: &mut RowSite<1>| {
-                let shown = rows.map(|row| shown(|builder| site.add_to(builder, args, OPTIONS, row)));
-                let (fields, names): (Vec<usize>, Vec<&str>) = site.counted().unzip();
-                let explained = or_raise(explain(&fields, shown, &mut check_for_interrupts));
-                for (name, column) in names.into_iter().zip(&explained) {
-                    push(&mut out, Some(name), column);
-                }
-            });
-        }
-        args.null()
+pg_function!(simhash_explain_row);
+/// `simhash_explain(a record, b record, weights jsonb, preset text) -> SETOF (column_name text,
+/// features_a int, features_b int, shared int, similarity float8, bits float8, only_a text[],
+/// only_b text[])`
+fn simhash_explain_row(args: &Args) -> Datum {
+    let mut out = RowsOut::begin(args);
+    if let Some(rows) = both(args, pg_sys::RECORDOID) {
+        check_types(&rows);
+        let new = |memory| RowSite::<1>::new(memory, Width::W64);
+        call_site::with(args, new, |site: &mut RowSite<1>| {
+            let shown = rows.map(|row| shown(|builder| site.add_to(builder, args, OPTIONS, row)));
+            let (fields, names): (Vec<usize>, Vec<&str>) = site.counted().unzip();
+            let explained = or_raise(explain(&fields, shown, &mut check_for_interrupts));
+            for (name, column) in names.into_iter().zip(&explained) {
+                push(&mut out, Some(name), column);
+            }
+        });
     }
+    args.null()
 }
 
-pg_function! {
-    /// `simhash_explain(a text, b text, options jsonb, preset text)`: the same, one row without a
-    /// column's name
-    fn simhash_explain_text, pg_finfo_simhash_explain_text (args) {
-        let mut out = RowsOut::begin(args);
-        if let Some(texts) = both(args, pg_sys::TEXTOID) {
-            let new = |memory| TextSite::<1>::new(memory, Width::W64);
-            call_site::with(args, new, |site: &mut TextSite<1>| {
-                let shown = texts.map(|text| shown(|builder| site.add_to(builder, args, OPTIONS, text)));
-                for column in or_raise(explain(&[0], shown, &mut check_for_interrupts)) {
-                    push(&mut out, None, &column);
-                }
-            });
-        }
-        args.null()
+pg_function!(simhash_explain_text);
+/// `simhash_explain(a text, b text, options jsonb, preset text)`: the same, one row without a
+/// column's name
+fn simhash_explain_text(args: &Args) -> Datum {
+    let mut out = RowsOut::begin(args);
+    if let Some(texts) = both(args, pg_sys::TEXTOID) {
+        let new = |memory| TextSite::<1>::new(memory, Width::W64);
+        call_site::with(args, new, |site: &mut TextSite<1>| {
+            let shown =
+                texts.map(|text| shown(|builder| site.add_to(builder, args, OPTIONS, text)));
+            for column in or_raise(explain(&[0], shown, &mut check_for_interrupts)) {
+                push(&mut out, None, &column);
+            }
+        });
     }
+    args.null()
 }
 
 fn both(args: &Args, type_id: pg_sys::Oid) -> Option<[Value<'_>; 2]> {

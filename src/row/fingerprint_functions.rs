@@ -3,6 +3,7 @@
 //! site, and raise each error as an ERROR.
 
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 
 use super::lexemes::lexemes;
 use super::record::RowSite;
@@ -38,50 +39,50 @@ pub(super) fn tokens(args: &Args, width: Width) -> pg_sys::Datum {
     args.result(tokens_fingerprint(tokens, args.varlena(1, ARRAY), width))
 }
 
-pg_function! {
-    /// `simhash64(record record, weights jsonb, preset text) -> bigint`
-    fn simhash_row64, pg_finfo_simhash_row64 (args) { bigint(args, row(args, Width::W64)) }
+pg_function!(simhash_row64);
+/// `simhash64(record record, weights jsonb, preset text) -> bigint`
+fn simhash_row64(args: &Args) -> Datum {
+    bigint(args, row(args, Width::W64))
 }
 
-pg_function! {
-    /// `simhash64(text text, options jsonb, preset text) -> bigint`
-    fn simhash_text64, pg_finfo_simhash_text64 (args) { bigint(args, text(args, Width::W64)) }
+pg_function!(simhash_text64);
+/// `simhash64(text text, options jsonb, preset text) -> bigint`
+fn simhash_text64(args: &Args) -> Datum {
+    bigint(args, text(args, Width::W64))
 }
 
-pg_function! {
-    /// `simhash64(lexemes tsvector) -> bigint`, strict
-    fn simhash_tsvector64, pg_finfo_simhash_tsvector64 (args) {
-        let Some(value) = args.varlena(0, pg_sys::TSVECTOROID) else {
-            return args.null();
-        };
-        args.result(of_lexemes(&lexemes(&value)).map(|bits| bits as i64))
-    }
+pg_function!(simhash_tsvector64);
+/// `simhash64(lexemes tsvector) -> bigint`, strict
+fn simhash_tsvector64(args: &Args) -> Datum {
+    let Some(value) = args.varlena(0, pg_sys::TSVECTOROID) else {
+        return args.null();
+    };
+    args.result(of_lexemes(&lexemes(&value)).map(|bits| bits as i64))
 }
 
-pg_function! {
-    /// `simhash64_tokens(tokens text[], weights float8[]) -> bigint`
-    fn simhash_tokens64, pg_finfo_simhash_tokens64 (args) { tokens(args, Width::W64) }
+pg_function!(simhash_tokens64);
+/// `simhash64_tokens(tokens text[], weights float8[]) -> bigint`
+fn simhash_tokens64(args: &Args) -> Datum {
+    tokens(args, Width::W64)
 }
 
-pg_function! {
-    /// `simhash_features(record record, weights jsonb, preset text) -> SETOF (column_name text,
-    /// feature text, tf float8, weight float8, hash bigint)`
-    fn simhash_features, pg_finfo_simhash_features (args) {
-        show(args, pg_sys::RECORDOID, &|builder, row| {
-            let new = |memory| RowSite::new(memory, Width::W64);
-            call_site::with(args, new, |site| site.add_to(builder, args, 1, row));
-        })
-    }
+pg_function!(simhash_features);
+/// `simhash_features(record record, weights jsonb, preset text) -> SETOF (column_name text,
+/// feature text, tf float8, weight float8, hash bigint)`
+fn simhash_features(args: &Args) -> Datum {
+    show(args, pg_sys::RECORDOID, &|builder, row| {
+        let new = |memory| RowSite::new(memory, Width::W64);
+        call_site::with(args, new, |site| site.add_to(builder, args, 1, row));
+    })
 }
 
-pg_function! {
-    /// `simhash_features(text text, options jsonb, preset text)`: the same, `column_name` is NULL
-    fn simhash_text_features, pg_finfo_simhash_text_features (args) {
-        show(args, pg_sys::TEXTOID, &|builder, text| {
-            let new = |memory| TextSite::new(memory, Width::W64);
-            call_site::with(args, new, |site| site.add_to(builder, args, 1, text));
-        })
-    }
+pg_function!(simhash_text_features);
+/// `simhash_features(text text, options jsonb, preset text)`: the same, `column_name` is NULL
+fn simhash_text_features(args: &Args) -> Datum {
+    show(args, pg_sys::TEXTOID, &|builder, text| {
+        let new = |memory| TextSite::new(memory, Width::W64);
+        call_site::with(args, new, |site| site.add_to(builder, args, 1, text));
+    })
 }
 
 /// Returns the features that `add` makes of argument 0, one per row of the result.

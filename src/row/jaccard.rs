@@ -6,6 +6,7 @@
 use super::arguments::in_range;
 use crate::errors::or_raise;
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 use simhash_fingerprint::similarity::letters::Letters;
 use simhash_fingerprint::similarity::ngram_set::{NgramSet, Scratch, Similarity};
 use simhash_fingerprint::text::ngrams::GramLengths;
@@ -134,26 +135,24 @@ fn compare(args: &Args, lengths: GramLengths, least: f64) -> Option<Similarity> 
     })
 }
 
-pg_function! {
-    /// `simhash_jaccard(a text, b text, ngram int) -> float8`
-    fn simhash_jaccard, pg_finfo_simhash_jaccard (args) {
-        let lengths = gram_lengths(args, 2, GramLengths::SHINGLES);
-        args.result(match compare(args, lengths, 0.0) {
-            Some(Similarity::Exactly(similarity)) => Some(similarity),
-            _ => None,
-        })
-    }
+pg_function!(simhash_jaccard);
+/// `simhash_jaccard(a text, b text, ngram int) -> float8`
+fn simhash_jaccard(args: &Args) -> Datum {
+    let lengths = gram_lengths(args, 2, GramLengths::SHINGLES);
+    args.result(match compare(args, lengths, 0.0) {
+        Some(Similarity::Exactly(similarity)) => Some(similarity),
+        _ => None,
+    })
 }
 
-pg_function! {
-    /// `simhash_catalog.jaccard_at_least(a text, b text, min_jaccard float8) -> boolean`, strict
-    fn simhash_jaccard_at_least, pg_finfo_simhash_jaccard_at_least (args) {
-        let compare = |least| compare(args, GramLengths::SHINGLES, least);
-        let similarity = args.get::<f64>(2).and_then(compare);
-        args.result(match similarity {
-            None | Some(Similarity::Undefined) => None,
-            Some(Similarity::TooLow) => Some(false),
-            Some(Similarity::Exactly(_)) => Some(true),
-        })
-    }
+pg_function!(simhash_jaccard_at_least);
+/// `simhash_catalog.jaccard_at_least(a text, b text, min_jaccard float8) -> boolean`, strict
+fn simhash_jaccard_at_least(args: &Args) -> Datum {
+    let compare = |least| compare(args, GramLengths::SHINGLES, least);
+    let similarity = args.get::<f64>(2).and_then(compare);
+    args.result(match similarity {
+        None | Some(Similarity::Undefined) => None,
+        Some(Similarity::TooLow) => Some(false),
+        Some(Similarity::Exactly(_)) => Some(true),
+    })
 }

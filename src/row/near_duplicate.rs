@@ -3,6 +3,7 @@
 //! each has a site for both sides, since one of the texts often stays the same.
 
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 
 use super::same::LastTexts;
 use super::text::TextSite;
@@ -49,16 +50,16 @@ impl Site {
     }
 }
 
-pg_function! {
-    /// `simhash_distance(a text, b text) -> int`, strict
-    fn simhash_text_distance, pg_finfo_simhash_text_distance (args) {
-        args.result(call_site::with(args, Site::new, |site| site.distance(args)))
-    }
+pg_function!(simhash_text_distance);
+/// `simhash_distance(a text, b text) -> int`, strict
+fn simhash_text_distance(args: &Args) -> Datum {
+    args.result(call_site::with(args, Site::new, |site| site.distance(args)))
 }
 
-pg_function! {
-    /// `simhash_near_duplicate(a text, b text) -> boolean`, strict
-    fn simhash_near_duplicate, pg_finfo_simhash_near_duplicate (args) {
-        args.result(call_site::with(args, Site::new, |site| site.is_near_duplicate(args)))
-    }
+pg_function!(simhash_near_duplicate);
+/// `simhash_near_duplicate(a text, b text) -> boolean`, strict
+fn simhash_near_duplicate(args: &Args) -> Datum {
+    args.result(call_site::with(args, Site::new, |site| {
+        site.is_near_duplicate(args)
+    }))
 }

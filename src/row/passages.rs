@@ -7,6 +7,7 @@ use super::jaccard::{gram_lengths, letters, with_comparer};
 use crate::errors::or_raise;
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 use simhash_fingerprint::similarity::passages::passages;
 use simhash_fingerprint::similarity::shared_passages::{Least, shared_passages};
 use simhash_fingerprint::text::ngrams::GramLengths;
@@ -21,11 +22,10 @@ const LENGTHS: std::ops::RangeInclusive<i32> = 1..=10_000;
 /// The same by default, where they are letters of an alphabet.
 const LEAST: usize = 40;
 
-pg_function! {
-    /// `simhash_passages(text text, ngram int, min_length int) -> bigint[]`
-    fn simhash_passages, pg_finfo_simhash_passages (args) {
-        args.result(chosen(args))
-    }
+pg_function!(simhash_passages);
+/// `simhash_passages(text text, ngram int, min_length int) -> bigint[]`
+fn simhash_passages(args: &Args) -> Datum {
+    args.result(chosen(args))
 }
 
 fn chosen(args: &Args) -> Option<Vec<i64>> {
@@ -58,14 +58,13 @@ fn chosen(args: &Args) -> Option<Vec<i64>> {
     Some(chosen.into_iter().map(|hash| hash as i64).collect())
 }
 
-pg_function! {
-    /// `simhash_containment(a text, b text, ngram int) -> float8`
-    fn simhash_containment, pg_finfo_simhash_containment (args) {
-        let lengths = gram_lengths(args, 2, GramLengths::PASSAGES);
-        let lengths = short_text(args, lengths).unwrap_or(lengths);
-        let contained = with_comparer(args, lengths, |comparer, other| comparer.containment(other));
-        args.result(contained.flatten())
-    }
+pg_function!(simhash_containment);
+/// `simhash_containment(a text, b text, ngram int) -> float8`
+fn simhash_containment(args: &Args) -> Datum {
+    let lengths = gram_lengths(args, 2, GramLengths::PASSAGES);
+    let lengths = short_text(args, lengths).unwrap_or(lengths);
+    let contained = with_comparer(args, lengths, |comparer, other| comparer.containment(other));
+    args.result(contained.flatten())
 }
 
 /// Returns the lengths for a text that is too short for an n-gram, if one of the first two arguments
@@ -86,14 +85,13 @@ fn short_text(args: &Args, lengths: GramLengths) -> Option<GramLengths> {
         .map(GramLengths::all)
 }
 
-pg_function! {
-    /// `simhash_shared_passages(a text, b text, min_length int)
-    /// -> SETOF (start_a, length_a, start_b, length_b, passage)`
-    fn simhash_shared_passages, pg_finfo_simhash_shared_passages (args) {
-        let rows = RowsOut::begin(args);
-        return_passages(args, rows);
-        args.null()
-    }
+pg_function!(simhash_shared_passages);
+/// `simhash_shared_passages(a text, b text, min_length int)
+/// -> SETOF (start_a, length_a, start_b, length_b, passage)`
+fn simhash_shared_passages(args: &Args) -> Datum {
+    let rows = RowsOut::begin(args);
+    return_passages(args, rows);
+    args.null()
 }
 
 /// Returns a row for each passage. Characters are counted from 1, as substr does.

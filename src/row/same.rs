@@ -4,6 +4,7 @@
 
 use crate::errors::or_raise;
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 use simhash_fingerprint::same::{Prepared, Strictness, differences, same_as, same_prepared};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
@@ -67,27 +68,24 @@ fn are_same(args: &Args, strictness: Strictness) -> Option<bool> {
     call_site::with(args, new, |last| last.are_same(args, strictness))
 }
 
-pg_function! {
-    /// `simhash_same(a text, b text) -> boolean`, strict
-    fn simhash_same, pg_finfo_simhash_same (args) {
-        args.result(are_same(args, Strictness::Person))
-    }
+pg_function!(simhash_same);
+/// `simhash_same(a text, b text) -> boolean`, strict
+fn simhash_same(args: &Args) -> Datum {
+    args.result(are_same(args, Strictness::Person))
 }
 
-pg_function! {
-    /// `simhash_same_strict(a text, b text) -> boolean`, strict
-    fn simhash_same_strict, pg_finfo_simhash_same_strict (args) {
-        args.result(are_same(args, Strictness::Strict))
-    }
+pg_function!(simhash_same_strict);
+/// `simhash_same_strict(a text, b text) -> boolean`, strict
+fn simhash_same_strict(args: &Args) -> Datum {
+    args.result(are_same(args, Strictness::Strict))
 }
 
-pg_function! {
-    /// `simhash_why(a text, b text) -> SETOF (kind, in_a, in_b, decides)`, strict
-    fn simhash_why, pg_finfo_simhash_why (args) {
-        let rows = RowsOut::begin(args);
-        return_differences(args, rows);
-        args.null()
-    }
+pg_function!(simhash_why);
+/// `simhash_why(a text, b text) -> SETOF (kind, in_a, in_b, decides)`, strict
+fn simhash_why(args: &Args) -> Datum {
+    let rows = RowsOut::begin(args);
+    return_differences(args, rows);
+    args.null()
 }
 
 fn return_differences(args: &Args, mut rows: RowsOut) -> Option<()> {

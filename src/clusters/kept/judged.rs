@@ -6,6 +6,7 @@
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 };
+use pgrx::pg_sys::Datum;
 use pgrx::pg_sys::{self, Oid};
 
 use super::kept_table::KeptTable;
@@ -20,54 +21,59 @@ use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
 
-pg_function! {
-    /// simhash_judge_cluster(clusters regclass, lasting_id bigint, same boolean, size bigint) -> bigint: how many
-    /// decisions have changed
-    fn simhash_judge_cluster, pg_finfo_simhash_judge_cluster(args) {
-        const NAME: &str = "simhash_judge_cluster";
-        let clusters = required(args.get::<Oid>(0), NAME, "clusters");
-        let id = required(args.get::<i64>(1), NAME, "lasting_id");
-        let (same, size) = (args.get::<bool>(2), args.get::<i64>(3));
-        let kept = kept_table(clusters);
-        lock_all(&kept);
-        let queries = KeptQueries::new(&kept);
-        let found = count(args, &queries.mark(), id);
-        if found == 0 || size.is_some_and(|size| size != found) {
-            let table = table_name::shown(clusters);
-            let message = format!("cluster {id} of table \"{table}\" has {found} rows");
-            Error::new(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
-                .hint("It has changed: look at it again.")
-                .raise();
-        }
-        let pairs = same.map(|same| (queries.pairs_of_cluster(same), same));
-        args.result(Some(pairs.map_or(0, |pairs| decide(args, &kept, &queries, pairs, id))))
+pg_function!(simhash_judge_cluster);
+/// simhash_judge_cluster(clusters regclass, lasting_id bigint, same boolean, size bigint) -> bigint: how many
+/// decisions have changed
+fn simhash_judge_cluster(args: &Args) -> Datum {
+    const NAME: &str = "simhash_judge_cluster";
+    let clusters = required(args.get::<Oid>(0), NAME, "clusters");
+    let id = required(args.get::<i64>(1), NAME, "lasting_id");
+    let (same, size) = (args.get::<bool>(2), args.get::<i64>(3));
+    let kept = kept_table(clusters);
+    lock_all(&kept);
+    let queries = KeptQueries::new(&kept);
+    let found = count(args, &queries.mark(), id);
+    if found == 0 || size.is_some_and(|size| size != found) {
+        let table = table_name::shown(clusters);
+        let message = format!("cluster {id} of table \"{table}\" has {found} rows");
+        Error::new(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+            .hint("It has changed: look at it again.")
+            .raise();
     }
+    let pairs = same.map(|same| (queries.pairs_of_cluster(same), same));
+    args.result(Some(
+        pairs.map_or(0, |pairs| decide(args, &kept, &queries, pairs, id)),
+    ))
 }
 
-pg_function! {
-    /// simhash_undo_merge(clusters regclass, nr bigint) -> bigint: the same
-    fn simhash_undo_merge, pg_finfo_simhash_undo_merge(args) {
-        const NAME: &str = "simhash_undo_merge";
-        let kept = kept_table(required(args.get::<Oid>(0), NAME, "clusters"));
-        let nr = required(args.get::<i64>(1), NAME, "nr");
-        lock_all(&kept);
-        let queries = KeptQueries::new(&kept);
-        let pairs = queries.pairs_of_merge().unwrap_or_else(|| missing(&kept, "log"));
-        args.result(Some(decide(args, &kept, &queries, (pairs, false), nr)))
-    }
+pg_function!(simhash_undo_merge);
+/// simhash_undo_merge(clusters regclass, nr bigint) -> bigint: the same
+fn simhash_undo_merge(args: &Args) -> Datum {
+    const NAME: &str = "simhash_undo_merge";
+    let kept = kept_table(required(args.get::<Oid>(0), NAME, "clusters"));
+    let nr = required(args.get::<i64>(1), NAME, "nr");
+    lock_all(&kept);
+    let queries = KeptQueries::new(&kept);
+    let pairs = queries
+        .pairs_of_merge()
+        .unwrap_or_else(|| missing(&kept, "log"));
+    args.result(Some(decide(args, &kept, &queries, (pairs, false), nr)))
 }
 
-pg_function! {
-    /// simhash_unjudged_clusters(clusters regclass) -> SETOF (lasting_id bigint, size bigint)
-    fn simhash_unjudged_clusters, pg_finfo_simhash_unjudged_clusters(args) {
-        let mut rows = RowsOut::begin(args);
-        let clusters = required(args.get::<Oid>(0), "simhash_unjudged_clusters", "clusters");
-        let query = SavedQuery::new(&KeptQueries::new(&kept_table(clusters)).unjudged(), &[], false);
-        query.for_each_row::<2>(&[], &mut |row| {
-            rows.push(row.map(|value| value.map(|value| ResultValue::from(value.integer()))));
-        });
-        args.null()
-    }
+pg_function!(simhash_unjudged_clusters);
+/// simhash_unjudged_clusters(clusters regclass) -> SETOF (lasting_id bigint, size bigint)
+fn simhash_unjudged_clusters(args: &Args) -> Datum {
+    let mut rows = RowsOut::begin(args);
+    let clusters = required(args.get::<Oid>(0), "simhash_unjudged_clusters", "clusters");
+    let query = SavedQuery::new(
+        &KeptQueries::new(&kept_table(clusters)).unjudged(),
+        &[],
+        false,
+    );
+    query.for_each_row::<2>(&[], &mut |row| {
+        rows.push(row.map(|value| value.map(|value| ResultValue::from(value.integer()))));
+    });
+    args.null()
 }
 
 /// Has the clusters for this transaction alone, and so no row joins one unseen. A TRUNCATE of the

@@ -102,7 +102,7 @@ pub fn find_table(
     };
     parsed.find(relation).ok_or_else(|| {
         let message = format!("{what} \"{}\" does not exist", parsed.shown(relation));
-        let hint = "Call simhash_drop_clusters, then simhash_keep_clusters.";
+        let hint = "Call simhash_drop_clusters with triggers_only, then simhash_keep_clusters.";
         Box::new(Error::new(ERRCODE_UNDEFINED_TABLE, message).hint(hint))
     })
 }

@@ -7,6 +7,7 @@
 //! has; foreign keys work this way. On the first row, a deletion from an empty table is reported to
 //! the server, and the trigger of that table answers all rows.
 
+use pgrx::pg_sys::Datum;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -21,7 +22,7 @@ use simhash_pg::catalog::lookup::table_in;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::reserve;
 use simhash_pg::process::subtransaction::{self, Ends};
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::kept_value::KeptValue;
 use simhash_pg::sql::trigger::{TriggerCall, depth, fire_at_statement_end};
 use simhash_trigger::in_progress::Compared;
@@ -124,23 +125,27 @@ fn forget(ends: Ends) {
     }
 }
 
-pg_function! {
-    /// simhash_catalog.answer_rows() -> trigger
-    fn simhash_answer_rows, pg_finfo_simhash_answer_rows(args) {
-        let Some(call) = TriggerCall::from_arguments(args) else {
-            Error::new(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, "function simhash_catalog.answer_rows must be fired by its own trigger").raise();
-        };
-        let depth = depth();
-        let ended: Vec<Pending> = PENDING
-            .with_borrow_mut(|pending| pending.extract_if(.., |of| of.depth >= depth).collect());
-        let mut tables: Vec<PendingRows> = ended.into_iter().flat_map(|of| of.tables).collect();
-        // All statements lock several tables of clusters in one order.
-        tables.sort_by_key(|rows| rows.at_once.kept.clusters.to_u32());
-        for rows in tables {
-            rows.at_once.answer(args, &rows.noted, &each_once(rows.compared));
-        }
-        call.skip()
+pg_function!(simhash_answer_rows);
+/// simhash_catalog.answer_rows() -> trigger
+fn simhash_answer_rows(args: &Args) -> Datum {
+    let Some(call) = TriggerCall::from_arguments(args) else {
+        Error::new(
+            ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
+            "function simhash_catalog.answer_rows must be fired by its own trigger",
+        )
+        .raise();
+    };
+    let depth = depth();
+    let ended: Vec<Pending> =
+        PENDING.with_borrow_mut(|pending| pending.extract_if(.., |of| of.depth >= depth).collect());
+    let mut tables: Vec<PendingRows> = ended.into_iter().flat_map(|of| of.tables).collect();
+    // All statements lock several tables of clusters in one order.
+    tables.sort_by_key(|rows| rows.at_once.kept.clusters.to_u32());
+    for rows in tables {
+        rows.at_once
+            .answer(args, &rows.noted, &each_once(rows.compared));
     }
+    call.skip()
 }
 
 fn each_once(mut rows: Vec<Compared>) -> Vec<Compared> {

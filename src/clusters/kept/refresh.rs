@@ -7,6 +7,7 @@ use pgrx::PgSqlErrorCode::{
     ERRCODE_INVALID_TRANSACTION_STATE, ERRCODE_LOCK_NOT_AVAILABLE,
     ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_UNDEFINED_OBJECT,
 };
+use pgrx::pg_sys::Datum;
 use pgrx::pg_sys::Oid;
 
 use super::claims::CLUSTERS;
@@ -32,18 +33,17 @@ const NAME: &str = "simhash_refresh_clusters";
 /// All rows are searched if there is more than one note for this number of rows.
 const ROWS_PER_NOTE: i64 = 30;
 
-pg_function! {
-    /// `simhash_refresh_clusters(clusters regclass, nowait boolean) -> bigint`
-    fn simhash_refresh_clusters, pg_finfo_simhash_refresh_clusters(args) {
-        let clusters = required(args.get::<Oid>(0), NAME, "clusters");
-        let nowait = required(args.get::<bool>(1), NAME, "nowait");
-        refuse_read_only(c"simhash_refresh_clusters()");
-        refuse_old_snapshot();
-        let kept = kept_table(clusters);
-        check_rights(&kept);
-        lock(clusters, nowait);
-        args.result(Some(with_latest(|| refresh(args, &kept))))
-    }
+pg_function!(simhash_refresh_clusters);
+/// `simhash_refresh_clusters(clusters regclass, nowait boolean) -> bigint`
+fn simhash_refresh_clusters(args: &Args) -> Datum {
+    let clusters = required(args.get::<Oid>(0), NAME, "clusters");
+    let nowait = required(args.get::<bool>(1), NAME, "nowait");
+    refuse_read_only(c"simhash_refresh_clusters()");
+    refuse_old_snapshot();
+    let kept = kept_table(clusters);
+    check_rights(&kept);
+    lock(clusters, nowait);
+    args.result(Some(with_latest(|| refresh(args, &kept))))
 }
 
 /// Brings the clusters up to date with what the active snapshot shows. Returns the number of

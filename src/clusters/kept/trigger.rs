@@ -2,6 +2,7 @@
 //! It only notes which rows have changed: in the table of notes, or in [`super::pending`], which
 //! answers when the statement ends. A note without a key says that all rows may have changed.
 
+use pgrx::pg_sys::Datum;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -30,7 +31,7 @@ use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::catalog::table_name::TableName;
 use simhash_pg::process::error::{Error, warn};
 use simhash_pg::process::memory::MemoryContext;
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::kept_value::KeptValue;
 use simhash_pg::sql::key_type::{KeyType, no_order};
 use simhash_pg::sql::trigger::{Event, TriggerCall};
@@ -78,31 +79,30 @@ thread_local! {
     static KNOWN: Known<RowTrigger> = RefCell::default();
 }
 
-pg_function! {
-    /// `simhash_catalog.maintain_clusters() -> trigger`
-    fn simhash_maintain_clusters, pg_finfo_simhash_maintain_clusters(args) {
-        match TriggerCall::from_arguments(args) {
-            Some(call) if call.is_after_row() => {
-                remembered(&KNOWN, &call, || RowTrigger::new(&call)).note(&call);
-                call.unchanged()
-            }
-            Some(call) if call.is_after_statement() && call.event() == Event::Truncate => {
-                let trigger = remembered(&KNOWN, &call, || RowTrigger::new(&call));
-                match &trigger.notes {
-                    Notes::Stored(notes) => append(*notes, None),
-                    Notes::AtOnce(at_once) => {
-                        check_rights(&call, at_once);
-                        at_once.compute_all(args);
-                    }
-                }
-                call.skip()
-            }
-            call => raise_wrong_timing(
-                call.as_ref(),
-                NAME,
-                "AFTER INSERT, UPDATE or DELETE FOR EACH ROW, or AFTER TRUNCATE",
-            ),
+pg_function!(simhash_maintain_clusters);
+/// `simhash_catalog.maintain_clusters() -> trigger`
+fn simhash_maintain_clusters(args: &Args) -> Datum {
+    match TriggerCall::from_arguments(args) {
+        Some(call) if call.is_after_row() => {
+            remembered(&KNOWN, &call, || RowTrigger::new(&call)).note(&call);
+            call.unchanged()
         }
+        Some(call) if call.is_after_statement() && call.event() == Event::Truncate => {
+            let trigger = remembered(&KNOWN, &call, || RowTrigger::new(&call));
+            match &trigger.notes {
+                Notes::Stored(notes) => append(*notes, None),
+                Notes::AtOnce(at_once) => {
+                    check_rights(&call, at_once);
+                    at_once.compute_all(args);
+                }
+            }
+            call.skip()
+        }
+        call => raise_wrong_timing(
+            call.as_ref(),
+            NAME,
+            "AFTER INSERT, UPDATE or DELETE FOR EACH ROW, or AFTER TRUNCATE",
+        ),
     }
 }
 

@@ -1,11 +1,12 @@
 //! The triggers that name a table of clusters, found in the catalog by their arguments.
 
+use pgrx::pg_sys::Datum;
 use pgrx::pg_sys::{self, Oid};
 
 use simhash_pg::catalog::table_name::TableName;
 use simhash_pg::process::encoding::{name_from_utf8, name_to_utf8};
 use simhash_pg::spi::saved_query::SavedQuery;
-use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
 use simhash_trigger::kept_options::{KeptOptions, parse};
@@ -88,24 +89,27 @@ fn arguments(strings: &[u8]) -> Vec<String> {
     arguments
 }
 
-pg_function! {
-    /// simhash_catalog.kept_by(clusters regclass)
-    /// -> SETOF (relation regclass, name text, arguments text[], notes text): the table that has the
-    /// trigger
-    fn simhash_kept_by, pg_finfo_simhash_kept_by(args) {
-        let mut rows = RowsOut::begin(args);
-        for trigger in args.get::<Oid>(0).map(triggers_of).unwrap_or_default() {
-            let encoded: Vec<_> = trigger.arguments.iter().map(|a| name_from_utf8(a)).collect();
-            let arguments: Vec<&[u8]> = encoded.iter().map(|argument| &**argument).collect();
-            let notes = trigger.options.notes.as_deref().and_then(TableName::parse);
-            let notes = notes.map(|name| name.sql(trigger.relation));
-            rows.push([
-                Some(ResultValue::from(trigger.on)),
-                Some(ResultValue::Text(&trigger.name)),
-                Some(ResultValue::Texts(&arguments)),
-                notes.as_deref().map(ResultValue::Text),
-            ]);
-        }
-        args.null()
+pg_function!(simhash_kept_by);
+/// simhash_catalog.kept_by(clusters regclass)
+/// -> SETOF (relation regclass, name text, arguments text[], notes text): the table that has the
+/// trigger
+fn simhash_kept_by(args: &Args) -> Datum {
+    let mut rows = RowsOut::begin(args);
+    for trigger in args.get::<Oid>(0).map(triggers_of).unwrap_or_default() {
+        let encoded: Vec<_> = trigger
+            .arguments
+            .iter()
+            .map(|a| name_from_utf8(a))
+            .collect();
+        let arguments: Vec<&[u8]> = encoded.iter().map(|argument| &**argument).collect();
+        let notes = trigger.options.notes.as_deref().and_then(TableName::parse);
+        let notes = notes.map(|name| name.sql(trigger.relation));
+        rows.push([
+            Some(ResultValue::from(trigger.on)),
+            Some(ResultValue::Text(&trigger.name)),
+            Some(ResultValue::Texts(&arguments)),
+            notes.as_deref().map(ResultValue::Text),
+        ]);
     }
+    args.null()
 }

@@ -1,6 +1,7 @@
 //! SQL functions that check candidates by cosine, MinHash and a blend of measures.
 
 use pgrx::pg_sys;
+use pgrx::pg_sys::Datum;
 
 use crate::errors::{ToError, or_raise};
 use crate::row::arguments::{ParsedArguments, in_range, refresh};
@@ -50,37 +51,43 @@ fn vector(plan: &ColumnPlan, text: Value<'_>) -> Vec<Feature> {
     features
 }
 
-pg_function! {
-    /// `simhash_cosine(a text, b text, options jsonb, preset text) -> float8`
-    fn simhash_cosine_text, pg_finfo_simhash_cosine_text (args) {
-        let (Some(a), Some(b)) =
-            (args.varlena(0, pg_sys::TEXTOID), args.varlena(1, pg_sys::TEXTOID))
-        else {
-            return args.null();
-        };
-        let new = |memory| CosineSite { memory, arguments: None };
-        args.result(call_site::with(args, new, |site| site.cosine(args, a, b)))
-    }
+pg_function!(simhash_cosine_text);
+/// `simhash_cosine(a text, b text, options jsonb, preset text) -> float8`
+fn simhash_cosine_text(args: &Args) -> Datum {
+    let (Some(a), Some(b)) = (
+        args.varlena(0, pg_sys::TEXTOID),
+        args.varlena(1, pg_sys::TEXTOID),
+    ) else {
+        return args.null();
+    };
+    let new = |memory| CosineSite {
+        memory,
+        arguments: None,
+    };
+    args.result(call_site::with(args, new, |site| site.cosine(args, a, b)))
 }
 
-pg_function! {
-    /// `simhash_cosine(a float8[], b float8[]) -> float8`, strict
-    fn simhash_cosine_array, pg_finfo_simhash_cosine_array (args) {
-        let (Some(a), Some(b)) = (args.varlena(0, ARRAY), args.varlena(1, ARRAY)) else {
-            return args.null();
-        };
-        let (a, b) = (a.array().items, b.array().items);
-        same_length(a.len(), b.len());
-        // A NULL in either makes the result unknown.
-        if a.iter().chain(&b).any(Option::is_none) {
-            return args.null();
-        }
-        let number = |item: &Option<Value<'_>>| {
-            let bits = item.as_ref()?.integer() as u64;
-            Some(f64::from_bits(bits))
-        };
-        args.result(cosine(a.iter().zip(&b).filter_map(|(a, b)| number(a).zip(number(b)))))
+pg_function!(simhash_cosine_array);
+/// `simhash_cosine(a float8[], b float8[]) -> float8`, strict
+fn simhash_cosine_array(args: &Args) -> Datum {
+    let (Some(a), Some(b)) = (args.varlena(0, ARRAY), args.varlena(1, ARRAY)) else {
+        return args.null();
+    };
+    let (a, b) = (a.array().items, b.array().items);
+    same_length(a.len(), b.len());
+    // A NULL in either makes the result unknown.
+    if a.iter().chain(&b).any(Option::is_none) {
+        return args.null();
     }
+    let number = |item: &Option<Value<'_>>| {
+        let bits = item.as_ref()?.integer() as u64;
+        Some(f64::from_bits(bits))
+    };
+    args.result(cosine(
+        a.iter()
+            .zip(&b)
+            .filter_map(|(a, b)| number(a).zip(number(b))),
+    ))
 }
 
 fn same_length(first: usize, second: usize) {
@@ -89,47 +96,53 @@ fn same_length(first: usize, second: usize) {
     }
 }
 
-pg_function! {
-    /// `simhash_blend(distance int, jaccard float8, mu float8) -> float8`, strict
-    fn simhash_blend, pg_finfo_simhash_blend (args) {
-        let (Some(distance), Some(jaccard), Some(mu)) =
-            (args.get::<i32>(0), args.get::<f64>(1), args.get::<f64>(2))
-        else {
-            return args.null();
-        };
-        args.result(Some(or_raise(blend(distance, jaccard, mu))))
-    }
+pg_function!(simhash_blend);
+/// `simhash_blend(distance int, jaccard float8, mu float8) -> float8`, strict
+fn simhash_blend(args: &Args) -> Datum {
+    let (Some(distance), Some(jaccard), Some(mu)) =
+        (args.get::<i32>(0), args.get::<f64>(1), args.get::<f64>(2))
+    else {
+        return args.null();
+    };
+    args.result(Some(or_raise(blend(distance, jaccard, mu))))
 }
 
-pg_function! {
-    /// `minhash(tokens text[], functions int) -> bigint[]`, strict
-    fn simhash_minhash, pg_finfo_simhash_minhash (args) {
-        let (Some(tokens), Some(functions)) = (args.varlena(0, ARRAY), args.get::<i32>(1)) else {
-            return args.null();
-        };
-        let mut signature = Signature::new(in_range("functions", functions, FUNCTIONS));
-        let mut any = false;
-        for token in tokens.array().items.into_iter().flatten() {
-            check_for_interrupts();
-            signature.add(to_utf8(token.bytes()).as_bytes());
-            any = true;
-        }
-        let signed = || signature.into_values().into_iter().map(|v| v as i64).collect::<Vec<_>>();
-        args.result(any.then(signed))
+pg_function!(simhash_minhash);
+/// `minhash(tokens text[], functions int) -> bigint[]`, strict
+fn simhash_minhash(args: &Args) -> Datum {
+    let (Some(tokens), Some(functions)) = (args.varlena(0, ARRAY), args.get::<i32>(1)) else {
+        return args.null();
+    };
+    let mut signature = Signature::new(in_range("functions", functions, FUNCTIONS));
+    let mut any = false;
+    for token in tokens.array().items.into_iter().flatten() {
+        check_for_interrupts();
+        signature.add(to_utf8(token.bytes()).as_bytes());
+        any = true;
     }
+    let signed = || {
+        signature
+            .into_values()
+            .into_iter()
+            .map(|v| v as i64)
+            .collect::<Vec<_>>()
+    };
+    args.result(any.then(signed))
 }
 
-pg_function! {
-    /// `minhash_similarity(a bigint[], b bigint[]) -> float8`, strict
-    fn simhash_minhash_similarity, pg_finfo_simhash_minhash_similarity (args) {
-        let (Some(a), Some(b)) = (args.varlena(0, ARRAY), args.varlena(1, ARRAY)) else {
-            return args.null();
-        };
-        let (a, b) = (a.array().items, b.array().items);
-        same_length(a.len(), b.len());
-        let value = |item: &Option<Value<'_>>| item.as_ref().map(|item| item.integer());
-        let equal = a.iter().zip(&b).filter(|(a, b)| value(a).is_some() && value(a) == value(b));
-        let share = equal.count() as f64 / a.len() as f64;
-        args.result((!a.is_empty()).then_some(share))
-    }
+pg_function!(simhash_minhash_similarity);
+/// `minhash_similarity(a bigint[], b bigint[]) -> float8`, strict
+fn simhash_minhash_similarity(args: &Args) -> Datum {
+    let (Some(a), Some(b)) = (args.varlena(0, ARRAY), args.varlena(1, ARRAY)) else {
+        return args.null();
+    };
+    let (a, b) = (a.array().items, b.array().items);
+    same_length(a.len(), b.len());
+    let value = |item: &Option<Value<'_>>| item.as_ref().map(|item| item.integer());
+    let equal = a
+        .iter()
+        .zip(&b)
+        .filter(|(a, b)| value(a).is_some() && value(a) == value(b));
+    let share = equal.count() as f64 / a.len() as f64;
+    args.result((!a.is_empty()).then_some(share))
 }

@@ -225,32 +225,29 @@ impl Args {
     }
 }
 
-/// Exports a version-1 SQL function: `pg_function! { fn name, pg_finfo_name (args) { body } }`,
-/// with `args: &Args` and a body that yields a Datum. A Rust panic or a PostgreSQL error inside the
-/// body leaves as an ERROR. Exporting a symbol counts as unsafe code, which the body must not have.
+/// Exports a function `name(args: &Args) -> Datum` as a version-1 SQL function of that name, whose symbol is
+/// `name::symbol`. A Rust panic or a PostgreSQL error inside of it leaves as an ERROR. Exporting a symbol counts
+/// as unsafe code.
 #[macro_export]
 macro_rules! pg_function {
-    ($(#[$meta:meta])* fn $name:ident, $finfo:ident ($args:ident) $body:block) => {
-        $(#[$meta])*
+    ($name:ident) => {
         #[allow(unsafe_code)]
-        #[unsafe(no_mangle)]
-        #[::pgrx::pg_guard]
-        pub(crate) unsafe extern "C-unwind" fn $name(
-            fcinfo: ::pgrx::pg_sys::FunctionCallInfo,
-        ) -> ::pgrx::pg_sys::Datum {
-            #[deny(unsafe_code)]
-            fn body($args: &$crate::sql::fmgr::Args) -> ::pgrx::pg_sys::Datum $body
-            // SAFETY: fmgr passes the live call info.
-            let args = unsafe { $crate::sql::fmgr::Args::new(fcinfo) };
-            body(&args)
-        }
-        #[doc(hidden)]
-        #[allow(unsafe_code)]
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $finfo() -> *const ::pgrx::pg_sys::Pg_finfo_record {
-            static V1: ::pgrx::pg_sys::Pg_finfo_record =
-                ::pgrx::pg_sys::Pg_finfo_record { api_version: 1 };
-            &V1
+        pub(crate) mod $name {
+            #[unsafe(export_name = stringify!($name))]
+            #[::pgrx::pg_guard]
+            pub(crate) unsafe extern "C-unwind" fn symbol(
+                fcinfo: ::pgrx::pg_sys::FunctionCallInfo,
+            ) -> ::pgrx::pg_sys::Datum {
+                // SAFETY: fmgr passes the live call info.
+                let args = unsafe { $crate::sql::fmgr::Args::new(fcinfo) };
+                super::$name(&args)
+            }
+            #[unsafe(export_name = concat!("pg_finfo_", stringify!($name)))]
+            extern "C" fn info() -> *const ::pgrx::pg_sys::Pg_finfo_record {
+                static V1: ::pgrx::pg_sys::Pg_finfo_record =
+                    ::pgrx::pg_sys::Pg_finfo_record { api_version: 1 };
+                &V1
+            }
         }
     };
 }
