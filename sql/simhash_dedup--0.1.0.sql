@@ -1255,6 +1255,21 @@ COMMENT ON FUNCTION simhash_record_pairs(
 	'pairs of records whose similarity, by words and n-grams that few rows have, is at least threshold, once, with a < b; with '
 	'relation_b of a row of one relation and a row of the other; columns are all but the key if none is named';
 
+CREATE FUNCTION simhash_record_pairs(
+	relation_a regclass, key_a name, relation_b regclass, key_b name, threshold float8,
+	columns_a text[] DEFAULT '{}', columns_b text[] DEFAULT '{}',
+	one_to_one boolean DEFAULT false, rare int DEFAULT 30, rarity float8 DEFAULT 2, ngram int DEFAULT 3,
+	within text[] DEFAULT '{}', weights jsonb DEFAULT NULL, differ text[] DEFAULT '{}',
+	OUT a bigint, OUT b bigint, OUT similarity float8
+) RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 BEGIN ATOMIC
+	SELECT * FROM simhash_record_pairs($1, $2, $5, $6, $3, $4, $7, $8, $9, $10, $11, $12, $13, $14);
+END;
+COMMENT ON FUNCTION simhash_record_pairs(
+	regclass, name, regclass, name, float8, text[], text[], boolean, int, float8, int, text[], jsonb, text[]
+) IS
+	'the same of two relations, their names and keys first';
+
 CREATE FUNCTION simhash_record_pairs_keyed(
 	key_type anyelement, relation regclass, key name, threshold float8 DEFAULT NULL, columns text[] DEFAULT '{}',
 	relation_b regclass DEFAULT NULL, key_b name DEFAULT NULL, columns_b text[] DEFAULT '{}',

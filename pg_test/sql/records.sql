@@ -72,6 +72,10 @@ SELECT a, b FROM simhash_record_pairs('product', 'id', 0.9, '{name}', 'product',
 CREATE TABLE item (code int PRIMARY KEY, stock int, colour text, name text);
 INSERT INTO item SELECT id, id * 7, 'none', name FROM product WHERE id < 4;
 SELECT count(*), count(*) FILTER (WHERE a = b AND similarity > 0.999) FROM simhash_record_pairs('product', 'id', 0, relation_b => 'item', key_b => 'code');
+SELECT count(*) AS rows, count(*) FILTER (WHERE x IS NULL OR y IS NULL) AS other
+FROM simhash_record_pairs('product', 'id', 'item', 'code', 0, '{}', '{}', true, 20, 1.5, 2) x
+FULL JOIN simhash_record_pairs('product', 'id', 0, relation_b => 'item', key_b => 'code', one_to_one => true, rare => 20, rarity => 1.5, ngram => 2) y
+	USING (a, b, similarity);
 CREATE TABLE song (id int, title text);
 SELECT a, b FROM simhash_record_pairs('song', 'id', 0, relation_b => 'item', key_b => 'code');
 SELECT threshold, pairs, one_to_one, alone, examples
