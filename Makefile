@@ -1,8 +1,8 @@
-# simhash_dedup: `make help` lists the commands. The work is done by the scripts in pg_test/tools
+# simhash_dedup: `make help` lists the commands. The work is done by the scripts in tools
 # and bench, which read these variables from the environment:
 #
 #   PG_CONFIG   the server to build for, install into and test with (pg_config on PATH, or the newest server installed)
-#   PG_CONFIGS  servers of other majors for the tests, with spaces between them; others are fetched (pg_test/tools/servers.txt)
+#   PG_CONFIGS  servers of other majors for the tests, with spaces between them; others are fetched (tools/servers.txt)
 #   MAJORS      the major of `make test`, the majors of `make test-majors` ("16 19")
 #   FULL        FULL=1: every file of tests in `make test`, and on all majors in `make test-majors`, with upgrades between them
 #   PROFILE     what cargo builds with: dev (tests, demo) or release (install, packages, benchmarks)
@@ -21,7 +21,7 @@
 #   QUESTIONS   how many searches `make bench-others` and `bench-fdw` measure
 #   SEED        what `make attack` and `make bench-planner` draw from; QUERIES: how many queries of the latter (1000)
 #   COUNT       how many changes of the code `make mutants` tries (200), drawn from SEED (1)
-#   ENTRIES     which changes of pg_test/tools/server_mutants.txt `make mutants-server` makes, by number ("3 17"), instead of all
+#   ENTRIES     which changes of tools/server_mutants.txt `make mutants-server` makes, by number ("3 17"), instead of all
 #   ROUND       the one round that `make attack` repeats
 #   PEERS       PEERS=none measures the extension alone
 #   PARTS       what `make bench-triggers` measures: some of copies, splits, loads and writers ("loads writers"), instead of all;
@@ -78,43 +78,43 @@ help:
 all: build
 
 build:
-	@pg_test/tools/install.sh build
+	@tools/install.sh build
 
 install:
-	@pg_test/tools/install.sh install
+	@tools/install.sh install
 
 uninstall:
-	@pg_test/tools/install.sh uninstall
+	@tools/install.sh uninstall
 
 installcheck:
-	@pg_test/tools/installcheck.sh
+	@tools/installcheck.sh
 
 demo:
-	@pg_test/tools/demo.sh
+	@tools/demo.sh
 
 test:
-	@pg_test/tools/test.sh all
+	@tools/test.sh all
 
 test-majors:
-	@pg_test/tools/test.sh majors
+	@tools/test.sh majors
 
 test-citus:
-	@pg_test/tools/test_citus.sh
+	@tools/test_citus.sh
 
 quick:
-	@pg_test/tools/test.sh quick
+	@tools/test.sh quick
 
 mutants:
-	@pg_test/tools/mutants.sh
+	@tools/mutants.sh
 
 mutants-server:
-	@pg_test/tools/server_mutants.sh
+	@tools/server_mutants.sh
 
 soak:
-	@pg_test/tools/test.sh soak
+	@tools/test.sh soak
 
 attack:
-	@pg_test/tools/test.sh attack
+	@tools/test.sh attack
 
 fuzz:
 	@fuzz/run.sh

@@ -3,8 +3,8 @@
 # found. libFuzzer, with the coverage that stable Rust can give; no sanitizer, as the pure modules have no
 # unsafe code. A finding ends it with status 1 and leaves its input in target/fuzz.
 
-# shellcheck source=pg_test/tools/common.sh
-. "$(dirname "$0")/../pg_test/tools/common.sh"
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/../tools/common.sh"
 
 require_rust
 out=$ROOT/target/fuzz

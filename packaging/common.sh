@@ -2,8 +2,8 @@
 # What the scripts of this folder share: what the packages are called, and builds that are the same in every folder.
 # Sourced, never run.
 
-# shellcheck source=pg_test/tools/common.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../pg_test/tools/common.sh"
+# shellcheck source=tools/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../tools/common.sh"
 
 # field NAME: a value of [package] in Cargo.toml, the one place for all of them; of a list the first.
 field() { sed -n "/^\[package\]/,/^\[[a-oq-z]/ s/^$1 = \[*\"\([^\"]*\)\".*/\1/p" "$ROOT/Cargo.toml"; }

@@ -7,10 +7,10 @@
 # bktree, and pgvector from 0.7 on, in the server of PG_CONFIG, and the packages datasketch, rensa, and faiss with numpy, of the
 # interpreter PYTHON.
 
-# shellcheck source=pg_test/tools/common.sh
-. "$(dirname "$0")/../../pg_test/tools/common.sh"
-# shellcheck source=pg_test/tools/packages.sh
-. "$(dirname "$0")/../../pg_test/tools/packages.sh"
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/../../tools/common.sh"
+# shellcheck source=tools/packages.sh
+. "$(dirname "$0")/../../tools/packages.sh"
 
 OUT=${OUT:-$ROOT/target/others}
 QUESTIONS=${QUESTIONS:-300}

@@ -3,8 +3,8 @@
 # the chosen plan against the best of those that switching off kinds of plan gives. Leaves planner.md and planner.csv
 # in OUT.
 
-# shellcheck source=pg_test/tools/common.sh
-. "$(dirname "$0")/../../pg_test/tools/common.sh"
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/../../tools/common.sh"
 
 OUT=${OUT:-$ROOT/target/planner}
 

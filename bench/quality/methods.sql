@@ -8,7 +8,7 @@
 \pset footer off
 SET client_min_messages = warning;
 CREATE TEMP TABLE package (package text, section text, source text, maintainer text, subject text, body text);
-\copy package FROM PROGRAM 'bash -c ". pg_test/tools/common.sh; . pg_test/tools/packages.sh; package_lists >&2; package_rows"'
+\copy package FROM PROGRAM 'bash -c ". tools/common.sh; . tools/packages.sh; package_lists >&2; package_rows"'
 CREATE TEMP TABLE d AS SELECT id::int, body, simhash64(body, preset => 'shingles') AS fp FROM (SELECT row_number() OVER (ORDER BY package) AS id, body FROM package) AS p WHERE id % 5 = 0;
 CREATE TEMP TABLE alike AS SELECT a, b FROM simhash_pairs('d', 'id', 'fp', 16, text => 'body', min_jaccard => 0.8);
 CREATE TEMP TABLE result (method text, checked boolean, radius int, precision numeric, recall numeric, ms int);

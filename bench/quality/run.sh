@@ -5,8 +5,8 @@
 # records.md, records_short.md, titles.md and cost.md, of which records_short.md and titles.md go into docs/records.md in the
 # same way.
 
-# shellcheck source=pg_test/tools/common.sh
-. "$(dirname "$0")/../../pg_test/tools/common.sh"
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/../../tools/common.sh"
 
 data=${DATA:-$ROOT/pg_test/data}
 out=${OUT:-$ROOT/target/quality}

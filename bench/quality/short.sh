@@ -3,8 +3,8 @@
 # have nothing to do with a question. TEXTS is a file with a row on each line (default: descriptions that apt knows), VERDICTS files
 # as that of crates/fingerprint/tests/data.
 
-# shellcheck source=pg_test/tools/common.sh
-. "$(dirname "$0")/../../pg_test/tools/common.sh"
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/../../tools/common.sh"
 
 verdicts=${VERDICTS:-$ROOT/crates/fingerprint/tests/data/verdicts.csv}
 texts=${TEXTS:-}

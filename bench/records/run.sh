@@ -5,8 +5,8 @@
 # (SETS=name,name chooses). Leaves records.md, records_short.md, titles.md, cost.md, stored.md
 # and threshold.md in OUT.
 
-# shellcheck source=pg_test/tools/common.sh
-. "$(dirname "$0")/../../pg_test/tools/common.sh"
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/../../tools/common.sh"
 
 OUT=${OUT:-$ROOT/target/quality}
 PYTHON=${PYTHON:-python3}

@@ -3,10 +3,10 @@
 # table of the same server. Leaves pairs.csv and searches.csv in OUT, and prints medians of ROUNDS rounds. Needs the Citus that
 # make test-citus has built.
 
-# shellcheck source=pg_test/tools/common.sh
-. "$(dirname "$0")/../../pg_test/tools/common.sh"
-# shellcheck source=pg_test/tools/servers.sh
-. "$(dirname "$0")/../../pg_test/tools/servers.sh"
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/../../tools/common.sh"
+# shellcheck source=tools/servers.sh
+. "$(dirname "$0")/../../tools/servers.sh"
 
 OUT=${OUT:-$ROOT/target/citus}
 ROWS=${ROWS:-200000}

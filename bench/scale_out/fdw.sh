@@ -2,8 +2,8 @@
 # make bench-fdw: searches and pairs over three servers with postgres_fdw, next to one server that has all rows; four
 # throw-away servers on this machine. Leaves fdw.txt and fdw.csv in OUT. ROWS rows in all, QUESTIONS questions.
 
-# shellcheck source=pg_test/tools/common.sh
-. "$(dirname "$0")/../../pg_test/tools/common.sh"
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/../../tools/common.sh"
 
 OUT=${OUT:-$ROOT/target/fdw}
 ROWS=${ROWS:-1000000}

@@ -2,8 +2,8 @@
 # make bench-cold ROWS=1000000 ROUNDS=9 OUT=folder: searches that find nothing in memory, by effective_io_concurrency, on a
 # throw-away cluster of its own. Leaves cold.csv and cold.md in OUT. It fails when the settings give different answers.
 
-# shellcheck source=pg_test/tools/common.sh
-. "$(dirname "$0")/../../pg_test/tools/common.sh"
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/../../tools/common.sh"
 
 ROWS=${ROWS:-1000000}
 ROUNDS=${ROUNDS:-9}

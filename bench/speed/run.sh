@@ -3,8 +3,8 @@
 # offers without it, on a throw-away cluster of its own, everything in memory. This script starts the server; the Rust
 # program measures.
 
-# shellcheck source=pg_test/tools/common.sh
-. "$(dirname "$0")/../../pg_test/tools/common.sh"
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/../../tools/common.sh"
 
 ROWS=${ROWS:-1000000}
 SETS=${SETS:-A,B}

@@ -5,8 +5,8 @@
 # fastest pass. Leaves text.md and CSV in OUT, and same.md: what simhash_same takes beside simhash_jaccard. PARTS=same measures
 # that alone, without a server.
 
-# shellcheck source=pg_test/tools/common.sh
-. "$(dirname "$0")/../../pg_test/tools/common.sh"
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/../../tools/common.sh"
 
 DATA=${DATA:-$ROOT/pg_test/data}
 OUT=${OUT:-$ROOT/target/text}

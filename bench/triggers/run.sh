@@ -6,8 +6,8 @@
 # of TENANTS tenants are there before, SECONDS_EACH seconds for a load, SYNC the values of synchronous_commit, FSYNC that
 # of fsync, LOADS the numbers of loads to measure; a COPY has COPYROWS rows, may take COPYSECONDS and is measured in COPYROUNDS rounds.
 
-# shellcheck source=pg_test/tools/common.sh
-. "$(dirname "$0")/../../pg_test/tools/common.sh"
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/../../tools/common.sh"
 
 PARTS=${PARTS:-copies splits loads writers}
 OUT=${OUT:-$ROOT/target/triggers}

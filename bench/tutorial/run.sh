@@ -2,8 +2,8 @@
 # make bench-tutorial ROWS=1000000 OUT=folder: how long writers wait while a table goes through docs/start.md, on a
 # throw-away cluster of its own. Leaves waits.md in OUT.
 
-# shellcheck source=pg_test/tools/common.sh
-. "$(dirname "$0")/../../pg_test/tools/common.sh"
+# shellcheck source=tools/common.sh
+. "$(dirname "$0")/../../tools/common.sh"
 
 OUT=${OUT:-$ROOT/target/tutorial}
 

@@ -1,5 +1,5 @@
 //! The form in which `simhash_same` compares each line of the standard input, for
-//! pg_test/tools/value_table.py.
+//! tools/value_table.py.
 
 use simhash_fingerprint::same::differences;
 

@@ -10,7 +10,7 @@ use FindBin;
 
 # Words of a sentence: in what users read, and in what is for those who know the code.
 my ($OF_PAGES, $OF_CODE) = (30, 40);
-chdir "$FindBin::Bin/../.." or die $!;
+chdir "$FindBin::Bin/.." or die $!;
 my @phrases = phrases("$FindBin::Bin/prose.txt");
 my @files = @ARGV ? @ARGV : files();
 my $found = 0;

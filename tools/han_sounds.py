@@ -13,7 +13,7 @@ import unicodedata
 
 from pypinyin.pinyin_dict import pinyin_dict
 
-TARGET = pathlib.Path(__file__).parents[2] / 'crates/fingerprint/src/text/lists/same/sounds_han.txt'
+TARGET = pathlib.Path(__file__).parents[1] / 'crates/fingerprint/src/text/lists/same/sounds_han.txt'
 
 
 def is_common(character):

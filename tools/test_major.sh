@@ -14,11 +14,11 @@
 # the sums, FAILURES that for the reasons, LIBRARIES the folder of what was built, PERL_MODULES the folder of PostgreSQL's
 # test modules, PROFILE what cargo builds the library with.
 
-# shellcheck source=pg_test/tools/common.sh
+# shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
-# shellcheck source=pg_test/tools/servers.sh
+# shellcheck source=tools/servers.sh
 . "$(dirname "$0")/servers.sh"
-# shellcheck source=pg_test/tools/count.sh
+# shellcheck source=tools/count.sh
 . "$(dirname "$0")/count.sh"
 
 # Crash, dump, rights, vacuum, updates: what depends on the server's pages, locks, WAL and catalogs.
@@ -87,7 +87,7 @@ copy_tests() {
 	mkdir -p "$work/out" "$work/bin" "$work/templates" "$work/source"
 	# 061_reference looks errors up in them.
 	cp -r "$ROOT/src" "$ROOT/crates" "$ROOT/sql" "$work/source/"
-	cp "$ROOT/pg_test/tools/initdb_once.sh" "$work/bin/initdb"
+	cp "$ROOT/tools/initdb_once.sh" "$work/bin/initdb"
 	[ "$(id -u)" != 0 ] || chown -R postgres "$work"
 }
 
@@ -250,7 +250,7 @@ plan_suites() {
 		specs) [ -n "$(names specs spec)" ] || continue ;;
 		*) wanted "$name" || continue ;;
 		esac
-		awk -v name="$name" '$1 == name { s = $2 } END { print name, s == "" ? 10 : s }' "$ROOT/pg_test/tools/seconds.txt"
+		awk -v name="$name" '$1 == name { s = $2 } END { print name, s == "" ? 10 : s }' "$ROOT/tools/seconds.txt"
 	done | sort -k 2,2nr -k 1,1
 }
 

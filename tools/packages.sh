@@ -27,5 +27,5 @@ package_rows() {
 	mapfile -t translations < <(compgen -G "$lists/*Translation-en*" || true)
 	: >"$dir/translations"
 	[ "${#translations[@]}" = 0 ] || /usr/lib/apt/apt-helper cat-file "${translations[@]}" >"$dir/translations"
-	perl "$ROOT/pg_test/tools/package_rows.pl" "$dir/packages" "$dir/translations"
+	perl "$ROOT/tools/package_rows.pl" "$dir/packages" "$dir/translations"
 }

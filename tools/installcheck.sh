@@ -5,9 +5,9 @@
 #
 # The tests make the database CONTRIB_TESTDB (contrib_regression) anew. TESTS restricts them to names that begin so.
 
-# shellcheck source=pg_test/tools/common.sh
+# shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
-# shellcheck source=pg_test/tools/count.sh
+# shellcheck source=tools/count.sh
 . "$(dirname "$0")/count.sh"
 
 find_postgres build || fail "no pg_config found: point PG_CONFIG at that of your server"

@@ -4,7 +4,7 @@
 # DESTDIR puts all files below a directory of the test: an install that finds the wrong server cannot harm it.
 
 # shellcheck source=packaging/common.sh
-. "$(dirname "$0")/../../packaging/common.sh"
+. "$(dirname "$0")/../packaging/common.sh"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/simhash_install.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -20,8 +20,8 @@ repository() {
 	local major
 	repo=$work/repo
 	rm -rf "$repo"
-	mkdir -p "$repo/pg_test/tools" "$repo/src" "$repo/sql" "$repo/target/release"
-	cp "$ROOT"/pg_test/tools/{common,install}.sh "$repo/pg_test/tools"
+	mkdir -p "$repo/tools" "$repo/src" "$repo/sql" "$repo/target/release"
+	cp "$ROOT"/tools/{common,install}.sh "$repo/tools"
 	{
 		printf '%s\n' '[package]' 'name = "simhash_dedup"' 'version = "0.1.0"' 'edition = "2024"' 'rust-version = "1.85"' \
 			'[lib]' 'crate-type = ["cdylib"]' '[features]'
@@ -72,7 +72,7 @@ says() {
 script() {
 	local action=$1
 	shift
-	env PATH="$work/path:$PATH" PG_PLACES="$work/usr/*/bin" "$@" "${archive:-$repo/pg_test/tools}/install.sh" "$action" >"$work/out" 2>&1
+	env PATH="$work/path:$PATH" PG_PLACES="$work/usr/*/bin" "$@" "${archive:-$repo/tools}/install.sh" "$action" >"$work/out" 2>&1
 }
 
 install_with() { script install "$@"; }

@@ -5,11 +5,11 @@
 # CITUS names a git repository of Citus, of which CITUS_TAG is built, or its unpacked sources; it is needed for the first run,
 # and for another version of Citus or of the server. Sources that have changed in the same folder are not built again.
 
-# shellcheck source=pg_test/tools/common.sh
+# shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
-# shellcheck source=pg_test/tools/servers.sh
+# shellcheck source=tools/servers.sh
 . "$(dirname "$0")/servers.sh"
-# shellcheck source=pg_test/tools/count.sh
+# shellcheck source=tools/count.sh
 . "$(dirname "$0")/count.sh"
 
 work=''
@@ -95,7 +95,7 @@ find_perl_modules
 export LIBRARIES=$work RESULT=$work/result FAILURES=$work/failures PROFILE=${PROFILE:-dev}
 build_library
 cp "$LIBRARY" "$LIBRARIES/$PG_MAJOR.so"
-PG_CONFIG=$server$PG_BIN/pg_config TESTS=${TESTS:-07} "$ROOT/pg_test/tools/test_major.sh" full || [ -e "$RESULT" ]
+PG_CONFIG=$server$PG_BIN/pg_config TESTS=${TESTS:-07} "$ROOT/tools/test_major.sh" full || [ -e "$RESULT" ]
 read -r passed failed _ <"$RESULT"
 list_failures
 say "finished in $SECONDS s; logs are in target/log"

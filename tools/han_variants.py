@@ -15,7 +15,7 @@ FIRST, LAST = 0x3400, 0x9FFF
 # Which OpenCC leaves as it is.
 OTHERS = {"妳": "你"}
 
-HEAD = """# OpenCC {version} (TSCharacters, TWVariantsRev, HKVariantsRev), Apache-2.0; made by pg_test/tools/han_variants.py.
+HEAD = """# OpenCC {version} (TSCharacters, TWVariantsRev, HKVariantsRev), Apache-2.0; made by tools/han_variants.py.
 """
 
 

@@ -4,7 +4,7 @@
 #   crates.sh deny    licences, sources and, where the database is, advisories, by cargo-deny; nothing is fetched
 #   crates.sh vendor  copies all crates with `cargo vendor`, and builds from the copies with no registry at hand
 
-# shellcheck source=pg_test/tools/common.sh
+# shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
 
 # The database of advisories is the one that `cargo deny fetch` keeps.
@@ -15,7 +15,7 @@ deny() {
 	else
 		echo 'advisories are left out: there is no database (cargo deny fetch)'
 	fi
-	cargo deny --workspace --offline --locked --config "$ROOT/pg_test/tools/deny.toml" check "${checks[@]}"
+	cargo deny --workspace --offline --locked --config "$ROOT/tools/deny.toml" check "${checks[@]}"
 }
 
 # In an unpacked copy, as a packager has it, and with a home of cargo that knows nothing.

@@ -4,7 +4,7 @@
 # sources are the same; deletions of a field of a struct are all among them, since cargo-mutants does not choose among those.
 # Results are in target/mutants.out.
 
-# shellcheck source=pg_test/tools/common.sh
+# shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
 
 cd "$ROOT"

@@ -2,9 +2,9 @@
 # make demo: the extension on real rows, on a throw-away cluster of its own: this machine's package
 # descriptions in English, and a sample in Chinese. KEEP=1 leaves the server running.
 
-# shellcheck source=pg_test/tools/common.sh
+# shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
-# shellcheck source=pg_test/tools/packages.sh
+# shellcheck source=tools/packages.sh
 . "$(dirname "$0")/packages.sh"
 
 work=''
@@ -68,17 +68,17 @@ start_cluster "$work" 'shared_buffers = 256MB' 'maintenance_work_mem = 256MB' 'f
 
 say 'loading package descriptions'
 package_lists
-sql -f - <"$ROOT/pg_test/tools/demo_schema.sql"
+sql -f - <"$ROOT/tools/demo_schema.sql"
 package_rows | sql -c "COPY package (package, section, source, maintainer, subject, body) FROM STDIN"
 gzip -dc "$ROOT/pg_test/data/debian_desc_zh.csv.gz" | sql -c 'COPY package_zh (id, lang, package, subject, body) FROM STDIN CSV HEADER'
 sql -At -c "SELECT '   ' || count(*) || ' in English, ' || pg_size_pretty(sum(length(body))) || ' of text' FROM package
 	UNION ALL SELECT '   ' || count(*) || ' in Chinese' FROM package_zh"
 
 say 'fingerprinting them, 64 bits a row'
-sql -At -f - <"$ROOT/pg_test/tools/demo_fingerprint.sql" 2>&1 | progress_bar
+sql -At -f - <"$ROOT/tools/demo_fingerprint.sql" 2>&1 | progress_bar
 sql -At -c "SELECT 'a row is left without a fingerprint' FROM package WHERE fp IS NULL AND coalesce(body, subject) ~ '\w' LIMIT 1"
 
-sql -f - <"$ROOT/pg_test/tools/demo_show.sql"
+sql -f - <"$ROOT/tools/demo_show.sql"
 
 page=$ROOT/target/demo_review.html
 sql -f "$("$PG_CONFIG" --sharedir)/extension/simhash_review.sql" -v relation=package -v key=id -v fp=fp -v text=body -v radius=8 >"$page"

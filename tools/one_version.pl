@@ -6,7 +6,7 @@ use warnings;
 use FindBin;
 use JSON::PP;
 
-chdir "$FindBin::Bin/../.." or die $!;
+chdir "$FindBin::Bin/.." or die $!;
 my ($tag) = @ARGV;
 my $wrong = 0;
 

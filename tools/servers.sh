@@ -18,7 +18,7 @@ given_server() {
 is_fetched() { [[ $1 = "$SERVERS"/* ]]; }
 
 # The line of servers.txt for this major.
-pinned_server() { grep -m 1 "==$1\." "$ROOT/pg_test/tools/servers.txt"; }
+pinned_server() { grep -m 1 "==$1\." "$ROOT/tools/servers.txt"; }
 
 # Where the programs of a fetched server are, below its folder: a build that can be moved has them there, packages of Debian
 # where Debian has them.
@@ -34,7 +34,7 @@ programs_below() {
 # user goes to the standard error.
 fetch_server() {
 	local major=$1 dir=$SERVERS/$1 pinned wanted log programs
-	pinned=$(pinned_server "$major") || fail "no server of PostgreSQL $major is pinned in pg_test/tools/servers.txt: name one in PG_CONFIGS"
+	pinned=$(pinned_server "$major") || fail "no server of PostgreSQL $major is pinned in tools/servers.txt: name one in PG_CONFIGS"
 	wanted="PostgreSQL $major"
 	[[ $pinned = debian-* || ! $pinned =~ ==([0-9]+\.[0-9]+) ]] || wanted="PostgreSQL ${BASH_REMATCH[1]}\$"
 	log=$(log_file "fetch_$major")

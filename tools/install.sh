@@ -3,7 +3,7 @@
 # it, or below `prefix`. make uninstall removes them.
 # Nothing is installed by apt here: this is for a machine that has its server already.
 
-# shellcheck source=pg_test/tools/common.sh
+# shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
 
 if [ "${1:-build}" = uninstall ]; then

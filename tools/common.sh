@@ -4,7 +4,7 @@
 
 set -euo pipefail
 
-ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # Where packages put the programs of a server: those of Debian and of Red Hat.
 : "${PG_PLACES:=/usr/lib/postgresql/*/bin /usr/pgsql-*/bin}"
 

@@ -146,7 +146,7 @@ cTWD NT$ 元
 """
 
 HEAD = """# CLDR {version} (cldr-rbnf, cldr-units, cldr-dates, cldr-numbers), Unicode-3.0, Copyright (c) 2004-2026 Unicode, Inc.
-# Made by pg_test/tools/value_table.py, which says what a line means.
+# Made by tools/value_table.py, which says what a line means.
 """
 
 BETWEEN_WORDS = re.compile(r"[\s\-'.,/()·״\"׳]+")

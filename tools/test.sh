@@ -11,11 +11,11 @@
 #                    with AddressSanitizer; TESTS knows the last two as valgrind and asan
 #   test.sh attack   080_attack on one major
 
-# shellcheck source=pg_test/tools/common.sh
+# shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
-# shellcheck source=pg_test/tools/servers.sh
+# shellcheck source=tools/servers.sh
 . "$(dirname "$0")/servers.sh"
-# shellcheck source=pg_test/tools/count.sh
+# shellcheck source=tools/count.sh
 . "$(dirname "$0")/count.sh"
 
 in_root() { (cd "$ROOT" && "$@"); }
@@ -39,11 +39,11 @@ pure_checks() {
 	check 'cargo fmt' in_root cargo fmt --all --check
 	check 'cargo clippy, pure crates' in_root cargo clippy --locked --all-targets "${crates[@]}" -- -D warnings
 	check 'released scripts' in_root released_scripts
-	check 'plain English' in_root perl pg_test/tools/prose.pl
-	check 'one version and description' in_root perl pg_test/tools/one_version.pl
-	check 'llms.txt' in_root perl pg_test/tools/llms.pl
+	check 'plain English' in_root perl tools/prose.pl
+	check 'one version and description' in_root perl tools/one_version.pl
+	check 'llms.txt' in_root perl tools/llms.pl
 	if command -v shellcheck >/dev/null; then
-		check 'shellcheck' in_root shellcheck -x .ci/run pg_test/tools/*.sh bench/*/*.sh fuzz/*.sh packaging/*.sh
+		check 'shellcheck' in_root shellcheck -x .ci/run tools/*.sh bench/*/*.sh fuzz/*.sh packaging/*.sh
 	fi
 	! command -v actionlint >/dev/null || check 'actionlint' in_root actionlint
 }
@@ -56,7 +56,7 @@ checks() {
 	# The speed benchmark links libpq, which nothing else needs.
 	! pkg-config --exists libpq 2>/dev/null || benches+=(-p speed)
 	check 'cargo clippy, benchmarks' in_root cargo clippy --locked --all-targets "${benches[@]}" -- -D warnings
-	check 'make install, elsewhere' in_root pg_test/tools/test_install.sh
+	check 'make install, elsewhere' in_root tools/test_install.sh
 }
 
 # unit_tests NAME ARGUMENT...: those of the crates that know no server, by `cargo ARGUMENT...`.
@@ -114,7 +114,7 @@ run() {
 	while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-2}" ]; do wait -n || true; done
 	# A group of processes of its own, which finish can end.
 	set -m
-	PG_CONFIG=$config OLD_PG_CONFIG=$old RESULT=$results/$name "$ROOT/pg_test/tools/test_major.sh" "$form" </dev/null &
+	PG_CONFIG=$config OLD_PG_CONFIG=$old RESULT=$results/$name "$ROOT/tools/test_major.sh" "$form" </dev/null &
 	set +m
 }
 
@@ -163,7 +163,7 @@ one_major() {
 # Licences and sources of the crates, where the tool is installed.
 crates() {
 	if cargo deny --version >/dev/null 2>&1; then
-		check 'cargo deny' in_root pg_test/tools/crates.sh deny
+		check 'cargo deny' in_root tools/crates.sh deny
 	else
 		say 'cargo-deny is not installed: licences and sources of the crates are not checked'
 	fi

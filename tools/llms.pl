@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use FindBin;
 
-chdir "$FindBin::Bin/../.." or die $!;
+chdir "$FindBin::Bin/.." or die $!;
 my $text = "# simhash_dedup\n\n> Finds near-duplicate rows inside PostgreSQL 15 to 19: an index on a text, the operators `~=` and `<~>`, a trigger.\n\n"
 	. (slurp('README.md') =~ /^## Four statements\n.*?(^```sql\n.*?^```\n).*?(^```sql\n.*?^```\n).*?(^```sql\n.*?^```\n).*?(^```sql\n.*?^```\n).*?(^```sql\n.*?^```\n)/ms
 		? join("\n", $1, $2, $3, $4, $5) : die "README.md has no four statements\n")
@@ -32,7 +32,7 @@ if (@ARGV)
 	exit 0;
 }
 exit 0 if slurp('docs/llms.txt') eq $text;
-print "docs/llms.txt is not that of the reference: perl pg_test/tools/llms.pl write\n";
+print "docs/llms.txt is not that of the reference: perl tools/llms.pl write\n";
 exit 1;
 
 sub slurp

@@ -6,9 +6,9 @@
 
 # A change is built from what cargo has kept of the build before it.
 export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-1}
-# shellcheck source=pg_test/tools/common.sh
+# shellcheck source=tools/common.sh
 . "$(dirname "$0")/common.sh"
-# shellcheck source=pg_test/tools/servers.sh
+# shellcheck source=tools/servers.sh
 . "$(dirname "$0")/servers.sh"
 
 # How long the tests of one change may take, in seconds.
@@ -30,7 +30,7 @@ run_tests() {
 	(build_library && cp "$LIBRARY" "$LIBRARIES/$PG_MAJOR.so") >"$(log_file server_mutant_build)" 2>&1 ||
 		fail "$entry does not compile: target/log/server_mutant_build.log"
 	# A server that a change keeps from stopping notices within a minute that its folder is gone, and ends then.
-	TESTS=$1 timeout --kill-after=30 "$LIMIT" "$ROOT/pg_test/tools/test_major.sh" full >"$(log_file server_mutant)" 2>&1 || status=$?
+	TESTS=$1 timeout --kill-after=30 "$LIMIT" "$ROOT/tools/test_major.sh" full >"$(log_file server_mutant)" 2>&1 || status=$?
 	[ "$status" -lt 124 ] || return 124
 	read -r _ failed _ <"$RESULT"
 	[ "$failed" = 0 ] || [ -s "$FAILURES" ] || fail "$entry: its tests did not run: target/log/server_mutant.log"
@@ -79,7 +79,7 @@ trap 'rm -rf "$work"' EXIT
 export FAILURES=$work/failures RESULT=$work/result LIBRARIES=$work/libraries
 mkdir "$LIBRARIES"
 # The entries, each with its number in front.
-grep -v '^#' "$SOURCES/pg_test/tools/server_mutants.txt" >"$work/all"
+grep -v '^#' "$SOURCES/tools/server_mutants.txt" >"$work/all"
 awk -v wanted=" ${ENTRIES:-} " 'wanted ~ /^ *$/ || index(wanted, " " NR " ") { print NR "\t" $0 }' "$work/all" >"$work/list"
 [ -s "$work/list" ] || fail "the list has no entry ${ENTRIES:-}"
 
