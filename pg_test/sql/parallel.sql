@@ -21,7 +21,7 @@ CREATE TABLE argument (name text, type regtype, expression text);
 INSERT INTO argument VALUES
 	('text', 'text', 'body'), ('a', 'text', 'body'), ('b', 'text', 'subject || body'), ('preset', 'text', '''plain'''),
 	('documents', 'bigint', 'id'), ('terms', 'text[]', 'ARRAY[body, ''a'']'), ('columns', 'text[]', 'ARRAY[subject, body]'),
-	('scope', 'bigint', 'id % 3'), ('about', 'text[]', 'ARRAY[''1'', ''2'']'),
+	('scope', 'bigint', 'id % 3'), ('about', 'text[]', 'ARRAY[''1'', ''2'']'), ('differ', 'text[]', 'ARRAY[body]'),
 	('record', 'record', 'd'), ('weights', 'jsonb', '''{"subject": 1, "body": 2}'''), ('options', 'jsonb', '''{"tf": "set"}'''),
 	('value', 'jsonb', 'to_jsonb(d)'),
 	('tokens', 'text[]', 'string_to_array(body, '' '')'), ('weights', 'float8[]', 'NULL'),
