@@ -159,6 +159,10 @@ SELECT simhash_guard('product', 'body', across => 'seller', arguments => '{dupli
 INSERT INTO product VALUES (1, 1, 'Hand made wooden bowl'), (2, 1, 'hand made wooden bowl!'), (3, 2, 'Hand-made wooden bowl')
 	RETURNING id, copy_of;
 SELECT key, stays FROM simhash_duplicates('product', 'body', across => 'seller');
+-- More indexes, for other searches, do not stop it.
+CREATE INDEX ON product USING simhash (body) WHERE copy_of IS NULL;
+CREATE INDEX ON product USING simhash ((lower(body)));
+INSERT INTO product VALUES (4, 3, 'HAND MADE WOODEN BOWL') RETURNING copy_of;
 -- Answers from a template are not what a call means, though they are longer.
 CREATE TABLE answered (id int PRIMARY KEY, body text, answer text);
 INSERT INTO answered SELECT i, 'The lamp number ' || i || ' is dark', repeat('Thank you for your letter. ', 3) FROM generate_series(1, 9) i;

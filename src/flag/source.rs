@@ -246,7 +246,18 @@ fn of_texts_themselves(table: Oid, mut fitting: Vec<Read>) -> Vec<Read> {
     fitting
 }
 
-/// Returns the index that the arguments mean.
+/// Returns, of indexes of the texts that `text=` names, those of all rows, if there are: the arguments name no other
+/// set, and an index that somebody makes for other searches must not stop the trigger.
+fn of_all_rows(mut fitting: Vec<Read>, options: &FlagOptions) -> Vec<Read> {
+    let has_all = |(_, index): &Read| index.predicate_columns().is_empty();
+    if !options.texts.is_empty() && fitting.iter().any(has_all) {
+        fitting.retain(has_all);
+    }
+    fitting
+}
+
+/// Returns the index that the arguments mean. Of several that compare the texts which they name, it is the oldest,
+/// however each joins the texts.
 fn chosen(table: Oid, options: &FlagOptions) -> Result<Read, Box<Error>> {
     let names = |all: &[Read]| {
         let names = all.iter().filter_map(|(oid, _)| table::name(*oid));
@@ -267,9 +278,9 @@ fn chosen(table: Oid, options: &FlagOptions) -> Result<Read, Box<Error>> {
                 Box::new(Error::new(ERRCODE_UNDEFINED_OBJECT, message).hint(hint))
             });
     }
-    let fitting = of_texts_themselves(table, fitting(table, options));
+    let fitting = of_all_rows(of_texts_themselves(table, fitting(table, options)), options);
     let same = |(_, one): &Read, (_, other): &Read| {
-        one.identity() == other.identity()
+        (!options.texts.is_empty() || one.identity() == other.identity())
             && (!options.within.is_empty() || one.scope == other.scope)
             && one.predicate_columns() == other.predicate_columns()
     };
@@ -287,7 +298,10 @@ fn chosen(table: Oid, options: &FlagOptions) -> Result<Read, Box<Error>> {
         Some(first) if rest.all(|other| same(&first, &other)) => Ok(first),
         Some(_) => {
             let message = format!("table \"{name}\" has several simhash indexes");
-            let hint = format!("Add 'index=...': {}.", known.join(", "));
+            let hint = format!(
+                "Create the trigger again with one of them as 'index=...': {}.",
+                known.join(", ")
+            );
             Err(Box::new(
                 Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message).hint(hint),
             ))
