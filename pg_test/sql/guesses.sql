@@ -159,10 +159,14 @@ SELECT simhash_guard('product', 'body', across => 'seller', arguments => '{dupli
 INSERT INTO product VALUES (1, 1, 'Hand made wooden bowl'), (2, 1, 'hand made wooden bowl!'), (3, 2, 'Hand-made wooden bowl')
 	RETURNING id, copy_of;
 SELECT key, stays FROM simhash_duplicates('product', 'body', across => 'seller');
--- More indexes, for other searches, do not stop it.
+-- More indexes, for other searches, do not stop it. Of those of its text it takes the shortest expression, also after a rebuild.
 CREATE INDEX ON product USING simhash (body) WHERE copy_of IS NULL;
-CREATE INDEX ON product USING simhash ((lower(body)));
+CREATE INDEX ON product USING simhash ((md5(body)));
 INSERT INTO product VALUES (4, 3, 'HAND MADE WOODEN BOWL') RETURNING copy_of;
+SELECT indexrelid::regclass AS rebuilt FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+WHERE indrelid = 'product'::regclass AND amname = 'simhash' AND indkey[0] <> 0 AND indnkeyatts = 1 AND indpred IS NULL \gset
+REINDEX INDEX CONCURRENTLY :rebuilt;
+INSERT INTO product VALUES (5, 3, 'Hand made: wooden bowl.') RETURNING copy_of;
 -- Answers from a template are not what a call means, though they are longer.
 CREATE TABLE answered (id int PRIMARY KEY, body text, answer text);
 INSERT INTO answered SELECT i, 'The lamp number ' || i || ' is dark', repeat('Thank you for your letter. ', 3) FROM generate_series(1, 9) i;

@@ -246,8 +246,8 @@ fn of_texts_themselves(table: Oid, mut fitting: Vec<Read>) -> Vec<Read> {
     fitting
 }
 
-/// Returns, of indexes of the texts that `text=` names, those of all rows, if there are: the arguments name no other
-/// set, and an index that somebody makes for other searches must not stop the trigger.
+/// Leaves out partial indexes of the texts that `text=` names, if another one has all rows: somebody may make them
+/// for searches, which must not stop the trigger.
 fn of_all_rows(mut fitting: Vec<Read>, options: &FlagOptions) -> Vec<Read> {
     let has_all = |(_, index): &Read| index.predicate_columns().is_empty();
     if !options.texts.is_empty() && fitting.iter().any(has_all) {
@@ -256,8 +256,9 @@ fn of_all_rows(mut fitting: Vec<Read>, options: &FlagOptions) -> Vec<Read> {
     fitting
 }
 
-/// Returns the index that the arguments mean. Of several that compare the texts which they name, it is the oldest,
-/// however each joins the texts.
+/// Returns the index that the arguments mean. Of several of the texts that `text=` names, it is the one with the
+/// shortest expression, which is the same one after REINDEX CONCURRENTLY: sessions that take different ones would
+/// compare fingerprints of different expressions.
 fn chosen(table: Oid, options: &FlagOptions) -> Result<Read, Box<Error>> {
     let names = |all: &[Read]| {
         let names = all.iter().filter_map(|(oid, _)| table::name(*oid));
@@ -278,7 +279,10 @@ fn chosen(table: Oid, options: &FlagOptions) -> Result<Read, Box<Error>> {
                 Box::new(Error::new(ERRCODE_UNDEFINED_OBJECT, message).hint(hint))
             });
     }
-    let fitting = of_all_rows(of_texts_themselves(table, fitting(table, options)), options);
+    let mut fitting = of_all_rows(of_texts_themselves(table, fitting(table, options)), options);
+    if !options.texts.is_empty() {
+        fitting.sort_by_cached_key(|(_, index)| (index.identity().len(), index.identity()));
+    }
     let same = |(_, one): &Read, (_, other): &Read| {
         (!options.texts.is_empty() || one.identity() == other.identity())
             && (!options.within.is_empty() || one.scope == other.scope)

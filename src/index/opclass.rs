@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 use crate::errors::or_raise;
+// The crate: `simhash_hamming` is also the module of the SQL function of that name.
 use ::simhash_hamming::ball::{Ball, NEAR};
 use pgrx::pg_sys::Datum;
 use pgrx::{PgLogLevel, PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION, ereport};

@@ -19,8 +19,9 @@ const MOST_WEIGHT: f64 = 100.0;
 const WEIGHTS: &str = "SELECT key, (value::pg_catalog.float8)::pg_catalog.text \
     FROM pg_catalog.jsonb_each_text($1)";
 
-/// The arguments of a call: a relation and its key come first, behind `key_type` if there is one; then, from `columns` on, the columns, the second relation with
-/// its key and its columns, which may be left out; and `rarity`, `ngram`, `within`, `weights` and `differ`, from `rarity` on.
+/// Where the arguments of a call stand: first a relation and its key, behind `key_type` if there is one. From
+/// `columns` on the columns, and the second relation with its key and its columns, which may be left out. From
+/// `rarity` on `rarity`, `ngram`, `within`, `weights` and `differ`.
 pub struct Arguments<'a> {
     pub args: &'a Args,
     pub function: &'static str,
@@ -39,7 +40,23 @@ struct Place {
     ending: &'static str,
 }
 
-impl Arguments<'_> {
+impl<'a> Arguments<'a> {
+    /// Those of a function that returns keys as text.
+    pub fn of_text_keys(
+        args: &'a Args,
+        function: &'static str,
+        [columns, rarity]: [usize; 2],
+    ) -> Self {
+        Self {
+            args,
+            function,
+            key_type: pg_sys::TEXTOID,
+            relation: 0,
+            columns,
+            rarity,
+        }
+    }
+
     /// Whether any argument of a second relation was given. If only some are, that is an error.
     pub fn have_two(&self) -> bool {
         let Place {

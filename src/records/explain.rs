@@ -25,14 +25,7 @@ pg_function!(simhash_record_explain);
 /// simhash_record_explain(relation, key, a, b, columns, relation_b, key_b, columns_b, rarity, ngram, within, weights,
 /// differ) -> SETOF (a, b, column_name, value_a, value_b, shared, against)
 fn simhash_record_explain(args: &Args) -> Datum {
-    let arguments = Arguments {
-        args,
-        function: NAME,
-        key_type: pg_sys::TEXTOID,
-        relation: 0,
-        columns: 4,
-        rarity: 8,
-    };
+    let arguments = Arguments::of_text_keys(args, NAME, [4, 8]);
     match arguments.have_two() {
         false => explain::<1>(&arguments),
         true => explain::<2>(&arguments),

@@ -29,14 +29,7 @@ pg_function!(simhash_record_report);
 /// simhash_record_report(relation, key, columns, relation_b, key_b, columns_b, rare, rarity, ngram,
 /// within, weights, differ) -> SETOF (threshold, pairs, one_to_one, alone, examples, taken, weights)
 fn simhash_record_report(args: &Args) -> Datum {
-    let arguments = Arguments {
-        args,
-        function: NAME,
-        key_type: pg_sys::TEXTOID,
-        relation: 0,
-        columns: 2,
-        rarity: 7,
-    };
+    let arguments = Arguments::of_text_keys(args, NAME, [2, 7]);
     match arguments.have_two() {
         false => report::<1>(&arguments),
         true => report::<2>(&arguments),

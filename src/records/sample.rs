@@ -6,7 +6,7 @@ use super::arguments::Arguments;
 use super::source::{RecordTable, Records, compare_candidates};
 use crate::pairs::arguments::{in_range, required};
 use crate::pairs::value_store::ValueBuffer;
-use pgrx::pg_sys::{self, Datum};
+use pgrx::pg_sys::Datum;
 use simhash_fingerprint::hash::city64;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
@@ -28,14 +28,7 @@ pg_function!(simhash_record_sample);
 /// within, weights, differ, one_to_one, size, seed)
 /// -> SETOF (stratum, stratum_pairs, a, b, similarity, values_a, values_b)
 fn simhash_record_sample(args: &Args) -> Datum {
-    let arguments = Arguments {
-        args,
-        function: NAME,
-        key_type: pg_sys::TEXTOID,
-        relation: 0,
-        columns: 2,
-        rarity: 7,
-    };
+    let arguments = Arguments::of_text_keys(args, NAME, [2, 7]);
     match arguments.have_two() {
         false => sample::<1>(&arguments),
         true => sample::<2>(&arguments),

@@ -5,6 +5,7 @@
 use super::source::{RecordSettings, compare_candidates};
 use simhash_base::external_sort::Sorter;
 use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::notice;
 use simhash_pg::process::memory::{or_out_of_memory, work_mem_bytes};
 use simhash_pg::process::temp_file::TempFiles;
@@ -48,6 +49,7 @@ pub fn compare_from(
     let (threshold, why) = report.choose(has_two);
     say(threshold, why);
     for Scored { pair, similarity } in or_out_of_memory(waiting.finish(&mut TempFiles)) {
+        check_for_interrupts();
         if similarity >= threshold {
             each(&found.copies, pair, similarity);
         }

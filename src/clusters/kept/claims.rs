@@ -114,7 +114,7 @@ impl Claims {
         is_looked_at || self.decisions.is_some() || matter()
     }
 
-    /// Has all clusters for this transaction alone until it ends.
+    /// Locks all clusters until the transaction ends.
     pub fn lock_whole(&self) {
         lock_until_commit(self.tables[1], CLUSTERS);
     }

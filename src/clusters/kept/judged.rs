@@ -76,8 +76,8 @@ fn simhash_unjudged_clusters(args: &Args) -> Datum {
     args.null()
 }
 
-/// Has the clusters for this transaction alone, and so no row joins one unseen. A TRUNCATE of the
-/// decisions locks these first.
+/// Locks the clusters until the transaction ends, so that no row joins one meanwhile. A TRUNCATE of the
+/// decisions locks these first, so they are locked first here too.
 fn lock_all(kept: &KeptTable) {
     kept.decisions.into_iter().for_each(OpenTable::lock);
     lock(kept.clusters, false);

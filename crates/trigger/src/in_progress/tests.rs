@@ -5,8 +5,6 @@ mod schedules;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proptest::prelude::*;
-
 use super::memory::{HEADER, Memory, Run};
 use super::rows::SECOND;
 use super::*;
@@ -551,52 +549,4 @@ fn keys_are_cut_where_the_room_ends() {
         assert_eq!(Key::new(&text).text(), text[..length.min(39)]);
     }
     assert_eq!(Key::new(&"é".repeat(30)).text(), "é".repeat(19));
-}
-
-proptest! {
-    /// Long runs find the same rows as one that is read whole, also after rows were withdrawn.
-    #[test]
-    fn filed_rows_are_found(
-        seed: u64,
-        radius in 0u32..20,
-        left in 0usize..3000,
-        centres in 1u64..5,
-        parts in 1usize..4,
-    ) {
-        let mut all = in_progress(AMPLE);
-        let random = |i: u64| simhash_fingerprint::hash::mix(seed.wrapping_add(i));
-        let drawn = |i: u64| {
-            let flips = (0..random(i) % 20).fold(0, |flips, bit| flips | 1 << (random(i + bit) % 64));
-            let place = 2 + (i % 3) as u32;
-            if parts == 1 {
-                return row(random(i % centres) ^ flips, place, radius);
-            }
-            // Each part has some of the flipped bits.
-            let part = |part: u64| {
-                random(i % centres + part % 2) ^ flips & random(part) & !random(part ^ 1 << 40)
-            };
-            row_of(Hash::Parts((0..parts as u64).map(part).collect()), place, radius)
-        };
-        let mut stored: Vec<Compared> = (0..3000).map(drawn).collect();
-        for row in &stored {
-            enter(&mut all, writer(0), std::slice::from_ref(row), Key::default(), |_| true);
-        }
-        withdraw(&mut all, 0, left * parts);
-        stored.truncate(left);
-        for row in (5000..6000).map(drawn) {
-            enter(&mut all, writer(0), std::slice::from_ref(&row), Key::default(), |_| true);
-            stored.push(row);
-        }
-        for sought in (9000..9060).map(drawn) {
-            let mut found = Vec::new();
-            for run in 0.. {
-                if all.near_in_run(0, run, &sought, &mut |row| found.push(row)).is_none() {
-                    break;
-                }
-            }
-            let found = found.into_iter().map(|row| row.hash);
-            let expected = stored.iter().filter(|row| near(row, &sought)).map(|row| row.hash.clone());
-            prop_assert_eq!(found.collect::<BTreeSet<_>>(), expected.collect::<BTreeSet<_>>());
-        }
-    }
 }
