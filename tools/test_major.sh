@@ -4,7 +4,7 @@
 #
 #   test_major.sh full      SQL files, specs and every file of pg_test/t
 #   test_major.sh most      the same without the long ones, except those that TESTS names
-#   test_major.sh reduced   SQL files, specs and the files of pg_test/t that look at what a major can change, without the long ones
+#   test_major.sh reduced   the SQL files, specs and files of pg_test/t that look at what a major can change, without the long ones
 #   test_major.sh long      as reduced, what the last major has as well, and the long ones
 #   test_major.sh upgrade   009_upgrade, from the server of OLD_PG_CONFIG; from 18 on 065_outside too
 #   test_major.sh soak      the crash and concurrency tests, each for SECONDS_EACH seconds, and SQL files under valgrind
@@ -26,6 +26,11 @@ REDUCED='001_crash 005_dump_trusted 009_upgrade 019_vacuum 054_replaced_columns 
 # The standby, crash points, parallel builds, verification, plans: as well, on the last major. What breaks between
 # the first and the last one breaks there, or at night, when all files run on all majors.
 LAST='010_standby 015_crash_points 020_parallel_build 027_verify_beside_writers 029_read_ahead 055_update'
+# SQL files that compare the answers of our own code with brute force, by queries that every major runs alike: they run on
+# the first and the last major, at night on all.
+OWN_CODE='across adaptive by_script clusters clusters_texts diff explain fingerprint fingerprint128 hash_tools hashes hashes_flag
+	hashes_kept lexemes made_by margin minwise normal_form own_function pairs pairs_across pairs_plain pairs_within passages
+	radius_report records records_formula records_labels routes same similarity texts_read weights word_lists'
 # The long ones of those that hardly depend on the major: damage, cancels, limits, estimates, and random changes of many
 # sessions. `make test` leaves them to `make test-majors`, which runs them on one major.
 LONG='007_corrupt 014_size 021_estimates 025_pairs_clusters 028_flipped_bytes 031_damaged_answers 033_plans_of_a_million
@@ -104,9 +109,14 @@ names() {
 	done
 }
 
-# Leaves the long ones out of names, if this form does and TESTS has not asked for some of them.
+# Leaves out of names what this form does, unless TESTS has asked for some of them.
 without_long() {
-	if [[ ($form = most || $form = reduced) && -z ${TESTS:-} ]]; then grep -vxF "$(lines "$LONG")"; else cat; fi
+	local left_out=''
+	case $form in
+	most) left_out=$LONG ;;
+	reduced) left_out="$LONG $OWN_CODE" ;;
+	esac
+	if [ -n "$left_out" ] && [ -z "${TESTS:-}" ]; then grep -vxF "$(lines "$left_out")"; else cat; fi
 }
 
 # keep_server_log OUT LOG: after a failure, copies the log of the server that pg_regress has run in OUT to a file beside
