@@ -18,7 +18,7 @@ use super::spool::Spool;
 use pgrx::PgSqlErrorCode::{ERRCODE_INTERNAL_ERROR, ERRCODE_INVALID_OBJECT_DEFINITION};
 use pgrx::{pg_guard, pg_sys};
 use simhash_base::indexed_row::IndexedRow;
-use simhash_base::tid::Tid;
+use simhash_base::indexed_row::Tid;
 use simhash_hamming::build::load::BuildOptions;
 use simhash_hamming::build::sort::SortScope;
 use simhash_pg::catalog::fingerprint_index::key_expression;

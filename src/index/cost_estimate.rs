@@ -7,7 +7,7 @@
 use super::opclass::operator;
 use pgrx::pg_guard;
 use pgrx::pg_sys::{self, NodeTag};
-use simhash_base::tid::Tid;
+use simhash_base::indexed_row::Tid;
 use simhash_hamming::ball::{Ball, NEAR, NEAR_TEXTS};
 use simhash_hamming::cost::{Prices, SearchedRows, Work};
 use simhash_hamming::cost_nearest::{Nearest, startup};

@@ -10,7 +10,7 @@ use super::buffer::Pinned;
 use super::row_address::MAX_HEAP_OFFSET;
 use super::store::IndexPages;
 use pgrx::pg_sys;
-use simhash_base::tid::Tid;
+use simhash_base::indexed_row::Tid;
 use simhash_hamming::key::{Key, Space};
 use simhash_hamming::page::{Page, leaf};
 use simhash_hamming::remove;

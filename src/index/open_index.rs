@@ -13,7 +13,7 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys::{self, Oid};
 use simhash_base::indexed_row::IndexedRow;
-use simhash_base::tid::Tid;
+use simhash_base::indexed_row::Tid;
 use simhash_pg::catalog::indexes::is_partitioned_index;
 use simhash_pg::catalog::lookup::{
     SELECT, has_row_security, index_access_method, is_access_method, may,

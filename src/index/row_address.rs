@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use pgrx::pg_sys;
-use simhash_base::tid::Tid;
+use simhash_base::indexed_row::Tid;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::error::Error;
 

@@ -10,10 +10,10 @@ use super::row_address::{MAX_HEAP_OFFSET, RowAddresses, damaged_address, tid_to}
 use super::scan_request::{ScanRequest, Stage};
 use super::store::{IndexPages, read_state};
 use pgrx::{pg_guard, pg_sys};
-use simhash_base::tid::Tid;
-use simhash_hamming::row_bitmap::RowBitmap;
-use simhash_hamming::search::read_ahead::ReadAhead;
+use simhash_base::indexed_row::Tid;
+use simhash_hamming::search::reader::ReadAhead;
 use simhash_hamming::search::reader::{IndexReader, IndexState};
+use simhash_hamming::search::within::RowBitmap;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::activity::search_begins;
 use simhash_pg::process::compat;

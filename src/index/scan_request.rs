@@ -10,8 +10,8 @@
 use super::insert::{fingerprint, hash, makes_fingerprints};
 use super::opclass::operator;
 use pgrx::pg_sys::{self, ScanKeyData};
+use simhash_base::indexed_row::Tid;
 use simhash_base::indexed_row::hash_or_null;
-use simhash_base::tid::Tid;
 use simhash_hamming::ball::{Ball, NEAR, NEAR_TEXTS};
 use simhash_hamming::search::nearest::NearestSearch;
 use simhash_hamming::search::scopes::Scopes;

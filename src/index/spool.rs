@@ -4,8 +4,8 @@
 
 use super::insert::check_tid;
 use simhash_base::indexed_row::IndexedRow;
+use simhash_base::indexed_row::Tid;
 use simhash_base::runs::Runs;
-use simhash_base::tid::Tid;
 use simhash_hamming::build::load::{BuildOptions, Loaded, Loader, PageSink};
 use simhash_hamming::build::sort::{Posting, SortScope, merge, sort_for};
 use simhash_hamming::key::{Key, SPACES, Space};

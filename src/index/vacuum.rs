@@ -13,7 +13,7 @@ use super::row_address::{RowAddresses, tid_to};
 use super::store::{IndexPages, change, read_meta};
 use crate::errors::raise_in_index;
 use pgrx::{pg_guard, pg_sys};
-use simhash_base::tid::Tid;
+use simhash_base::indexed_row::Tid;
 use simhash_hamming::key::{Key, SPACES, Space};
 use simhash_hamming::page::meta::{META_BLOCK, Meta};
 use simhash_hamming::page::{LEAF, is_zero, leaf, special};

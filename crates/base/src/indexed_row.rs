@@ -1,6 +1,10 @@
-//! What an index files of a row, beside the row's address: the scope and the fingerprint. Pure.
+//! What an index files of a row: its address, the scope and the fingerprint. `pg` makes addresses of the server's own
+//! type; indexes, searches and tables of the extension pass them on. The order of addresses, and of their numbers, is
+//! that of rows in the table.
 
 #![forbid(unsafe_code)]
+
+use std::fmt;
 
 /// The values of an index's columns, as its key spaces hold them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +53,38 @@ fn with_column(scope: u32, hash: u32) -> u32 {
     ((mixed ^ mixed >> 32).wrapping_mul(GOLDEN_RATIO) >> 32) as u32
 }
 
+/// A heap row's address: block number and offset within the block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tid {
+    /// Number of the block in the table, from 0.
+    pub block: u32,
+    /// Number of the row's line pointer in the block, from 1.
+    pub offset: u16,
+}
+
+impl Tid {
+    /// Below every row's address: no row has offset 0.
+    pub const MIN: Tid = Tid {
+        block: 0,
+        offset: 0,
+    };
+    /// The address as one number, in the order of addresses.
+    #[inline]
+    pub fn number(self) -> u64 {
+        u64::from(self.block) << 16 | u64::from(self.offset)
+    }
+
+    /// The largest offset that a posting can hold (11 bits). The heap needs 291 on 8 kB pages.
+    pub const MAX_OFFSET: u16 = 2047;
+}
+
+/// As the server shows a ctid.
+impl fmt::Display for Tid {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "({},{})", self.block, self.offset)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,5 +114,28 @@ mod tests {
             .collect();
         // 90,000 draws of 2^32: about one pair falls together.
         assert!(all.len() >= 89_990, "{}", all.len());
+    }
+}
+
+#[cfg(test)]
+mod tid_tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn numbers_are_in_the_order_of_addresses(a in (0u32..3, any::<u16>()), b in (0u32..3, any::<u16>())) {
+            let tid = |(block, offset)| Tid { block, offset };
+            prop_assert_eq!(tid(a).number().cmp(&tid(b).number()), tid(a).cmp(&tid(b)));
+        }
+    }
+
+    #[test]
+    fn the_largest_address_has_48_bits() {
+        let largest = Tid {
+            block: u32::MAX,
+            offset: u16::MAX,
+        };
+        assert_eq!(largest.number(), (1 << 48) - 1);
     }
 }

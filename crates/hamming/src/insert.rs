@@ -10,8 +10,8 @@ use crate::page::{leaf, special};
 use crate::search::reader::{IndexReader, IndexState};
 use crate::tree::store::{Locked, PageStore};
 use simhash_base::indexed_row::IndexedRow;
+use simhash_base::indexed_row::Tid;
 use simhash_base::processor::prefetch_line;
-use simhash_base::tid::Tid;
 
 /// Files a row: under its fingerprint, or in the NULL space. `state` reads the index: once for each
 /// attempt, since splits change it.

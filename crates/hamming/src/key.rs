@@ -8,8 +8,8 @@
 
 #![forbid(unsafe_code)]
 
+use simhash_base::indexed_row::Tid;
 use simhash_base::indexed_row::{IndexedRow, NO_SCOPE};
-use simhash_base::tid::Tid;
 use std::cmp::Ordering;
 use std::fmt;
 

@@ -8,8 +8,7 @@
 //! first, [`insert`] and [`remove`] change the postings of a row, [`check`] says whether pages are
 //! sound. [`cost`], [`cost_nearest`] and [`selectivity`] are what the planner is told. [`pairs`]
 //! are all pairs of a set within a radius, [`components`] the groups that they connect, [`report`]
-//! a sample of them. [`routes`] are the keys by which rows are spread over servers; [`row_bitmap`] is a
-//! set of row addresses.
+//! a sample of them. [`routes`] are the keys by which rows are spread over servers.
 //!
 //! The extension calls it with rows that it has read, and with the pages of an index behind
 //! [`tree::store::PageStore`]. Nothing here reads a file, a clock or a server: the same bytes give
@@ -64,7 +63,6 @@ pub mod parts;
 pub mod remove;
 pub mod report;
 pub mod routes;
-pub mod row_bitmap;
 pub mod search;
 pub mod selectivity;
 pub mod tree;

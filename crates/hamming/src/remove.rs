@@ -13,7 +13,7 @@ use crate::page::special::PageKind;
 use crate::page::{leaf, leaf_rewrite, special};
 use crate::search::reader::IndexReader;
 use crate::tree::store::{Locked, PageImage, PageStore};
-use simhash_base::tid::Tid;
+use simhash_base::indexed_row::Tid;
 use std::convert::Infallible;
 
 /// Leaves these postings in a leaf, which must be among those that it has, and removes the others.

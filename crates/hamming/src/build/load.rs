@@ -272,7 +272,7 @@ mod tests {
     use crate::key::KEY_BITS;
     use crate::page::{NO_BLOCK, PAGE_SIZE, special};
     use proptest::prelude::*;
-    use simhash_base::tid::Tid;
+    use simhash_base::indexed_row::Tid;
 
     impl PageSink for Vec<Page> {
         fn next_block(&self) -> u32 {

@@ -5,10 +5,10 @@
 
 use crate::key::{Key, Space};
 use simhash_base::bytes::{get_u16, get_u32, get_u64};
+use simhash_base::indexed_row::Tid;
 use simhash_base::indexed_row::{IndexedRow, NO_SCOPE};
 use simhash_base::runs::{Item, Merge, Order, Runs};
 use simhash_base::store::Store;
-use simhash_base::tid::Tid;
 use std::collections::TryReserveError;
 
 /// The scope of a posting that is being sorted: `u32`, or `()` where there are no scope columns,

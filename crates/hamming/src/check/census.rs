@@ -178,7 +178,7 @@ mod tests {
     use crate::page::special::PageKind;
     use crate::search::probe::neighbours;
     use simhash_base::indexed_row::IndexedRow;
-    use simhash_base::tid::Tid;
+    use simhash_base::indexed_row::Tid;
     use std::cell::Cell;
 
     fn census(fingerprints: &[u64]) -> Census {

@@ -13,7 +13,7 @@ use crate::key::{Key, Space};
 use crate::page::internal::Downlink;
 use crate::page::meta::{META_BLOCK, Meta};
 use crate::page::special::PageKind;
-use crate::page::{LEAF, NO_BLOCK, Page, check_page, internal, leaf, slots, special};
+use crate::page::{LEAF, NO_BLOCK, Page, check_page, internal, leaf, special};
 use simhash_base::indexed_row::NO_SCOPE;
 use std::collections::HashSet;
 
@@ -202,7 +202,7 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
             if i < sorted && last.is_some_and(|last| last > key) {
                 self.fault(block, Some(i), format!("posting {key} is out of order"));
             }
-            if i < sorted && !slots::is_in_its_slot(page, i, key) {
+            if i < sorted && !special::is_in_its_slot(page, i, key) {
                 self.fault(
                     block,
                     Some(i),

@@ -8,7 +8,7 @@ use crate::page::meta::Meta;
 use crate::page::{PAGE_SIZE, Page, internal, leaf_rewrite, special};
 use proptest::prelude::*;
 use simhash_base::indexed_row::IndexedRow;
-use simhash_base::tid::Tid;
+use simhash_base::indexed_row::Tid;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 

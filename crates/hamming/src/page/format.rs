@@ -18,7 +18,7 @@
 use super::special::{BASE_KEY, BASE_SCOPE, ROOM, WIDE, has_flag, has_own_scopes};
 use super::{HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
 use crate::key::{KEY_BITS, Key};
-use simhash_base::tid::Tid;
+use simhash_base::indexed_row::Tid;
 
 /// Where the scope of all postings stands, and the array of aux ends.
 pub(super) const SCOPE_AT: usize = SPECIAL_START - SCOPE;

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::Error;
 use crate::key::Key;
-use simhash_base::tid::Tid;
+use simhash_base::indexed_row::Tid;
 use std::ops::Range;
 
 const DOWNLINK: usize = 24;

@@ -16,7 +16,7 @@ use super::leaf_scan::Filter;
 use super::near_words;
 #[cfg(any(test, target_arch = "x86_64"))]
 use super::near_words::{WORDS, Words};
-use super::slots::{self, SLOT_COUNT};
+use super::special::{self, SLOT_COUNT};
 use crate::key::Key;
 use multiversion::multiversion;
 use multiversion::target::match_target;
@@ -101,20 +101,20 @@ fn slot_of(place: u64, shift: u32, base: u64) -> usize {
 #[inline(always)]
 fn slot_start(page: &Page, z: usize) -> usize {
     z.checked_sub(1)
-        .map_or(0, |before| slots::slot_end(page, before))
+        .map_or(0, |before| special::slot_end(page, before))
 }
 
 /// The part of the sorted prefix to search, on a leaf whose postings carry their own scope, of which
 /// several may be in one slot.
 #[inline(always)]
 fn sorted_in_scope(page: &Page, filter: &Filter, from: Key) -> Range<usize> {
-    let (shift, base) = slots::directory(page);
+    let (shift, base) = special::directory(page);
     let lowest = Key::at(filter.first_scope, 0).max(from);
-    let last = slots::scoped_place(filter.last_scope, u64::MAX);
-    let first = slots::scoped_place(lowest.scope, lowest.rotated);
+    let last = special::scoped_place(filter.last_scope, u64::MAX);
+    let first = special::scoped_place(lowest.scope, lowest.rotated);
     let start = slot_start(page, slot_of(first, shift, base));
     let end = match (last >> shift).checked_sub(base) {
-        Some(z) => slots::slot_end(page, z.min(SLOT_COUNT as u64 - 1) as usize),
+        Some(z) => special::slot_end(page, z.min(SLOT_COUNT as u64 - 1) as usize),
         None => 0,
     };
     start..end.max(start)
@@ -130,7 +130,7 @@ fn find_in_ball(
     near: impl Near,
 ) {
     debug_assert!(filter.radius <= u64::BITS);
-    let (shift, base) = slots::directory(page);
+    let (shift, base) = special::directory(page);
     let mut budgets = [NOTHING; SLOT_COUNT];
     let (mut passing, mut most) = (0u32, 0);
     for (z, budget) in budgets.iter_mut().enumerate() {
@@ -152,7 +152,7 @@ fn find_in_ball(
             true => (behind, most),
             false => run_of(&budgets, first, behind),
         };
-        let range = slot_start(page, first)..slots::slot_end(page, end - 1);
+        let range = slot_start(page, first)..special::slot_end(page, end - 1);
         near(page, range, (low, budget.into()), candidates);
         passing &= u32::MAX.checked_shl(end as u32).unwrap_or(0);
     }
@@ -282,7 +282,7 @@ mod tests {
     use crate::page::near_words::tests::mask;
     use crate::page::special::PageKind;
     use proptest::prelude::*;
-    use simhash_base::tid::Tid;
+    use simhash_base::indexed_row::Tid;
 
     proptest! {
         /// What the portable kernel finds is checked against brute force in `filter`.

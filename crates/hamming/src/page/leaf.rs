@@ -26,10 +26,9 @@
 
 pub use super::format::low;
 use super::format::{Format, LO, Layout, LeafRange, MOST_AUX, SCOPE_AT, common_scope};
-use super::slots::{self, SLOT_COUNT};
 use super::special::{
-    self, BASE_KEY, BASE_SCOPE, PageKind, SCOPED, SLOT_SHIFT, WIDE, has_flag, has_own_scopes,
-    set_flag,
+    self, BASE_KEY, BASE_SCOPE, PageKind, SCOPED, SLOT_COUNT, SLOT_SHIFT, WIDE, has_flag,
+    has_own_scopes, set_flag,
 };
 use super::{
     BOUNDS, HEADER, PAGE_SIZE, Page, get_u32, list, lower, put_u16, put_u32, set_lower, set_upper,
@@ -88,7 +87,7 @@ pub(super) fn init_for(
     let end = postings.len();
     set_lower(page, HEADER + LO * end);
     set_upper(page, layout.aux_at(end) + layout.aux_size());
-    slots::write_directory(page, postings);
+    special::write_directory(page, postings);
 }
 
 /// Returns the format in which the page holds its postings.
@@ -141,7 +140,7 @@ pub fn has_room_if_scoped(page: &Page, key: Key) -> bool {
 /// Postings in the sorted prefix.
 #[inline]
 pub fn sorted_count(page: &Page) -> usize {
-    slots::slot_end(page, SLOT_COUNT - 1)
+    special::slot_end(page, SLOT_COUNT - 1)
 }
 
 /// Checks what a reader relies on, so that no damaged byte can make it read outside the page.
@@ -168,10 +167,10 @@ pub fn check(page: &Page) -> Result<(), Error> {
             "the scope of the postings is outside of the leaf's bounds",
         ));
     }
-    if !slots::ends_rise(page) {
+    if !special::ends_rise(page) {
         return Err(Error::damaged(format!(
             "the slots of the leaf's directory end at {}",
-            list(slots::ends(page))
+            list(special::ends(page))
         )));
     }
     if sorted_count(page) > n || page[SLOT_SHIFT] > 63 {
@@ -253,7 +252,7 @@ pub(super) mod tests {
     use super::*;
     use crate::key::Space;
     use proptest::prelude::*;
-    use simhash_base::tid::Tid;
+    use simhash_base::indexed_row::Tid;
 
     pub(in crate::page) const KIND: PageKind = PageKind {
         space: Space::NULL,

@@ -12,9 +12,9 @@
 //! ```
 //!
 //! What lives here: reading, checking and changing bytes. [`meta`], [`internal`] and [`leaf`] are
-//! the three kinds of pages, [`special`] what the last two have in common; [`format`](mod@format)
-//! says how a leaf holds its postings, and reads and writes one, [`slots`] is the slot
-//! directory, [`leaf_scan`] searches it by a filter with a [`kernel`] of `near_words`,
+//! the three kinds of pages, [`special`] what the last two have in common, with a
+//! leaf's slot directory; [`format`](mod@format) says how a leaf holds its postings, and reads and writes
+//! one, [`leaf_scan`] searches it by a filter with a [`kernel`] of `near_words`,
 //! [`leaf_rewrite`] splits and cleans it. The header is
 //! PostgreSQL's PageHeaderData; `pd_lower` and `pd_upper` are kept true, because generic WAL does
 //! not log what lies between them. Numbers are in the processor's byte order, as on all of
@@ -29,7 +29,6 @@ pub mod leaf_scan;
 pub mod meta;
 #[cfg(any(test, target_arch = "x86_64"))]
 mod near_words;
-pub(crate) mod slots;
 pub mod special;
 
 use crate::Error;

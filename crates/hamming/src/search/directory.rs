@@ -402,7 +402,7 @@ impl Directory {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use simhash_base::tid::Tid;
+    use simhash_base::indexed_row::Tid;
 
     proptest! {
         #[test]

@@ -164,7 +164,7 @@ mod tests {
     use crate::page::internal::{CAPACITY, Downlink};
     use crate::page::special::PageKind;
     use proptest::prelude::*;
-    use simhash_base::tid::Tid;
+    use simhash_base::indexed_row::Tid;
 
     const KIND: PageKind = PageKind {
         space: Space::NULL,

@@ -19,7 +19,7 @@ use super::scopes::{Scopes, WIDEST};
 use super::within::{FARTHEST, WithinSearch, filter, quarter_distance};
 use crate::key::{Key, QUARTERS, Space};
 use crate::tree::store::PageStore;
-use simhash_base::tid::Tid;
+use simhash_base::indexed_row::Tid;
 
 const NOTHING_READ: Radii = [-1; QUARTERS];
 

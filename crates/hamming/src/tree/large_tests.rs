@@ -10,7 +10,7 @@ use crate::search::passes::jump_end;
 use crate::search::reader::{IndexReader, IndexState};
 use crate::search::scopes::Scopes;
 use simhash_base::indexed_row::IndexedRow;
-use simhash_base::tid::Tid;
+use simhash_base::indexed_row::Tid;
 
 /// Uniform rows, all in the scope 0, with numbers from 0 on.
 fn uniform_rows(random: &mut Random, count: u64) -> Rows {

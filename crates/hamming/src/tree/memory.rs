@@ -13,7 +13,7 @@ use crate::page::{PAGE_SIZE, Page};
 use crate::search::directory::{CachedIndex, RecentBuffers, read_directory};
 use crate::search::reader::IndexState;
 use simhash_base::indexed_row::IndexedRow;
-use simhash_base::tid::Tid;
+use simhash_base::indexed_row::Tid;
 use std::cell::{Cell, RefCell};
 use std::ops::{Deref, Range};
 use std::panic::resume_unwind;

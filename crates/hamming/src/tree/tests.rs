@@ -15,7 +15,7 @@ use crate::search::within::{NullSearch, WithinSearch};
 use crate::tree::store::Locked;
 use proptest::prelude::*;
 use simhash_base::indexed_row::IndexedRow;
-use simhash_base::tid::Tid;
+use simhash_base::indexed_row::Tid;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
