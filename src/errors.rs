@@ -9,7 +9,7 @@ use simhash_fingerprint::Class;
 use simhash_hamming::page::meta::FORMAT_VERSION;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::error::Error;
-use simhash_trigger::error::Refused;
+use simhash_trigger::arguments::Refused;
 
 /// An error of a crate that knows no server.
 pub trait ToError {

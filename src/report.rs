@@ -25,7 +25,7 @@ use simhash_hamming::parts::Hash;
 use simhash_hamming::report::compared::PairSimilarities;
 use simhash_hamming::report::draw::Random;
 use simhash_hamming::report::sample::{Drawing, GroupAndSet, Sample};
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{filled, keep_reserve, push_within, work_mem_bytes};

@@ -13,7 +13,7 @@ use super::value_reader::ValueReader;
 use simhash_hamming::components::edge_sort::{ByNumbers, EdgeSorter, SortedEdges};
 use simhash_hamming::components::edges::Edge;
 use simhash_hamming::components::group::{Classes, ClusterMethod};
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::{
     collected, filled, in_scratch, or_out_of_memory, work_mem_bytes,

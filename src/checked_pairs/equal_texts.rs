@@ -10,7 +10,7 @@ use super::paired_rows::{EdgeList, add_edge, classes, for_each_edge, no_edges};
 use super::similar_texts::ManyTexts;
 use super::value_reader::ValueReader;
 use simhash_hamming::components::group::Classes;
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::{collected, filled, or_out_of_memory, push_within};
 use std::collections::HashMap;

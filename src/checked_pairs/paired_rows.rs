@@ -12,7 +12,7 @@ use simhash_hamming::components::edges::{Edge, Edges};
 use simhash_hamming::components::group::{Classes, ClusterMethod, representatives};
 use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::sets::UnionFind;
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::{collected, filled, or_out_of_memory, reserve, work_mem_bytes};
 use simhash_pg::process::temp_file::{TempFile, TempFiles};

@@ -13,7 +13,7 @@ use simhash_base::runs::Item;
 use simhash_hamming::components::edges::{Edge, List};
 use simhash_hamming::components::group::Classes;
 use simhash_hamming::pairs::sets::UnionFind;
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::{or_out_of_memory, work_mem_bytes};
 use simhash_pg::process::temp_file::{TempFile, TempFiles};

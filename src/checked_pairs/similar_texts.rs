@@ -18,7 +18,7 @@ use simhash_fingerprint::text::ngrams::GramLengths;
 use simhash_hamming::components::edge_sort::{ByNumbers, EdgeSorter, next_of};
 use simhash_hamming::components::edges::Edge;
 use simhash_hamming::components::group::Classes;
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::{filled, or_out_of_memory, reserve, work_mem_bytes};
 use simhash_pg::process::temp_file::{TempFile, TempFiles};

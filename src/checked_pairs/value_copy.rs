@@ -5,7 +5,7 @@
 use super::paired_rows::PairedSide;
 use crate::pairs::source::SourceTable;
 use crate::pairs::value_store::{ValueBuffer, ValueStore};
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::memory::{filled, keep_reserve, work_mem_bytes};
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::value::{Storage, Value};

@@ -11,7 +11,7 @@ use crate::pairs::source::SourceTable;
 use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
 use pgrx::pg_sys;
 use simhash_pg::catalog::table::type_name;
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{collected, filled, in_scratch, keep_reserve};

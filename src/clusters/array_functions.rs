@@ -9,7 +9,7 @@ use pgrx::PgSqlErrorCode::{ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_NULL_VALUE_NOT_A
 use pgrx::pg_sys;
 use pgrx::pg_sys::Datum;
 use simhash_hamming::pairs::sets::UnionFind;
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{collected, filled, or_out_of_memory, reserve};

@@ -5,7 +5,7 @@ use crate::pairs::search::{PairSearch, Pairs};
 use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::sets::UnionFind;
 use simhash_hamming::pairs::sink::Row;
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::{or_out_of_memory, work_mem_bytes};
 use simhash_pg::process::temp_file::TempFile;

@@ -22,7 +22,7 @@ use pgrx::pg_sys::Datum;
 use simhash_hamming::components::edges::Edge;
 use simhash_hamming::components::group::{Classes, ClusterMethod};
 use simhash_pg::catalog::table_name;
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::{name_to_utf8, to_utf8};
 use simhash_pg::process::error::{Error, leave_out_statement};

@@ -11,8 +11,8 @@ use crate::trigger::call::{
     accepted, adding, check_visible, column, fingerprint_column, found_column, raise_wrong_type,
     typed_column,
 };
+use crate::trigger::hash_column::Scope;
 use crate::trigger::hash_column::check_radius;
-use crate::trigger::scope::Scope;
 use simhash_fingerprint::options::grammar::parse_row;
 use simhash_fingerprint::options::json;
 use simhash_fingerprint::options::plan::{self, Field};

@@ -40,8 +40,8 @@ use std::collections::BTreeMap;
 use pgrx::pg_sys::Oid;
 
 use super::source::Source;
+use crate::trigger::hash_column::Scope;
 use crate::trigger::in_progress::{Added, RowInProgress, enter, place_number, table_number};
-use crate::trigger::scope::Scope;
 use simhash_hamming::parts::Hash;
 use simhash_pg::catalog::table::{OpenTable, is_temporary};
 use simhash_pg::sql::trigger::TriggerCall;

@@ -14,7 +14,7 @@ use std::rc::{Rc, Weak};
 
 use pgrx::pg_sys::Oid;
 
-use crate::trigger::scope::Image;
+use crate::trigger::hash_column::Image;
 use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::trigger::{TriggerCall, VersionAddress};
 

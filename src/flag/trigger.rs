@@ -31,7 +31,7 @@ use crate::hashes::read_hash;
 use crate::row::fingerprint_functions::simhash_row64;
 use crate::trigger::call::raise_wrong_timing;
 use crate::trigger::hash_column;
-use crate::trigger::scope::image;
+use crate::trigger::hash_column::image;
 use simhash_hamming::parts::Hash;
 use simhash_pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
 use simhash_pg::catalog::table::{self, Column};
@@ -39,9 +39,8 @@ use simhash_pg::process::backend::{in_foreign_key, is_replica};
 use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::MemoryContext;
-use simhash_pg::sql::call_site;
 use simhash_pg::sql::expression::RowExpression;
-use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::fmgr::{self, Args, pg_function};
 use simhash_pg::sql::trigger::{Event, TriggerCall};
 use simhash_pg::sql::value::Value;
 use simhash_trigger::flag_options::{FingerprintOptions, Mode};
@@ -51,7 +50,7 @@ pg_function!(simhash_flag_duplicate);
 fn simhash_flag_duplicate(args: &Args) -> Datum {
     let call = fired(args);
     let new = |memory| FlagState::new(&call, memory);
-    call_site::with(args, new, |state| {
+    fmgr::with(args, new, |state| {
         state.refresh(&call);
         state.check_row(&call)
     })

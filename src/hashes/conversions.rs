@@ -9,8 +9,7 @@ use simhash_fingerprint::hashes::read::{self, Length};
 use simhash_hamming::parts::Hash;
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::error::Error;
-use simhash_pg::sql::call_site;
-use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::fmgr::{self, Args, pg_function};
 use simhash_pg::sql::type_output::Output;
 use simhash_pg::sql::value::Value;
 
@@ -89,7 +88,7 @@ fn simhash_from_unsigned(args: &Args) -> Datum {
     };
     let new = |memory| Output::for_type(pg_sys::NUMERICOID, memory);
     let read = |output: &mut Output| output.text(number, |text| read::unsigned(&to_utf8(text)));
-    args.result(Some(or_raise(call_site::with(args, new, read))))
+    args.result(Some(or_raise(fmgr::with(args, new, read))))
 }
 
 pg_function!(simhash_from_bits);

@@ -12,7 +12,7 @@ use pgrx::{PgLogLevel, PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION, erepor
 use pgrx::{pg_guard, pg_sys};
 use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::sql::fmgr::{Args, pg_function};
-use simhash_pg::sql::message::{Message, MessageReader};
+use simhash_pg::sql::fmgr::{Message, MessageReader};
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
 

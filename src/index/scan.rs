@@ -15,7 +15,7 @@ use simhash_hamming::search::reader::ReadAhead;
 use simhash_hamming::search::reader::{IndexReader, IndexState};
 use simhash_hamming::search::within::RowBitmap;
 use simhash_pg::catalog::relation::Rel;
-use simhash_pg::process::activity::search_begins;
+use simhash_pg::process::backend::search_begins;
 use simhash_pg::process::compat;
 use simhash_pg::process::memory::{MemoryContext, reserve, work_mem_bytes};
 use std::cell::Cell;

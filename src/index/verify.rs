@@ -25,7 +25,7 @@ use simhash_hamming::page::meta::{META_BLOCK, Meta};
 use simhash_hamming::page::{Page, internal, leaf, leaf_scan, list, special};
 use simhash_hamming::tree::Tree;
 use simhash_pg::catalog::relation::Rel;
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::maintenance_work_mem_bytes;
 use simhash_pg::sql::fmgr::{Args, pg_function};

@@ -12,7 +12,7 @@ use simhash_hamming::pairs::find::{Branches, Finder};
 use simhash_hamming::pairs::sink::Row;
 use simhash_hamming::pairs::split::Task;
 use simhash_hamming::routes::Route;
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::reserve;

@@ -2,7 +2,7 @@
 //! is up to [`Pairs`].
 
 use simhash_hamming::pairs::sink::PairSink;
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::temp_file::TempFile;
 use simhash_pg::sql::value::Value;

@@ -15,7 +15,7 @@ use crate::checked_pairs::passing::{Asked, PassingPairs};
 use crate::checked_pairs::value_reader::ValueReader;
 use pgrx::pg_sys::{Datum, Oid};
 use simhash_hamming::pairs::file::Gathered;
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::{collected, work_mem_bytes};
 use simhash_pg::sql::fmgr::{Args, pg_function};

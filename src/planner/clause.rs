@@ -7,7 +7,7 @@
 use pgrx::pg_sys::{self, Oid};
 
 use super::indexes::{Indexed, Targets};
-use super::own_objects::{
+use super::support::{
     BallConstructor, distance_operator_of_within, is_hamming, is_parts_within, within_beside,
 };
 use super::text_operators::as_fingerprints;

@@ -7,8 +7,8 @@
 
 use pgrx::pg_sys::{self, Oid};
 
-use super::own_objects::BallConstructor;
 use super::relation::{AppendMember, PlannedRelation, PlannerDistances};
+use super::support::BallConstructor;
 use crate::index::fingerprint_function;
 use simhash_pg::catalog::fingerprint_index::{LastKey, indexes_of};
 use simhash_pg::catalog::lookup::{index_access_method, is_extension_access_method};

@@ -35,7 +35,6 @@
 mod clause;
 mod estimate;
 mod indexes;
-mod own_objects;
 mod relation;
 mod rewrite;
 mod support;

@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
-use super::own_objects::is_distance;
+use super::support::is_distance;
 use simhash_pg::nodes::{Connective, NodeList, NodeRef, Planner};
 
 /// A relation of the query.

@@ -9,8 +9,8 @@ use pgrx::pg_sys::Oid;
 
 use super::estimate::{Clause, of_pairs, of_rows};
 use super::indexes::Targets;
-use super::own_objects::{distance_operator_of, within_beside};
 use super::support::{Call, simhash_hamming_support, simplified};
+use super::support::{distance_operator_of, within_beside};
 use crate::row::fingerprint_functions::simhash_text64;
 use crate::row::same::simhash_same;
 use simhash_hamming::ball::NEAR_TEXTS;

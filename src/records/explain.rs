@@ -7,7 +7,7 @@ use super::source::Records;
 use crate::pairs::arguments::required;
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NO_DATA_FOUND};
 use pgrx::pg_sys::{self, Datum};
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::sql::fmgr::{Args, pg_function};

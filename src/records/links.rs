@@ -9,7 +9,7 @@ use crate::pairs::arguments::required;
 use crate::pairs::value_store::ValueBuffer;
 use pgrx::pg_sys;
 use pgrx::pg_sys::Datum;
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
 use simhash_pg::spi::saved_query::{SavedQuery, Sees};

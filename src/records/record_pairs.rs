@@ -9,7 +9,7 @@ use crate::pairs::arguments::{in_range, required};
 use crate::pairs::named_columns::not_unique;
 use crate::pairs::value_store::ValueBuffer;
 use pgrx::pg_sys::{self, Datum};
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::sql::fmgr::{Args, pg_function};

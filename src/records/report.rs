@@ -6,7 +6,7 @@ use super::arguments::Arguments;
 use super::source::{RecordTable, Records, compare_candidates};
 use crate::pairs::value_store::{ValueBuffer, ValueStore};
 use pgrx::pg_sys::{self, Datum};
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::error::{Error, notice};
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::spi::query::for_each_row;

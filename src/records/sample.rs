@@ -8,7 +8,7 @@ use crate::pairs::arguments::{in_range, required};
 use crate::pairs::value_store::ValueBuffer;
 use pgrx::pg_sys::Datum;
 use simhash_fingerprint::hash::city64;
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::{or_out_of_memory, push_within};
 use simhash_pg::sql::fmgr::{Args, pg_function};

@@ -9,7 +9,7 @@ use crate::pairs::value_store::ValueStore;
 use crate::row::jaccard::NGRAMS;
 use pgrx::pg_sys;
 use simhash_pg::catalog::table::{self, OpenTable};
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::memory::{or_out_of_memory, push_within, work_mem_bytes};

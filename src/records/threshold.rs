@@ -4,7 +4,7 @@
 
 use super::source::{RecordSettings, compare_candidates};
 use simhash_base::external_sort::Sorter;
-use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::notice;
 use simhash_pg::process::memory::{or_out_of_memory, work_mem_bytes};

@@ -15,8 +15,7 @@ use simhash_fingerprint::hash::Width;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::from_utf8;
 use simhash_pg::process::error::Error;
-use simhash_pg::sql::call_site;
-use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::fmgr::{self, Args, pg_function};
 use simhash_pg::sql::record::Record;
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
@@ -33,7 +32,7 @@ fn simhash_explain_row(args: &Args) -> Datum {
     if let Some(rows) = both(args, pg_sys::RECORDOID) {
         check_types(&rows);
         let new = |memory| RowSite::<1>::new(memory, Width::W64);
-        call_site::with(args, new, |site: &mut RowSite<1>| {
+        fmgr::with(args, new, |site: &mut RowSite<1>| {
             let shown = rows.map(|row| shown(|builder| site.add_to(builder, args, OPTIONS, row)));
             let (fields, names): (Vec<usize>, Vec<&str>) = site.counted().unzip();
             let explained = or_raise(explain(&fields, shown, &mut check_for_interrupts));
@@ -52,7 +51,7 @@ fn simhash_explain_text(args: &Args) -> Datum {
     let mut out = RowsOut::begin(args);
     if let Some(texts) = both(args, pg_sys::TEXTOID) {
         let new = |memory| TextSite::<1>::new(memory, Width::W64);
-        call_site::with(args, new, |site: &mut TextSite<1>| {
+        fmgr::with(args, new, |site: &mut TextSite<1>| {
             let shown =
                 texts.map(|text| shown(|builder| site.add_to(builder, args, OPTIONS, text)));
             for column in or_raise(explain(&[0], shown, &mut check_for_interrupts)) {

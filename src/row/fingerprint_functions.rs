@@ -11,21 +11,20 @@ use super::text::{ARRAY, TextSite, tokens_fingerprint};
 use simhash_fingerprint::builder::{Feature, FingerprintBuilder};
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::lexeme::of_lexemes;
-use simhash_pg::sql::call_site;
-use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::fmgr::{self, Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
 
 pub(super) fn row<const W: usize>(args: &Args, width: Width) -> Option<[u64; W]> {
     let row = args.varlena(0, pg_sys::RECORDOID)?;
     let new = |memory| RowSite::<W>::new(memory, width);
-    call_site::with(args, new, |site| site.fingerprint(args, row))
+    fmgr::with(args, new, |site| site.fingerprint(args, row))
 }
 
 pub(super) fn text<const W: usize>(args: &Args, width: Width) -> Option<[u64; W]> {
     let text = args.varlena(0, pg_sys::TEXTOID)?;
     let new = |memory| TextSite::<W>::new(memory, width);
-    call_site::with(args, new, |site| site.fingerprint(args, text))
+    fmgr::with(args, new, |site| site.fingerprint(args, text))
 }
 
 pub(super) fn bigint(args: &Args, fingerprint: Option<[u64; 1]>) -> pg_sys::Datum {
@@ -72,7 +71,7 @@ pg_function!(simhash_features);
 fn simhash_features(args: &Args) -> Datum {
     show(args, pg_sys::RECORDOID, &|builder, row| {
         let new = |memory| RowSite::new(memory, Width::W64);
-        call_site::with(args, new, |site| site.add_to(builder, args, 1, row));
+        fmgr::with(args, new, |site| site.add_to(builder, args, 1, row));
     })
 }
 
@@ -81,7 +80,7 @@ pg_function!(simhash_text_features);
 fn simhash_text_features(args: &Args) -> Datum {
     show(args, pg_sys::TEXTOID, &|builder, text| {
         let new = |memory| TextSite::new(memory, Width::W64);
-        call_site::with(args, new, |site| site.add_to(builder, args, 1, text));
+        fmgr::with(args, new, |site| site.add_to(builder, args, 1, text));
     })
 }
 

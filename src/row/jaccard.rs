@@ -13,8 +13,7 @@ use simhash_fingerprint::text::ngrams::GramLengths;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::memory::reserve;
-use simhash_pg::sql::call_site;
-use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::fmgr::{self, Args, pg_function};
 
 /// Lengths of n-grams.
 pub const NGRAMS: std::ops::RangeInclusive<i32> = 1..=100;
@@ -116,7 +115,7 @@ pub fn with_comparer<R>(
     let a = args.varlena(0, pg_sys::TEXTOID)?;
     let b = args.varlena(1, pg_sys::TEXTOID)?;
     let call = |site: &mut Site| site.with((a.bytes(), b.bytes()), lengths, f);
-    Some(call_site::with(args, |_| Site::default(), call))
+    Some(fmgr::with(args, |_| Site::default(), call))
 }
 
 /// Returns the lengths of n-grams that argument `i` gives to all scripts, or the usual ones if it is

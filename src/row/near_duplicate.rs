@@ -11,8 +11,7 @@ use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::same::Strictness;
 use simhash_hamming::ball::NEAR_TEXTS;
 use simhash_pg::process::memory::MemoryContext;
-use simhash_pg::sql::call_site;
-use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::fmgr::{self, Args, pg_function};
 
 /// State of a call site: that of each side, and what the last texts were cut into.
 struct Site {
@@ -53,13 +52,13 @@ impl Site {
 pg_function!(simhash_text_distance);
 /// `simhash_distance(a text, b text) -> int`, strict
 fn simhash_text_distance(args: &Args) -> Datum {
-    args.result(call_site::with(args, Site::new, |site| site.distance(args)))
+    args.result(fmgr::with(args, Site::new, |site| site.distance(args)))
 }
 
 pg_function!(simhash_near_duplicate);
 /// `simhash_near_duplicate(a text, b text) -> boolean`, strict
 fn simhash_near_duplicate(args: &Args) -> Datum {
-    args.result(call_site::with(args, Site::new, |site| {
+    args.result(fmgr::with(args, Site::new, |site| {
         site.is_near_duplicate(args)
     }))
 }

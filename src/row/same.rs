@@ -8,8 +8,7 @@ use pgrx::pg_sys::Datum;
 use simhash_fingerprint::same::{Prepared, Strictness, differences, same_as, same_prepared};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
-use simhash_pg::sql::call_site;
-use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::fmgr::{self, Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
 
@@ -65,7 +64,7 @@ impl LastTexts {
 
 fn are_same(args: &Args, strictness: Strictness) -> Option<bool> {
     let new = |_| LastTexts::default();
-    call_site::with(args, new, |last| last.are_same(args, strictness))
+    fmgr::with(args, new, |last| last.are_same(args, strictness))
 }
 
 pg_function!(simhash_same);

@@ -15,8 +15,7 @@ use simhash_pg::process::backend::{
 };
 use simhash_pg::process::error::{Error, log_limit};
 use simhash_pg::process::shared_words::SharedWords;
-use simhash_pg::process::subtransaction::{self, Ends};
-use simhash_pg::process::transaction::{self, is_running, own_number};
+use simhash_pg::process::transaction::{self, Ends, is_running, own_number};
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::value::Value;
 use simhash_trigger::in_progress::memory::{HEADER, Memory, Run};
@@ -171,7 +170,7 @@ fn writer() -> Writer {
 /// withdrawn.
 fn note(shared: &mut InProgress<Shared>) {
     let before = shared.count(own_number());
-    SESSION.with_borrow_mut(|session| session.note(subtransaction::current(), before));
+    SESSION.with_borrow_mut(|session| session.note(transaction::subtransaction(), before));
 }
 
 /// Says when this transaction stores more rows than it enters.
@@ -269,7 +268,7 @@ fn begin() {
         let earlier = prepared_transactions();
         shared(SharedWords::lock()).set_earlier(&earlier);
     }
-    subtransaction::on_end(on_end);
+    transaction::on_end(on_end);
     BEGUN.set(true);
 }
 

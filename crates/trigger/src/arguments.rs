@@ -2,11 +2,10 @@
 //! `flag_options` and `kept_options` parse theirs with it. An unknown argument,
 //! a repeated one and one out of range are errors; none is ignored.
 
+use simhash_fingerprint::hashes::read::MOST_BITS;
+use std::fmt;
 use std::fmt::Display;
 use std::str::FromStr;
-
-use crate::Error;
-use simhash_fingerprint::hashes::read::MOST_BITS;
 
 /// Bits of the longest hash: the largest radius. A column of fingerprints has 64, which the triggers
 /// check.
@@ -279,6 +278,60 @@ fn unquoted(text: &str) -> Option<(String, &str)> {
         rest = more;
     }
 }
+
+/// What is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The arguments in CREATE TRIGGER.
+    Arguments,
+    /// A shard of a distributed table, which cannot answer alone.
+    Shard,
+}
+
+/// What is refused, as an error of the server says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Which SQLSTATE the error gets.
+    pub refused: Refused,
+    /// The message, in the style of the server's.
+    pub message: String,
+    /// The HINT line, if any.
+    pub hint: Option<String>,
+}
+
+impl Error {
+    /// Refuses the arguments.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            refused: Refused::Arguments,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// Refuses a shard.
+    pub fn shard(message: impl Into<String>) -> Self {
+        Self {
+            refused: Refused::Shard,
+            ..Self::new(message)
+        }
+    }
+
+    /// Adds a HINT line.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
 
 #[cfg(test)]
 mod tests {

@@ -12,10 +12,9 @@
 
 pub mod arguments;
 pub mod distribution;
-pub mod error;
 pub mod flag_options;
 pub mod in_progress;
 pub mod kept_options;
 pub mod scope;
 
-pub use error::Error;
+pub use arguments::Error;

@@ -6,15 +6,15 @@ use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys::Oid;
 
 use super::kept_table::KeptTable;
+use crate::trigger::hash_column::Scope;
 use crate::trigger::in_progress::{
     claim, ended, enter_all, place_number, table_number, wait_for_earlier,
 };
-use crate::trigger::scope::Scope;
 use simhash_hamming::parts::Hash;
 use simhash_pg::catalog::table::{self, OpenTable, is_temporary};
 use simhash_pg::catalog::table_name::{self, TableName};
-use simhash_pg::process::advisory_lock::{lock_until_commit, share_until_commit};
 use simhash_pg::process::error::Error;
+use simhash_pg::process::transaction::{lock_until_commit, share_until_commit};
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::in_progress::{Compared, Wait, pieces};
 use simhash_trigger::kept_options::{KeptOptions, parse};

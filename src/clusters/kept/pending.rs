@@ -21,7 +21,7 @@ use super::answer::AtOnce;
 use simhash_pg::catalog::lookup::table_in;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::reserve;
-use simhash_pg::process::subtransaction::{self, Ends};
+use simhash_pg::process::transaction::{self, Ends};
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::kept_value::KeptValue;
 use simhash_pg::sql::trigger::{TriggerCall, depth, fire_at_statement_end};
@@ -53,9 +53,9 @@ thread_local! {
 /// Notes rows until their statement ends.
 pub fn note_pending(at_once: &Rc<AtOnce>, noted: Vec<KeptValue>, compared: Vec<Compared>) {
     if !LISTENS.replace(true) {
-        subtransaction::on_end(forget);
+        transaction::on_end(forget);
     }
-    let (subtransaction, depth) = (subtransaction::current(), depth());
+    let (subtransaction, depth) = (transaction::subtransaction(), depth());
     let is_first = PENDING.with_borrow_mut(|pending| {
         // Rows that a nested statement has noted are answered by now.
         let is_first = !pending

@@ -18,13 +18,13 @@ use super::triggers::{KeptTrigger, triggers_of};
 use crate::pairs::arguments::required;
 use simhash_pg::catalog::lookup::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
 use simhash_pg::catalog::table_name;
-use simhash_pg::process::activity::Activity;
-use simhash_pg::process::advisory_lock::{
-    isolation_level, keeps_its_snapshot, lock_until_commit, try_lock_until_commit,
-};
+use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::refuse_read_only;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::transaction::with_latest;
+use simhash_pg::process::transaction::{
+    isolation_level, keeps_its_snapshot, lock_until_commit, try_lock_until_commit,
+};
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::spi::saved_query::{SavedQuery, Sees};
 use simhash_pg::sql::fmgr::{Args, pg_function};

@@ -22,7 +22,7 @@ use crate::trigger::call::{
     remembered,
 };
 use crate::trigger::hash_column::check_radius;
-use crate::trigger::scope::{Scope, image};
+use crate::trigger::hash_column::{Scope, image};
 use simhash_fingerprint::hash::Width;
 use simhash_hamming::parts::Hash;
 use simhash_pg::catalog::invalidation::{Validity, watch};

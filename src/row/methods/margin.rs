@@ -10,8 +10,7 @@ use crate::row::text::TextSite;
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::methods::margin;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::sql::call_site;
-use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::fmgr::{self, Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 
 /// Returns the number of bits, which is argument 3.
@@ -26,9 +25,7 @@ fn simhash_row_margin(args: &Args) -> Datum {
         return args.null();
     };
     let new = |memory| RowSite::<1>::new(memory, Width::W64);
-    args.result(call_site::with(args, new, |site| {
-        site.margin(args, row, bits)
-    }))
+    args.result(fmgr::with(args, new, |site| site.margin(args, row, bits)))
 }
 
 pg_function!(simhash_text_margin);
@@ -38,9 +35,7 @@ fn simhash_text_margin(args: &Args) -> Datum {
         return args.null();
     };
     let new = |memory| TextSite::<1>::new(memory, Width::W64);
-    args.result(call_site::with(args, new, |site| {
-        site.margin(args, text, bits)
-    }))
+    args.result(fmgr::with(args, new, |site| site.margin(args, text, bits)))
 }
 
 pg_function!(simhash_probes);

@@ -19,8 +19,7 @@ use simhash_fingerprint::similarity::weighted_sets::{by_hash, cosine_of};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::memory::MemoryContext;
-use simhash_pg::sql::call_site;
-use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::fmgr::{self, Args, pg_function};
 use simhash_pg::sql::value::Value;
 
 /// Numbers of hash functions.
@@ -64,7 +63,7 @@ fn simhash_cosine_text(args: &Args) -> Datum {
         memory,
         arguments: None,
     };
-    args.result(call_site::with(args, new, |site| site.cosine(args, a, b)))
+    args.result(fmgr::with(args, new, |site| site.cosine(args, a, b)))
 }
 
 pg_function!(simhash_cosine_array);

@@ -1,7 +1,7 @@
 //! The special area of internal pages and leaves: the kind of the page, its right sibling, and the slot directory
 //! of a leaf. The directory cuts the leaf's sorted prefix into equal ranges, so that a search reads only the
-//! slots that its ball can touch: ranges of the rotated fingerprint or, where postings carry their own scope, of
-//! the scope and the upper half of the rotated fingerprint.
+//! slots that its ball can touch. These are ranges of the rotated fingerprint or, where postings carry their own
+//! scope, of the scope and the upper half of the rotated fingerprint.
 //!
 //! ```text
 //!  byte  0  u32  right link, or NO_BLOCK

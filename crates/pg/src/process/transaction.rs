@@ -1,11 +1,13 @@
 //! Transactions and their numbers: the running one, whether others run, and waiting for the end of
-//! one; what the active snapshot shows, and snapshots of what is committed now. The triggers wait for
-//! transactions that have stored near rows, and the refresh of clusters runs under [`with_latest`].
+//! one; the running subtransaction, and listeners that are called when one ends; snapshots of what is committed
+//! now; the advisory locks of the extension, which are held until the transaction ends and have a class that no
+//! lock of a user has. The triggers and the refresh of clusters call it.
 
-use pgrx::pg_sys;
-
-pub use super::compat::own_number;
-use super::error::with_line;
+pub use crate::process::compat::own_number;
+use crate::process::error::with_line;
+use pgrx::{pg_guard, pg_sys};
+use std::cell::RefCell;
+use std::ffi::c_void;
 
 /// The running transaction, which gets a number if it has none.
 pub fn top() -> u32 {
@@ -56,5 +58,144 @@ pub fn with_latest<R>(f: impl FnOnce() -> R) -> R {
         let result = f();
         pg_sys::PopActiveSnapshot();
         result
+    }
+}
+
+thread_local! {
+    static LISTENERS: RefCell<Vec<fn(Ends)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The running subtransaction. Those that begin later have greater numbers, until the transaction
+/// ends.
+pub fn subtransaction() -> pg_sys::SubTransactionId {
+    // SAFETY: reads a variable of the backend.
+    unsafe { pg_sys::GetCurrentSubTransactionId() }
+}
+
+/// The end of a transaction or of a part of it.
+#[derive(Clone, Copy)]
+pub enum Ends {
+    /// The subtransaction is rolled back, and with it all that began later.
+    RolledBack(pg_sys::SubTransactionId),
+    /// The transaction is rolled back.
+    Aborted,
+    /// It is about to commit: an ERROR still aborts it.
+    Commits,
+    /// All new snapshots show what it has stored.
+    Committed,
+    /// It is about to be prepared: an ERROR still aborts it.
+    Prepares,
+    /// PREPARE TRANSACTION has detached it from the session.
+    Prepared,
+}
+
+/// Calls `listener` from now on at each end. It must raise no ERROR, except when the transaction
+/// commits or prepares.
+pub fn on_end(listener: fn(Ends)) {
+    let is_first = LISTENERS.with_borrow_mut(|all| {
+        all.push(listener);
+        all.len() == 1
+    });
+    if is_first {
+        // SAFETY: registered once in a process; the functions are static.
+        unsafe {
+            pg_sys::RegisterSubXactCallback(Some(on_subtransaction), std::ptr::null_mut());
+            pg_sys::RegisterXactCallback(Some(on_transaction), std::ptr::null_mut());
+        }
+    }
+}
+
+fn notify(ends: Ends) {
+    LISTENERS.with_borrow(|all| all.iter().for_each(|listener| listener(ends)));
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn on_subtransaction(
+    event: pg_sys::SubXactEvent::Type,
+    ended: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    _argument: *mut c_void,
+) {
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+        notify(Ends::RolledBack(ended));
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn on_transaction(event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
+    match event {
+        pg_sys::XactEvent::XACT_EVENT_PRE_COMMIT => notify(Ends::Commits),
+        pg_sys::XactEvent::XACT_EVENT_COMMIT => notify(Ends::Committed),
+        pg_sys::XactEvent::XACT_EVENT_PRE_PREPARE => notify(Ends::Prepares),
+        pg_sys::XactEvent::XACT_EVENT_PREPARE => notify(Ends::Prepared),
+        pg_sys::XactEvent::XACT_EVENT_ABORT => notify(Ends::Aborted),
+        _ => {}
+    }
+}
+
+/// The class (`objsubid` in pg_locks) of our locks. PostgreSQL's own advisory lock functions use 1
+/// and 2, so ours never collide with a user's.
+const CLASS: u16 = 0x5348;
+
+/// Takes lock `number` of the table, and holds it until the transaction ends. Waits while another
+/// transaction holds it, shared or not.
+pub fn lock_until_commit(table: pg_sys::Oid, number: u32) {
+    lock(table, number, pg_sys::ExclusiveLock);
+}
+
+/// As [`lock_until_commit`], but does not wait: false if another transaction holds it.
+pub fn try_lock_until_commit(table: pg_sys::Oid, number: u32) -> bool {
+    acquire(table, number, pg_sys::ExclusiveLock, true)
+        != pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL
+}
+
+/// As [`lock_until_commit`], beside other transactions that share the lock.
+pub fn share_until_commit(table: pg_sys::Oid, number: u32) {
+    lock(table, number, pg_sys::ShareLock);
+}
+
+fn lock(table: pg_sys::Oid, number: u32, mode: u32) {
+    acquire(table, number, mode, false);
+}
+
+fn acquire(
+    table: pg_sys::Oid,
+    number: u32,
+    mode: u32,
+    nowait: bool,
+) -> pg_sys::LockAcquireResult::Type {
+    // SAFETY: reads a variable of the backend; the tag is a complete one of the advisory kind.
+    unsafe {
+        let tag = pg_sys::LOCKTAG {
+            locktag_field1: pg_sys::MyDatabaseId.to_u32(),
+            locktag_field2: table.to_u32(),
+            locktag_field3: number,
+            locktag_field4: CLASS,
+            locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
+            locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
+        };
+        pg_sys::LockAcquire(&tag, mode as i32, false, nowait)
+    }
+}
+
+/// Returns whether this transaction uses its first snapshot to its end (REPEATABLE READ and above).
+pub fn keeps_its_snapshot() -> bool {
+    // SAFETY: reads a variable of the backend.
+    unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
+}
+
+/// Returns whether the isolation level is SERIALIZABLE.
+pub(crate) fn is_serializable() -> bool {
+    // SAFETY: reads a variable of the backend.
+    unsafe { pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 }
+}
+
+/// The isolation level of this transaction.
+pub fn isolation_level() -> &'static str {
+    // SAFETY: reads a variable of the backend.
+    match unsafe { pg_sys::XactIsoLevel } as u32 {
+        pg_sys::XACT_SERIALIZABLE => "serializable",
+        pg_sys::XACT_REPEATABLE_READ => "repeatable read",
+        _ => "read committed",
     }
 }

@@ -22,9 +22,9 @@
 
 use super::query::{connected, parameter_list};
 use super::saved_query::{SavedQuery, Sees};
-use crate::process::advisory_lock::is_serializable;
 use crate::process::compat::attribute;
 use crate::process::memory::MemoryContext;
+use crate::process::transaction::is_serializable;
 use crate::process::{compat, unguarded};
 use crate::sql::fmgr::Args;
 use crate::sql::value::{Storage, Value};

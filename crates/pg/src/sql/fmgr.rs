@@ -4,14 +4,19 @@
 //! The SQL declarations are written by hand in `sql/`; [`pg_function!`] exports a version-1
 //! function of the same name. The getters of [`Args`], and its makers of results, rely on those
 //! declarations, as every C function does. A symbol keeps its declaration for ever, so that a new
-//! library serves an old script (`pg_test/t/058_promised.pl`).
+//! library serves an old script (`pg_test/t/058_promised.pl`). [`with`] keeps what a function remembers from one
+//! call to the next at the same place in a query; [`MessageReader`] reads what receive functions get.
 
-use std::ffi::CStr;
-
-use pgrx::{FromDatum, IntoDatum, pg_sys};
-
+pub use crate::pg_function;
 use crate::process::compat;
 use crate::process::encoding::{name_from_utf8, name_to_utf8};
+use crate::process::error::Error;
+use crate::process::memory::MemoryContext;
+use pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
+use pgrx::{FromDatum, IntoDatum, pg_sys};
+use std::any::TypeId;
+use std::ffi::CStr;
+use std::marker::PhantomData;
 
 /// A Rust type that an argument is read as, and the type that SQL must declare for it: one that is
 /// passed by value.
@@ -251,4 +256,113 @@ macro_rules! pg_function {
         }
     };
 }
-pub use crate::pg_function;
+
+/// Calls `f` with the state of the call site, which `new` makes at the first call, in memory that
+/// lives as long. An ERROR in `f`
+/// discards the state, so `f` need not keep it consistent when it fails.
+///
+/// An ERROR when the SQL function has used another `T` before.
+#[inline]
+pub fn with<T: 'static, R>(
+    args: &Args,
+    new: impl FnOnce(MemoryContext) -> T,
+    f: impl FnOnce(&mut T) -> R,
+) -> R {
+    // SAFETY: `flinfo` is set in every call that the executor makes, and lives in `fn_mcxt`.
+    let info = unsafe { &mut *(*args.fcinfo()).flinfo };
+    let mut state =
+        std::mem::replace(&mut info.fn_extra, std::ptr::null_mut()).cast::<CallSiteState<T>>();
+    if state.is_null() {
+        // SAFETY: the context lives as long as the call site.
+        let memory = unsafe { MemoryContext::from_raw(info.fn_mcxt) };
+        let (kind, value) = (TypeId::of::<T>(), new(memory));
+        state = memory.keep(CallSiteState { kind, value });
+    }
+    // SAFETY: `fn_extra` is set here alone, to a CallSiteState, whose first field is its kind.
+    if unsafe { *state.cast::<TypeId>() } != TypeId::of::<T>() {
+        Error::new(
+            ERRCODE_INTERNAL_ERROR,
+            "the state of a call site is of another type",
+        )
+        .raise();
+    }
+    // SAFETY: the state is of this kind. It was taken out of `fn_extra`, so there is no other
+    // reference to it.
+    let result = f(unsafe { &mut (*state).value });
+    info.fn_extra = state.cast();
+    result
+}
+
+/// The state of a call site, and which type it is of.
+#[repr(C)]
+struct CallSiteState<T> {
+    kind: TypeId,
+    value: T,
+}
+
+/// A message being received.
+pub struct MessageReader<'a> {
+    raw: pg_sys::StringInfo,
+    life: PhantomData<&'a Args>,
+}
+
+impl<'a> MessageReader<'a> {
+    /// The message that the server passes to a type's receive function. An ERROR when another of
+    /// the server's callers passes the argument of type internal: a receive function is given three
+    /// arguments, however many SQL declares.
+    pub fn from_arguments(args: &'a Args) -> Self {
+        if args.count() != 3 {
+            Error::new(
+                ERRCODE_INTERNAL_ERROR,
+                "receive function called outside of the binary protocol",
+            )
+            .raise();
+        }
+        MessageReader {
+            raw: args.internal(0),
+            life: PhantomData,
+        }
+    }
+
+    /// The next 8 bytes; an ERROR when the message is too short.
+    pub fn i64(&mut self) -> i64 {
+        // SAFETY: the running function is a receive function (`of`).
+        unsafe { pg_sys::pq_getmsgint64(self.raw) }
+    }
+
+    /// The next 4 bytes; an ERROR when the message is too short.
+    pub fn i32(&mut self) -> i32 {
+        // SAFETY: the running function is a receive function (`of`).
+        unsafe { pg_sys::pq_getmsgint(self.raw, 4) as i32 }
+    }
+}
+
+/// A message being sent.
+pub struct Message(Vec<u8>);
+
+impl Message {
+    /// An empty message.
+    pub fn new() -> Self {
+        Message(Vec::with_capacity(16))
+    }
+
+    /// Appends eight bytes in network order.
+    pub fn i64(mut self, value: i64) -> Self {
+        self.0.extend(value.to_be_bytes());
+        self
+    }
+
+    /// Appends four bytes in network order.
+    pub fn i32(mut self, value: i32) -> Self {
+        self.0.extend(value.to_be_bytes());
+        self
+    }
+}
+
+impl Returned for Message {
+    const TYPE: pg_sys::Oid = pg_sys::BYTEAOID;
+
+    fn into_result(self) -> Option<pg_sys::Datum> {
+        pgrx::IntoDatum::into_datum(self.0)
+    }
+}

@@ -1,17 +1,13 @@
 //! Functions called from SQL: [`fmgr`] exports them and reads their arguments, [`value`],
 //! [`value_parts`], [`record`], [`type_output`] and [`key_type`] read values of any type. [`kept_value`]
 //! keeps them, [`bigint_array`] reads long arrays of numbers, [`expression`] and [`pair_function`]
-//! evaluate, [`message`] is the binary protocol. [`rows_out`] returns sets, [`trigger`] and
-//! [`trigger_tree`] are a call of a trigger function; [`call_site`] keeps state from one call to the
-//! next.
+//! evaluate. [`rows_out`] returns sets, [`trigger`] and [`trigger_tree`] are a call of a trigger function.
 
 pub mod bigint_array;
-pub mod call_site;
 pub mod expression;
 pub mod fmgr;
 pub mod kept_value;
 pub mod key_type;
-pub mod message;
 pub mod pair_function;
 pub mod record;
 pub mod rows_out;

@@ -1,6 +1,6 @@
 //! Where rows in progress are kept: memory that all sessions share, in words of 64 bits. The
 //! extension and the tests implement [`Memory`]; [`super`] alone reads and writes it. Only one
-//! process has a `Memory` at a time.
+//! process has a `Memory` at a time. The key of a row, which messages show, has a fixed size, since it lies there.
 
 /// Words of the header.
 pub const HEADER: usize = 8;
@@ -46,9 +46,8 @@ pub(super) mod header {
 
 /// Places in a slot, which has the rows of one transaction.
 pub(super) mod slot {
-    use super::super::key::KEY;
-    use super::super::rows::MOST_RUNS;
-    use super::super::rows::ROW;
+    use super::super::rows::{MOST_RUNS, ROW};
+    use super::KEY;
 
     /// How many rows.
     pub const COUNT: usize = 0;
@@ -77,4 +76,33 @@ pub(super) mod slot {
     pub const KEYS: usize = ROWS + FIRST * ROW;
     /// Words of a slot.
     pub const WORDS: usize = KEYS + FIRST * KEY;
+}
+
+/// Words of a key.
+pub(super) const KEY: usize = 5;
+
+/// The key of a row as text, cut to 39 bytes; empty where it is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Key(pub(super) [u64; KEY]);
+
+impl Key {
+    /// The first byte has the length.
+    const ROOM: usize = KEY * 8 - 1;
+
+    /// Takes the key from its text, which may be longer.
+    pub fn new(text: &str) -> Self {
+        let text = &text[..text.floor_char_boundary(Self::ROOM)];
+        let mut bytes = [0; KEY * 8];
+        bytes[0] = text.len() as u8;
+        bytes[1..][..text.len()].copy_from_slice(text.as_bytes());
+        let word = |i: usize| std::array::from_fn(|byte| bytes[i * 8 + byte]);
+        Self(std::array::from_fn(|i| u64::from_le_bytes(word(i))))
+    }
+
+    /// Returns the text that is left of the key.
+    pub fn text(&self) -> String {
+        let bytes: Vec<u8> = self.0.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let length = usize::from(bytes[0]).min(Self::ROOM);
+        String::from_utf8_lossy(&bytes[1..][..length]).into_owned()
+    }
 }

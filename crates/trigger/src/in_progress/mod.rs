@@ -37,18 +37,15 @@
 //! its bound, a transaction enters the *tables* that it writes instead of rows: from then on every
 //! other row in one of them waits for it.
 
-mod key;
 pub mod memory;
-mod near;
 mod prepared;
 mod rows;
 mod search;
 #[cfg(test)]
 mod tests;
 
-use key::KEY;
-pub use key::Key;
-use memory::{Memory, header, slot};
+pub use memory::Key;
+use memory::{KEY, Memory, header, slot};
 use rows::{Row, RunPlace};
 pub use search::Search;
 use simhash_hamming::parts::Hash;

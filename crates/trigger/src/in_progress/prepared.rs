@@ -1,6 +1,6 @@
 //! Prepared transactions, which outlive their sessions: the slots of those that have entered rows,
 //! and the numbers of those that were prepared before there was this memory. The trigger's callback
-//! at the end of a transaction calls it, and [`super::near`] before it looks for others. A slot is
+//! at the end of a transaction calls it, and [`super::search`] before it looks for others. A slot is
 //! given back once its transaction has ended, whichever session finds that out.
 
 use super::InProgress;
