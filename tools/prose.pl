@@ -27,7 +27,7 @@ exit($found ? 1 : 0);
 # What is checked when no file is named: pages, and the code with its comments and messages, but not that of tests.
 sub files
 {
-	my @all = grep { -e } qw(README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md .github/PULL_REQUEST_TEMPLATE.md);
+	my @all = grep { -e } qw(README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md .github/PULL_REQUEST_TEMPLATE.md packaging/README.md);
 	my $wanted = sub {
 		return if m{/(?:tests|target)(?:/|$)};
 		push @all, $_ if /\.(?:rs|md)$/ && !m{/bench/.*\.rs$} && !m{/(?:tables|moved_.*)\.md$};
