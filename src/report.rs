@@ -42,29 +42,21 @@ const NAME: &str = "simhash_radius_report";
 const REPORTED: u64 = 4096;
 
 pg_function!(simhash_radius_report);
-/// simhash_radius_report(relation, key, columns, text, max_radius, sample, checked_by, within,
-/// across)
-/// -> SETOF (distance, pairs, pairs_low, pairs_high, compared, jaccard_mean, jaccard_p5,
+/// simhash_radius_report(relation regclass, key text, ...) -> SETOF (distance, pairs, pairs_low, pairs_high, compared, jaccard_mean, jaccard_p5,
 /// jaccard_median, low_example, median_example, passing)
 fn simhash_radius_report(args: &Args) -> Datum {
     let rows = RowsOut::begin(args);
     let relation = [relation(args)];
-    let (text, checked_by) = (args.name(3), args.get::<pg_sys::Oid>(6));
+    let mut checked = CheckArguments::from_arguments(args, NAME);
     // Of texts beside fingerprints the report has the Jaccard similarity, and what passes only where asked.
-    let is_similarity = text.is_some() && checked_by.is_none();
-    let check = Check::new(
-        CheckArguments {
-            function: NAME,
-            own: args.function(),
-            texts: [text],
-            min_jaccard: is_similarity.then_some(DEFAULT_MIN_JACCARD),
-            checked_by,
-        },
-        &relation,
-    );
-    let columns = ScopeColumns::from_arguments(args, 7, Some(8), NAME, &relation);
-    let max_distance = bits_of(args.get::<i32>(4), NAME, "max_radius", &relation);
-    let size = size(args.get::<i32>(5));
+    if checked.texts[0].is_some() && checked.checked_by.is_none() {
+        checked.min_jaccard = Some(DEFAULT_MIN_JACCARD);
+    }
+    let check = Check::new(checked, &relation);
+    let columns = ScopeColumns::from_arguments(args, NAME, &relation);
+    let max_radius = args.get::<i32>(args.at("max_radius"));
+    let max_distance = bits_of(max_radius, NAME, "max_radius", &relation);
+    let size = size(args.get::<i32>(args.at("sample")));
     let mut activity = Activity::new(NAME);
     let rows_read = Rows {
         relation: &relation,
@@ -78,14 +70,18 @@ fn simhash_radius_report(args: &Args) -> Datum {
     args.null()
 }
 
-/// Returns the table, view or foreign table of the first three arguments. Keys of all types are
+/// Returns the table, view or foreign table. Keys of all types are
 /// distinguished, and returned, as text.
 fn relation(args: &Args) -> SourceTable {
-    let oid = required(args.get::<pg_sys::Oid>(0), NAME, "relation");
+    let oid = required(
+        args.get::<pg_sys::Oid>(args.at("relation")),
+        NAME,
+        "relation",
+    );
     let named = NamedColumns {
-        key: named(args, 1),
-        compared: named(args, 2),
-        text: args.name(3),
+        key: named(args, args.at("key")),
+        compared: named(args, args.at("columns")),
+        text: args.name(args.at("text")),
     };
     let Chosen { key, compared } = Chosen::new(oid, named, NAME, "key");
     SourceTable::open(oid, Key::Column(&key), &compared, pg_sys::TEXTOID)

@@ -7,7 +7,9 @@ SET search_path = argument_types, public;
 -- A set of rows whose columns the query declares.
 CREATE TABLE near (id bigint, fp bigint);
 INSERT INTO near VALUES (1, 0), (2, 1);
-CREATE FUNCTION some_columns(regclass, text, text, int, text[], name, float8, regproc, text[]) RETURNS SETOF record
+CREATE FUNCTION some_columns(
+	relation regclass, key text, columns text, radius int, within text[], text name, min_jaccard float8, checked_by regproc, across text[]
+) RETURNS SETOF record
 	LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_pairs';
 SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}', NULL, NULL, NULL, '{}') AS (a text, b bigint, distance int);
 SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}', NULL, NULL, NULL, '{}') AS (a bigint, b bigint, distance bigint);

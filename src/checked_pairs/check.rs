@@ -16,6 +16,7 @@ use simhash_fingerprint::same::Strictness;
 use simhash_pg::catalog::{lookup, table};
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::MemoryContext;
+use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::pair_function::{FunctionDeclaration, PairFunction};
 use simhash_trigger::arguments::DEFAULT_MIN_JACCARD;
 
@@ -28,6 +29,23 @@ pub struct CheckArguments<const N: usize> {
     pub texts: [Option<String>; N],
     pub min_jaccard: Option<f64>,
     pub checked_by: Option<Oid>,
+}
+
+impl<const N: usize> CheckArguments<N> {
+    /// Reads the arguments `text`, of two relations `text_a` and `text_b`, `min_jaccard` and `checked_by`.
+    pub fn from_arguments(args: &Args, function: &'static str) -> Self {
+        let text = |side: usize| match N {
+            1 => "text",
+            _ => ["text_a", "text_b"][side],
+        };
+        CheckArguments {
+            function,
+            own: args.function(),
+            texts: std::array::from_fn(|side| args.name(args.at(text(side)))),
+            min_jaccard: args.find("min_jaccard").and_then(|at| args.get::<f64>(at)),
+            checked_by: args.get::<Oid>(args.at("checked_by")),
+        }
+    }
 }
 
 pub struct Check {

@@ -37,26 +37,24 @@ pg_function!(simhash_clusters);
 /// simhash_clusters(relation, key, columns, radius, method, text, min_jaccard, within,
 /// checked_by, across) -> SETOF (cluster_id, key, size, representative, distance, jaccard)
 fn simhash_clusters(args: &Args) -> Datum {
-    clusters(args, "simhash_clusters", None, None)
+    clusters(args, "simhash_clusters", None)
 }
 
 pg_function!(simhash_clusters_keyed);
-/// simhash_clusters(relation, key_type, columns, radius, method, text, min_jaccard, within,
-/// checked_by, across, key)
+/// simhash_clusters(relation regclass, key_type anyelement, ...)
 fn simhash_clusters_keyed(args: &Args) -> Datum {
-    clusters(args, "simhash_clusters", Some(10), None)
+    clusters(args, "simhash_clusters", None)
 }
 
 pg_function!(simhash_clusters_among);
-/// simhash_catalog.clusters_among(relation, key_type, columns, radius, method, text, min_jaccard,
-/// within, checked_by, across, key, decisions, keys): as simhash_clusters, of the rows with these keys; of
-/// all if keys is NULL. Pairs that the table of decisions says are different do not count
+/// simhash_catalog.clusters_among(relation, key_type, ..., decisions, keys): as simhash_clusters, of the rows with
+/// these keys; of all if keys is NULL. Pairs that the table of decisions says are different do not count
 fn simhash_clusters_among(args: &Args) -> Datum {
     let kept = KeptArguments {
-        decisions: args.get::<pg_sys::Oid>(11),
-        keys: args.varlena(12, pg_sys::ANYARRAYOID),
+        decisions: args.get::<pg_sys::Oid>(args.at("decisions")),
+        keys: args.varlena(args.at("keys"), pg_sys::ANYARRAYOID),
     };
-    clusters(args, "simhash_keep_clusters", Some(10), Some(kept))
+    clusters(args, "simhash_keep_clusters", Some(kept))
 }
 
 /// What kept clusters ask for besides.
@@ -68,23 +66,15 @@ struct KeptArguments<'a> {
     keys: Option<Value<'a>>,
 }
 
-/// Returns the clusters of the SQL function `name`. If there is `key_at`, the type of keys stands in
-/// the place of the key, and the key there.
-fn clusters(
-    args: &Args,
-    name: &'static str,
-    key_at: Option<usize>,
-    kept: Option<KeptArguments<'_>>,
-) -> pg_sys::Datum {
+/// Returns the clusters of the SQL function `name`.
+fn clusters(args: &Args, name: &'static str, kept: Option<KeptArguments<'_>>) -> pg_sys::Datum {
     let rows = RowsOut::begin(args);
-    // Position of the radius, which method, text, min_jaccard, within, checked_by and across follow.
-    let radius_at = 3;
+    let radius = args.get::<i32>(args.at("radius"));
     if kept.is_some() {
-        required(args.get::<i32>(radius_at), name, "radius");
+        required(radius, name, "radius");
     }
     let kept = kept.unwrap_or_default();
-    let mut sources: [SourceTable; 1] =
-        SourceTable::from_arguments(args, name, key_at, Some(radius_at + 2));
+    let mut sources: [SourceTable; 1] = SourceTable::from_arguments(args, name);
     let order = sources[0].order();
     let keys = kept.keys.and_then(|keys| {
         let items: Vec<_> = keys.array().items.into_iter().flatten().collect();
@@ -96,23 +86,15 @@ fn clusters(
     if keys.is_some() {
         sources[0].restrict_to_keys(&order);
     }
-    let names_text = args.name(radius_at + 2).is_some();
-    let radius = radius_of(args.get::<i32>(radius_at), name, &sources, names_text);
-    let columns =
-        ScopeColumns::from_arguments(args, radius_at + 4, Some(radius_at + 6), name, &sources);
+    let checked = CheckArguments::from_arguments(args, name);
+    let radius = radius_of(radius, name, &sources, checked.texts[0].is_some());
+    let columns = ScopeColumns::from_arguments(args, name, &sources);
     let columns = match keys {
         Some(keys) => columns.with_parameter(keys),
         None => columns,
     };
-    let checked = CheckArguments {
-        function: name,
-        own: args.function(),
-        texts: [args.name(radius_at + 2)],
-        min_jaccard: args.get::<f64>(radius_at + 3),
-        checked_by: args.get::<pg_sys::Oid>(radius_at + 5),
-    };
     let check = Check::new(checked, &sources).or_else(|| different.as_ref().map(|_| no_check()));
-    let method = method(args, radius_at + 1, &sources[0], check.is_some());
+    let method = method(args, &sources[0], check.is_some());
     let mut activity = Activity::new(name);
     let connects = method == ClusterMethod::Components && check.is_none();
     let mut paired_rows = PairedRows::find(&sources, &columns, radius, connects, &mut activity);
@@ -131,8 +113,8 @@ fn clusters(
     args.null()
 }
 
-fn method(args: &Args, i: usize, source: &SourceTable, is_checked: bool) -> ClusterMethod {
-    let Some(text) = args.varlena(i, pg_sys::TEXTOID) else {
+fn method(args: &Args, source: &SourceTable, is_checked: bool) -> ClusterMethod {
+    let Some(text) = args.varlena(args.at("method"), pg_sys::TEXTOID) else {
         return if is_checked {
             ClusterMethod::Star
         } else {
@@ -310,7 +292,7 @@ fn simhash_duplicate_groups(args: &Args) -> Datum {
         named(args, 2).as_deref(),
         &compared,
     )];
-    let columns = ScopeColumns::from_arguments(args, 4, Some(5), NAME, &sources);
+    let columns = ScopeColumns::from_arguments(args, NAME, &sources);
     let checked = CheckArguments {
         function: NAME,
         own: args.function(),

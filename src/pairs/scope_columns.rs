@@ -35,17 +35,10 @@ pub struct ScopeColumns<'a> {
 }
 
 impl<'a> ScopeColumns<'a> {
-    /// Reads arguments of a function, lists of columns that each of the relations has:
-    /// `within`, and `across` if it has one.
-    pub fn from_arguments(
-        args: &Args,
-        within_at: usize,
-        across_at: Option<usize>,
-        function: &str,
-        sources: &[SourceTable],
-    ) -> Self {
+    /// Reads the arguments `within` and `across` of a function, lists of columns that each of the relations has.
+    pub fn from_arguments(args: &Args, function: &str, sources: &[SourceTable]) -> Self {
         let table = &sources[0].table;
-        let within = columns(args, within_at, table, ["within", function], |name| {
+        let within = columns(args, table, ["within", function], |name| {
             for source in sources {
                 source.check_within(name, function, sources.len() == 1);
             }
@@ -63,9 +56,7 @@ impl<'a> ScopeColumns<'a> {
                     .raise();
             }
         };
-        let across = across_at.map_or(Vec::new(), |at| {
-            columns(args, at, table, ["across", function], check_across)
-        });
+        let across = columns(args, table, ["across", function], check_across);
         let [within, across] =
             [within, across].map(|names| names.iter().map(|name| quoted(name)).collect());
         ScopeColumns {
@@ -238,12 +229,11 @@ fn integer(value: Option<Value<'_>>) -> i64 {
 /// name and the function's are for messages.
 fn columns(
     args: &Args,
-    i: usize,
     table: &OpenTable,
     [argument, function]: [&str; 2],
     check: impl Fn(&str),
 ) -> Vec<String> {
-    let names = named_list(args, i, table);
+    let names = named_list(args, args.at(argument), table);
     for (place, name) in names.iter().enumerate() {
         check(name);
         if names[..place].contains(name) {

@@ -13,7 +13,7 @@ use crate::checked_pairs::check::{Check, CheckArguments};
 use crate::checked_pairs::paired_rows::{PairedRows, for_each_edge, no_edges};
 use crate::checked_pairs::passing::{Asked, PassingPairs};
 use crate::checked_pairs::value_reader::ValueReader;
-use pgrx::pg_sys::{Datum, Oid};
+use pgrx::pg_sys::Datum;
 use simhash_hamming::pairs::file::Gathered;
 use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
@@ -60,53 +60,38 @@ impl<const N: usize> Tags for PairRows<N> {
 }
 
 pg_function!(simhash_pairs);
-/// simhash_pairs(relation, key, columns, radius, within, text, min_jaccard,
-/// checked_by, across) -> SETOF (a, b, distance)
+/// simhash_pairs(relation regclass, key text, ...) -> SETOF (a, b, distance)
 fn simhash_pairs(args: &Args) -> Datum {
-    pairs::<1>(args, "simhash_pairs", false)
+    pairs::<1>(args, "simhash_pairs")
 }
 
 pg_function!(simhash_pairs_keyed);
-/// simhash_pairs(relation, key_type, columns, radius, within, text, min_jaccard,
-/// checked_by, across, key) -> SETOF (a, b, distance)
+/// simhash_pairs(relation regclass, key_type anyelement, ...) -> SETOF (a, b, distance)
 fn simhash_pairs_keyed(args: &Args) -> Datum {
-    pairs::<1>(args, "simhash_pairs", true)
+    pairs::<1>(args, "simhash_pairs")
 }
 
 pg_function!(simhash_pairs_between);
-/// simhash_pairs_between(relation_a, key_a, columns_a, relation_b, key_b, columns_b, radius,
-/// within, text_a, text_b, min_jaccard, checked_by, across) -> SETOF (a, b, distance)
+/// simhash_pairs_between(relation_a regclass, key_a text, ...) -> SETOF (a, b, distance)
 fn simhash_pairs_between(args: &Args) -> Datum {
-    pairs::<2>(args, "simhash_pairs_between", false)
+    pairs::<2>(args, "simhash_pairs_between")
 }
 
 pg_function!(simhash_pairs_between_keyed);
-/// simhash_pairs_between(relation_a, key_type_a, columns_a, relation_b, key_type_b, columns_b, radius,
-/// within, text_a, text_b, min_jaccard, checked_by, across, key_a, key_b) -> SETOF (a, b, distance)
+/// simhash_pairs_between(relation_a regclass, key_type_a anyelement, ...) -> SETOF (a, b, distance)
 fn simhash_pairs_between_keyed(args: &Args) -> Datum {
-    pairs::<2>(args, "simhash_pairs_between", true)
+    pairs::<2>(args, "simhash_pairs_between")
 }
 
-/// Returns the pairs of the SQL function `name`, within a relation or across two. If `keyed`, the
-/// arguments for keys are the last, and have types in their places.
-fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum {
+/// Returns the pairs of the SQL function `name`, within a relation or across two.
+fn pairs<const N: usize>(args: &Args, name: &'static str) -> Datum {
     let rows = RowsOut::begin(args);
-    let radius_at = 3 * N;
-    let text = (N == 1).then_some(radius_at + 2);
-    let keys_at = keyed.then_some(radius_at + 5 + N);
-    let mut sources: [SourceTable; N] = SourceTable::from_arguments(args, name, keys_at, text);
-    let names_text = args.name(radius_at + 2).is_some();
-    let radius = radius_of(args.get::<i32>(radius_at), name, &sources, names_text);
-    let columns =
-        ScopeColumns::from_arguments(args, radius_at + 1, Some(radius_at + 4 + N), name, &sources);
+    let mut sources: [SourceTable; N] = SourceTable::from_arguments(args, name);
+    let checked = CheckArguments::from_arguments(args, name);
+    let radius = args.get::<i32>(args.at("radius"));
+    let radius = radius_of(radius, name, &sources, checked.texts[0].is_some());
+    let columns = ScopeColumns::from_arguments(args, name, &sources);
     read_by_index(&mut sources, &columns, radius, args.function());
-    let checked = CheckArguments {
-        function: name,
-        own: args.function(),
-        texts: std::array::from_fn(|side| args.name(radius_at + 2 + side)),
-        min_jaccard: args.get::<f64>(radius_at + 2 + N),
-        checked_by: args.get::<Oid>(radius_at + 3 + N),
-    };
     match Check::new(checked, &sources) {
         None => return_all(rows, &sources, &columns, radius, &mut Activity::new(name)),
         Some(check) => {

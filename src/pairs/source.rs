@@ -91,34 +91,29 @@ pub fn bits_of(given: Option<i32>, function: &str, argument: &str, sources: &[So
 }
 
 impl SourceTable {
-    /// Reads the first arguments of a function: `relation`, `key` and `columns` of one relation
-    /// or of two, whose names then end in _a and _b. Keys are returned as bigint. If there is
-    /// `keys_at`, the type in which they are returned stands in the place of each key, and the keys
-    /// there. `text` is the argument for the column of texts of one relation.
-    pub fn from_arguments<const N: usize>(
-        args: &Args,
-        function: &str,
-        keys_at: Option<usize>,
-        text: Option<usize>,
-    ) -> [Self; N] {
+    /// Reads the arguments `relation`, `key`, `columns` and `text` of a function, of one relation or of two,
+    /// whose names then end in _a and _b. Keys are returned as bigint, or in the type of the argument `key_type`.
+    pub fn from_arguments<const N: usize>(args: &Args, function: &str) -> [Self; N] {
         let sources: [Self; N] = std::array::from_fn(|side| {
-            let first = 3 * side;
-            let key_type = match keys_at {
-                Some(_) => args.type_of(first + 1),
-                None => pg_sys::INT8OID,
-            };
             let ending = if N == 1 { "" } else { ["_a", "_b"][side] };
-            let (relation, key) = (format!("relation{ending}"), format!("key{ending}"));
-            let oid = required(args.get::<pg_sys::Oid>(first), function, &relation);
-            let compared = named(args, first + 2);
+            let argument = |name: &str| format!("{name}{ending}");
+            let (relation, key) = (argument("relation"), argument("key"));
+            let oid = required(
+                args.get::<pg_sys::Oid>(args.at(&relation)),
+                function,
+                &relation,
+            );
+            let key_type = args.find(&argument("key_type"));
+            let key_type = key_type.map_or(pg_sys::INT8OID, |at| args.type_of(at));
+            let compared = named(args, args.at(&argument("columns")));
             let named = NamedColumns {
-                key: named(args, keys_at.map_or(first + 1, |at| at + side)),
+                key: named(args, args.at(&key)),
                 compared: match N {
                     1 => compared,
                     // Of two relations a call names the columns.
-                    _ => Some(required(compared, function, &format!("columns{ending}"))),
+                    _ => Some(required(compared, function, &argument("columns"))),
                 },
-                text: text.and_then(|at| args.name(at)),
+                text: args.find("text").and_then(|at| args.name(at)),
             };
             let chosen = Chosen::new(oid, named, function, &key);
             let source = Self::open(oid, Key::Column(&chosen.key), &chosen.compared, key_type);

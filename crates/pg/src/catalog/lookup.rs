@@ -203,6 +203,27 @@ pub(crate) fn first_argument_type(function: Oid) -> Option<Oid> {
     }
 }
 
+/// Where the argument of this name stands among those of a function; None if it has none.
+pub(crate) fn argument_position(function: Oid, name: &str) -> Option<usize> {
+    let (mut types, mut names, mut modes) = (
+        std::ptr::null_mut(),
+        std::ptr::null_mut(),
+        std::ptr::null_mut(),
+    );
+    // SAFETY: the row is read before it is released; the server fills arrays of `count` elements, or none of names.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::PROCOID as i32;
+        let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(function));
+        if row.is_null() {
+            return None;
+        }
+        let count = pg_sys::get_func_arg_info(row, &mut types, &mut names, &mut modes);
+        pg_sys::ReleaseSysCache(row);
+        let count = if names.is_null() { 0 } else { count as usize };
+        (0..count).find(|i| CStr::from_ptr(*names.add(*i)).to_bytes() == name.as_bytes())
+    }
+}
+
 /// The handler of an access method.
 pub fn access_method_handler(access_method: Oid) -> Option<Oid> {
     // SAFETY: syscache look-up; the row is read before it is released.

@@ -7,6 +7,7 @@
 //! library serves an old script (`pg_test/t/058_promised.pl`). [`with`] keeps what a function remembers from one
 //! call to the next at the same place in a query; [`MessageReader`] reads what receive functions get.
 
+use crate::catalog::lookup::argument_position;
 pub use crate::pg_function;
 use crate::process::compat;
 use crate::process::encoding::{name_from_utf8, name_to_utf8};
@@ -100,6 +101,19 @@ impl Args {
     pub fn function(&self) -> pg_sys::Oid {
         // SAFETY: `flinfo` is set in every call through fmgr.
         unsafe { (*(*self.fcinfo).flinfo).fn_oid }
+    }
+
+    /// Where the argument of this name stands; None if the script declares none.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        argument_position(self.function(), name)
+    }
+
+    /// Where the argument of this name stands. An ERROR if the script declares none.
+    pub fn at(&self, name: &str) -> usize {
+        self.find(name).unwrap_or_else(|| {
+            let message = format!("the function has no argument \"{name}\"");
+            Error::new(ERRCODE_INTERNAL_ERROR, message).raise()
+        })
     }
 
     /// Arguments that the caller passes, which may be more than SQL declares.
