@@ -56,6 +56,7 @@ if (defined $tag)
 	wrong("the tag is $tag, the version $version") if $tag ne "v$version";
 	wrong("CHANGELOG.md: $version has no date") unless ($date // '') =~ /^\d{4}-\d\d-\d\d$/;
 	wrong("sql/released.txt: $script is missing") unless text('sql/released.txt') =~ /  \Q$script\E$/m;
+	wrong("README.md: says that a version is not released") if text('README.md') =~ /not released/;
 	wrong("META.json: release_status is $meta->{release_status}") unless $meta->{release_status} eq 'stable';
 }
 print "version $version, $wrong differences\n";
