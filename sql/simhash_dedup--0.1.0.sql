@@ -636,7 +636,7 @@ CREATE FUNCTION simhash_pairs(
 	across text DEFAULT NULL, key text DEFAULT NULL,
 	OUT a anyelement, OUT b anyelement, OUT distance int
 ) RETURNS SETOF record
-LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_keyed';
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs';
 COMMENT ON FUNCTION simhash_pairs(regclass, anyelement, text, int, text, name, float8, regproc, text, text) IS
 	'the same for keys that are not integers; key_type is NULL::uuid or the like, and only its type is used';
 
@@ -664,7 +664,7 @@ CREATE FUNCTION simhash_pairs_between(
 	across text DEFAULT NULL, key_a text DEFAULT NULL, key_b text DEFAULT NULL,
 	OUT a anyelement, OUT b anycompatible, OUT distance int
 ) RETURNS SETOF record
-LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_between_keyed';
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_between';
 COMMENT ON FUNCTION simhash_pairs_between(
 	regclass, anyelement, text, regclass, anycompatible, text, int, text, name, name, float8, regproc, text, text, text
 ) IS
@@ -691,7 +691,7 @@ CREATE FUNCTION simhash_clusters(
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
-LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_keyed';
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters';
 COMMENT ON FUNCTION simhash_clusters(
 	regclass, anyelement, text, int, text, name, float8, text, regproc, text, text
 ) IS

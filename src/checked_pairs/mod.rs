@@ -5,8 +5,8 @@
 //! what a person has judged before. `paired_rows` has the rows and their candidate pairs. `passing`
 //! is the answer: `equal_texts` finds rows that are judged alike, `similar_texts` those of many
 //! texts that may be similar, both over `distinct_texts`. `value_reader` and `chunks` read what is
-//! judged, `value_copy` reads it where most of a table is needed. What must not live here: the
-//! search for candidates, which is `pairs`'s, and what becomes of a pair.
+//! judged, `value_copy` reads it where most of a table is needed. `pairs` searches
+//! for candidates.
 
 pub(crate) mod check;
 pub(crate) mod chunks;

@@ -17,7 +17,7 @@ use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{collected, filled, in_scratch, keep_reserve};
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::value::Value;
-use simhash_pg::table::cost;
+use simhash_pg::table_scan::cost;
 use std::cell::RefCell;
 
 /// Number of rows whose values one query of [`ValueReader::read_all`] reads.

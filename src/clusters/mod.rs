@@ -2,8 +2,8 @@
 //! come and go ([`kept`]).
 //!
 //! `simhash_clusters` and `array_functions` are what SQL sees; `components` finds out which rows of
-//! arrays are connected. What must not live here: the search for pairs, which is `pairs`'s, and which
-//! of them pass a check, which is `checked_pairs`'s.
+//! arrays are connected. `pairs` searches for pairs, and `checked_pairs`
+//! says which of them pass a check.
 
 mod array_functions;
 mod components;

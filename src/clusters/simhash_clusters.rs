@@ -34,15 +34,9 @@ use simhash_pg::sql::type_output::Output;
 use simhash_pg::sql::value::Value;
 
 pg_function!(simhash_clusters);
-/// simhash_clusters(relation, key, columns, radius, method, text, min_jaccard, within,
-/// checked_by, across) -> SETOF (cluster_id, key, size, representative, distance, jaccard)
+/// simhash_clusters(relation regclass, key text, ...) and (relation regclass, key_type anyelement, ...)
+/// -> SETOF (cluster_id, key, size, representative, distance, jaccard)
 fn simhash_clusters(args: &Args) -> Datum {
-    clusters(args, "simhash_clusters", None)
-}
-
-pg_function!(simhash_clusters_keyed);
-/// simhash_clusters(relation regclass, key_type anyelement, ...)
-fn simhash_clusters_keyed(args: &Args) -> Datum {
     clusters(args, "simhash_clusters", None)
 }
 

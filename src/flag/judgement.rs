@@ -12,7 +12,7 @@ use crate::trigger::in_progress::{Added, leave_out};
 use simhash_hamming::parts::Hash;
 use simhash_pg::process::backend::in_foreign_key;
 use simhash_pg::process::transaction::keeps_its_snapshot;
-use simhash_pg::spi::saved_query::Sees;
+use simhash_pg::spi::saved_query::Visibility;
 use simhash_pg::sql::trigger::{Event, TriggerCall, VersionAddress};
 use simhash_pg::sql::value::Value;
 use simhash_trigger::flag_options::Mode;
@@ -66,8 +66,8 @@ impl FlagState {
         let checks_latest = table.compared.is_some() && keeps_its_snapshot();
         let mut entered = None;
         loop {
-            let found = search.any(Sees::Usual);
-            if found.is_none() && checks_latest && search.any(Sees::Latest).is_some() {
+            let found = search.any(Visibility::OfIsolationLevel);
+            if found.is_none() && checks_latest && search.any(Visibility::Latest).is_some() {
                 raise_missed_near_duplicate(&table.name);
             }
             if found.is_none() {

@@ -12,7 +12,7 @@ use simhash_pg::catalog::lookup::has_row_security;
 use simhash_pg::catalog::table::OpenTable;
 use simhash_pg::process::backend::AsUser;
 use simhash_pg::process::transaction;
-use simhash_pg::spi::saved_query::Sees;
+use simhash_pg::spi::saved_query::Visibility;
 use simhash_pg::sql::trigger::{TriggerCall, VersionAddress};
 use simhash_pg::sql::value::Value;
 use simhash_trigger::flag_options::Mode;
@@ -74,7 +74,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
             parameters.push(judged);
         }
         if candidates == Candidates::JustWritten {
-            parameters.push(Some(Value::of_transaction(transaction::current())));
+            parameters.push(Some(Value::of_transaction(transaction::current_xid())));
         }
         Self {
             call,
@@ -95,7 +95,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
     }
 
     /// Returns any near-duplicate.
-    pub fn any(&self, sees: Sees) -> Option<NearDuplicate<'a>> {
+    pub fn any(&self, sees: Visibility) -> Option<NearDuplicate<'a>> {
         self.first(SearchTarget::Any, &[], sees)
     }
 
@@ -112,25 +112,25 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
 
     /// Returns the row with a key, as far as the user sees it.
     pub fn by_key(&self, key: &[Value<'_>]) -> Option<NearDuplicate<'a>> {
-        self.first(SearchTarget::ByKey, key, Sees::Usual)
+        self.first(SearchTarget::ByKey, key, Visibility::OfIsolationLevel)
     }
 
     /// Returns whether the row with a key is stored, or was when the statement began, which may have
     /// deleted it since.
     pub fn is_stored(&self, key: &[Value<'_>]) -> bool {
         let sees = |sees| self.first(SearchTarget::Stored, key, sees).is_some();
-        sees(Sees::Usual) || sees(Sees::Before)
+        sees(Visibility::OfIsolationLevel) || sees(Visibility::BeforeStatement)
     }
 
     /// Returns whether a row that is not stored yet is a near-duplicate.
     pub fn is_near(&self, row: Value<'_>) -> bool {
-        self.first(SearchTarget::Given, &[row], Sees::Usual)
+        self.first(SearchTarget::Given, &[row], Visibility::OfIsolationLevel)
             .is_some()
     }
 
     /// Returns whether a row is marked as a duplicate of the new one, whatever the snapshot shows.
     pub fn has_duplicates(&self) -> bool {
-        self.first(SearchTarget::MarkedAsItsDuplicate, &[], Sees::Latest)
+        self.first(SearchTarget::MarkedAsItsDuplicate, &[], Visibility::Latest)
             .is_some()
     }
 
@@ -140,7 +140,11 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
             return found;
         }
         let within = Value::from(found.distance as i32);
-        let with_key = self.first(SearchTarget::WithinNotNull, &[within], Sees::Usual);
+        let with_key = self.first(
+            SearchTarget::WithinNotNull,
+            &[within],
+            Visibility::OfIsolationLevel,
+        );
         with_key.unwrap_or(found)
     }
 
@@ -152,7 +156,11 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         while least < found.distance {
             let middle = (least + found.distance - 1) / 2;
             let within = Value::from(middle as i32);
-            match self.first(SearchTarget::Within, &[within], Sees::Usual) {
+            match self.first(
+                SearchTarget::Within,
+                &[within],
+                Visibility::OfIsolationLevel,
+            ) {
                 Some(nearer) => found = nearer,
                 None => least = middle + 1,
             }
@@ -190,7 +198,13 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
             original = next;
             steps += 1;
         }
-        let may_be_it = || self.first(SearchTarget::ByKeyChecked, &original.key, Sees::Usual);
+        let may_be_it = || {
+            self.first(
+                SearchTarget::ByKeyChecked,
+                &original.key,
+                Visibility::OfIsolationLevel,
+            )
+        };
         match steps == 0 || may_be_it().is_some() {
             true => Some(original),
             false => self.nearest_original(),
@@ -209,7 +223,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
             parameters,
             ..*self
         };
-        let found = search.any(Sees::Usual)?;
+        let found = search.any(Visibility::OfIsolationLevel)?;
         Some(search.with_key(search.nearest(found)))
     }
 
@@ -221,7 +235,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         let locked: Option<[Option<Value<'a>>; 1]> = {
             let _owner = AsUser::switch(owner);
             let query = self.table.queries.lock();
-            query.first_row(self.call.args(), &key, Sees::Usual)
+            query.first_row(self.call.args(), &key, Visibility::OfIsolationLevel)
         };
         match locked {
             Some([Some(hash)]) => read_hash(hash).ok() == found.hash,
@@ -233,7 +247,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
     /// Returns whether a row that was found is still there, and has no mark if it had none, whatever the
     /// snapshot shows.
     pub fn is_still_original(&self, found: &NearDuplicate<'a>) -> bool {
-        let latest = self.first(SearchTarget::ByKey, &found.key, Sees::Latest);
+        let latest = self.first(SearchTarget::ByKey, &found.key, Visibility::Latest);
         latest.is_some_and(|row| row.mark.is_none() || found.mark.is_some())
     }
 
@@ -241,7 +255,7 @@ impl<'s, 'a: 's> NearDuplicateSearch<'s, 'a> {
         &self,
         target: SearchTarget,
         last: &[Value<'_>],
-        sees: Sees,
+        sees: Visibility,
     ) -> Option<NearDuplicate<'a>> {
         let mut parameters = self.parameters.clone();
         parameters.extend(last.iter().copied().map(Some));

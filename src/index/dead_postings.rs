@@ -11,7 +11,7 @@ use super::row_address::MAX_HEAP_OFFSET;
 use super::store::IndexPages;
 use pgrx::pg_sys;
 use simhash_base::indexed_row::Tid;
-use simhash_hamming::key::{Key, Space};
+use simhash_hamming::key::{Position, Space};
 use simhash_hamming::page::{Page, leaf};
 use simhash_hamming::remove;
 use simhash_hamming::search::reader::{IndexReader, IndexState};
@@ -101,13 +101,13 @@ impl DeadPostings {
                 return;
             }
             let (mut page, kind) = reader.visited_leaf(space, block);
-            let is_noted = |key: &Key| rows.binary_search(&key.tid).is_ok();
+            let is_noted = |key: &Position| rows.binary_search(&key.tid).is_ok();
             if leaf::postings(&page).filter(is_noted).count() < MANY {
                 continue;
             }
             let mut kept = kept(&page, table, &rows);
             if leaf::count(&page) - kept.len() >= MANY {
-                remove::keep::<IndexPages>(&mut page, kind, &mut kept);
+                remove::rewrite::<IndexPages>(&mut page, kind, &mut kept);
             }
         }
     }
@@ -116,9 +116,9 @@ impl DeadPostings {
 /// Returns the postings that stay in a leaf, which must be locked for writing: all but those of the
 /// sorted `rows` that are dead now. Since a scan noted a row, VACUUM may have freed its address, and
 /// another row may have taken it.
-fn kept(leaf: &Page, table: Rel, rows: &[Tid]) -> Vec<Key> {
+fn kept(leaf: &Page, table: Rel, rows: &[Tid]) -> Vec<Position> {
     let mut dead = DeadLinePointers::default();
-    let mut kept: Vec<Key> = leaf::postings(leaf).collect();
+    let mut kept: Vec<Position> = leaf::postings(leaf).collect();
     // Each page of the table is read once.
     kept.sort_unstable_by_key(|key| key.tid);
     kept.retain(|key| rows.binary_search(&key.tid).is_err() || !dead.has(table, key.tid));

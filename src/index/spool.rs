@@ -8,7 +8,7 @@ use simhash_base::indexed_row::Tid;
 use simhash_base::runs::Runs;
 use simhash_hamming::build::load::{BuildOptions, Loaded, Loader, PageSink};
 use simhash_hamming::build::sort::{Posting, SortScope, merge, sort_for};
-use simhash_hamming::key::{Key, SPACES, Space};
+use simhash_hamming::key::{Position, SPACES, Space};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::{or_out_of_memory, push_within, reserve};
 use simhash_pg::process::temp_file::TempFile;
@@ -182,7 +182,7 @@ impl PostingSorter {
     }
 
     /// Calls `emit` with all rows in order, each as the key space files it.
-    pub fn finish(mut self, mut emit: impl FnMut(Key)) {
+    pub fn finish(mut self, mut emit: impl FnMut(Position)) {
         if self.runs.is_some() && !self.rows.is_empty() {
             self.spill();
         }

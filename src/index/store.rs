@@ -189,7 +189,7 @@ impl<'r> PageStore for IndexPages<'r> {
         }
     }
 
-    fn has_memory(self, bytes: usize) -> bool {
+    fn reserve_memory(self, bytes: usize) -> bool {
         make_room(self.rel, bytes)
     }
 

@@ -14,7 +14,7 @@ use super::store::{IndexPages, change, read_meta};
 use crate::errors::raise_in_index;
 use pgrx::{pg_guard, pg_sys};
 use simhash_base::indexed_row::Tid;
-use simhash_hamming::key::{Key, SPACES, Space};
+use simhash_hamming::key::{Position, SPACES, Space};
 use simhash_hamming::page::meta::{META_BLOCK, Meta};
 use simhash_hamming::page::{LEAF, is_zero, leaf, special};
 use simhash_hamming::remove;
@@ -166,7 +166,7 @@ impl<'v> Vacuum<'v> {
             // Only that command asks for progress reports. If VACUUM should do so one day, a valid index
             // would still be vacuumed as a whole, and one that is not valid is never searched.
             validates: info.report_progress && !index.is_valid(),
-            known: DeadRowBits::unknown(),
+            known: DeadRowBits::empty(),
             addresses: RowAddresses::default(),
         };
         // A validation must ask about the rows of the index, and no others.
@@ -269,7 +269,7 @@ impl<'v> Vacuum<'v> {
 
     fn clean_leaf(&mut self, page: Exclusive, counts: &mut VacuumCounts) {
         let (index, stamp, block) = (self.index, self.stamp, page.block());
-        let without_dead = |postings: &[Key]| {
+        let without_dead = |postings: &[Position]| {
             for key in postings {
                 self.addresses.check(index, key.tid);
             }
@@ -282,7 +282,7 @@ impl<'v> Vacuum<'v> {
     }
 
     /// Returns the postings that stay. The server is asked about the rows that are not known.
-    fn without_dead(&self, postings: &[Key]) -> Vec<Key> {
+    fn without_dead(&self, postings: &[Position]) -> Vec<Position> {
         let mut unknown = Vec::new();
         let mut kept = Vec::with_capacity(postings.len());
         for key in postings {

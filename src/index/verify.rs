@@ -18,7 +18,7 @@ use simhash_base::indexed_row::Tid;
 use simhash_base::indexed_row::{IndexedRow, NO_SCOPE};
 use simhash_hamming::check::pages::{Finding, PageSource, StructureCheck};
 use simhash_hamming::check::walks::{KeyComparison, LevelAhead};
-use simhash_hamming::key::{Key, QUARTERS, SPACES, Space};
+use simhash_hamming::key::{Position, QUARTERS, SPACES, Space};
 use simhash_hamming::page::kernel::Candidates;
 use simhash_hamming::page::leaf_scan::Filter;
 use simhash_hamming::page::meta::{META_BLOCK, Meta};
@@ -202,7 +202,7 @@ impl Verification<'_> {
         let (addresses, suspects) = (&mut self.addresses, &mut self.suspects);
         let postings =
             Postings::new(index, space).filter(|key| addresses.is_possible(index, key.tid));
-        let mut comparison = KeyComparison::new(postings, |key: Key| suspects.add(space, key));
+        let mut comparison = KeyComparison::new(postings, |key: Position| suspects.add(space, key));
         rows.finish(|key| {
             show_rows(self.activity, &mut count, || {
                 format!("comparing {what} with key space {number}")
@@ -228,31 +228,31 @@ struct Postings<'r> {
     rel: Rel<'r>,
     tree: Tree<IndexPages<'r>>,
     /// Where the walk goes on, and the leaf that began there; None at the end.
-    next: Option<(Key, u32)>,
-    leaf: std::vec::IntoIter<Key>,
+    next: Option<(Position, u32)>,
+    leaf: std::vec::IntoIter<Position>,
     /// Leaves to come, as the level above had them when they were looked up.
     ahead: LevelAhead,
     /// Where the leaves after those begin; None if there are none, or none is known.
-    unknown: Option<Key>,
+    unknown: Option<Position>,
 }
 
 impl<'r> Postings<'r> {
     fn new(rel: Rel<'r>, space: Space) -> Postings<'r> {
         let tree = tree_of(rel, space);
-        let first = tree.leaf_block(Key::MIN);
+        let first = tree.leaf_block(Position::MIN);
         Postings {
             rel,
             tree,
-            next: Some((Key::MIN, first)),
+            next: Some((Position::MIN, first)),
             leaf: Vec::new().into_iter(),
             ahead: LevelAhead::default(),
-            unknown: Some(Key::MIN),
+            unknown: Some(Position::MIN),
         }
     }
 
     /// Asks for the leaves that come after the one that begins at `from`. These are only hints: the
     /// walk follows the right links.
-    fn read_ahead(&mut self, from: Key) {
+    fn read_ahead(&mut self, from: Position) {
         let window = self.rel.maintenance_io_concurrency();
         if window == 0 {
             return;
@@ -267,7 +267,7 @@ impl<'r> Postings<'r> {
             let Some((page, _)) = self.tree.parent_of_leaf(None, begin) else {
                 return;
             };
-            for link in internal::links_between(&page, begin, Key::END) {
+            for link in internal::links_between(&page, begin, Position::END) {
                 self.ahead.push(link.key, link.child);
             }
             self.unknown = special::high_key(&page);
@@ -279,9 +279,9 @@ impl<'r> Postings<'r> {
 }
 
 impl Iterator for Postings<'_> {
-    type Item = Key;
+    type Item = Position;
 
-    fn next(&mut self) -> Option<Key> {
+    fn next(&mut self) -> Option<Position> {
         loop {
             if let Some(key) = self.leaf.next() {
                 return Some(key);
@@ -322,7 +322,7 @@ impl SuspectRows {
     }
 
     /// Notes a row as a key space files it, or would.
-    fn add(&mut self, space: Space, key: Key) {
+    fn add(&mut self, space: Space, key: Position) {
         let sorter = if space == Space::NULL {
             &mut self.without
         } else {
@@ -455,7 +455,7 @@ impl SecondCheck<'_> {
             .collect()
     }
 
-    fn count(&self, space: Space, key: Key) -> usize {
+    fn count(&self, space: Space, key: Position) -> usize {
         let index = self.open.index();
         let exactly = Filter {
             first_scope: key.scope,

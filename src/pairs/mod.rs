@@ -7,7 +7,7 @@
 //! of any kind, `scannable_source` reads tables without a query, `near_rows` by an index; `search` gives the pure search the
 //! server's files and interrupts; `hashes_in_parts` is for hashes of more than 64 bits.
 //! `simhash_pairs` is the SQL function. `group_pairs` is the SQL function for rows that are given
-//! as arrays. What must not live here: what becomes of a pair.
+//! as arrays.
 pub(crate) mod arguments;
 pub(crate) mod chosen_columns;
 pub(crate) mod group_pairs;

@@ -7,7 +7,7 @@ use super::source::SourceTable;
 use pgrx::pg_sys::Oid;
 use simhash_pg::catalog::lookup::{SELECT, function_schema, may};
 use simhash_pg::catalog::table::{is_table, quoted, schema_name};
-use simhash_pg::table::cost;
+use simhash_pg::table_scan::cost;
 
 /// Makes the relation where it saves most be read by its index, if there is one. `function` stands in the
 /// schema of the operators.

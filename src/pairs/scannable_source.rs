@@ -10,7 +10,7 @@ use simhash_pg::catalog::{lookup, table};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::process::temp_file::TempFile;
-use simhash_pg::table::{ScannedRows, TableScan, WordColumn, is_plain_scan};
+use simhash_pg::table_scan::{ScannedRows, TableScan, WordColumn, is_plain_scan};
 
 /// Rows that are read at a time.
 const BATCH: usize = 1024;

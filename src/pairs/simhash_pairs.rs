@@ -60,26 +60,16 @@ impl<const N: usize> Tags for PairRows<N> {
 }
 
 pg_function!(simhash_pairs);
-/// simhash_pairs(relation regclass, key text, ...) -> SETOF (a, b, distance)
+/// simhash_pairs(relation regclass, key text, ...) and (relation regclass, key_type anyelement, ...)
+/// -> SETOF (a, b, distance)
 fn simhash_pairs(args: &Args) -> Datum {
     pairs::<1>(args, "simhash_pairs")
 }
 
-pg_function!(simhash_pairs_keyed);
-/// simhash_pairs(relation regclass, key_type anyelement, ...) -> SETOF (a, b, distance)
-fn simhash_pairs_keyed(args: &Args) -> Datum {
-    pairs::<1>(args, "simhash_pairs")
-}
-
 pg_function!(simhash_pairs_between);
-/// simhash_pairs_between(relation_a regclass, key_a text, ...) -> SETOF (a, b, distance)
+/// simhash_pairs_between(relation_a regclass, key_a text, ...) and (relation_a regclass, key_type_a anyelement, ...)
+/// -> SETOF (a, b, distance)
 fn simhash_pairs_between(args: &Args) -> Datum {
-    pairs::<2>(args, "simhash_pairs_between")
-}
-
-pg_function!(simhash_pairs_between_keyed);
-/// simhash_pairs_between(relation_a regclass, key_type_a anyelement, ...) -> SETOF (a, b, distance)
-fn simhash_pairs_between_keyed(args: &Args) -> Datum {
     pairs::<2>(args, "simhash_pairs_between")
 }
 

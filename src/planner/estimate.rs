@@ -43,7 +43,7 @@ pub type ReadClause<'p> = fn(Planner<'p>, Oid, NodeList<'p>) -> Option<Clause<'p
 
 /// Answers the restriction estimator `(root, operator, args, varRelid)` of an operator.
 pub fn of_rows<'p>(args: &Args, read: ReadClause<'p>) -> Datum {
-    estimate(args, read, Target::Rows(args.get(3).unwrap_or(0)))
+    estimate(args, read, EstimatedSet::Rows(args.get(3).unwrap_or(0)))
 }
 
 /// Answers the join estimator `(root, operator, args, jointype, sjinfo)` of an operator.
@@ -51,10 +51,10 @@ pub fn of_pairs<'p>(args: &Args, read: ReadClause<'p>) -> Datum {
     let kind = args.get::<i16>(3);
     let kind = kind.map_or(JoinType::JOIN_INNER, |kind| kind as JoinType::Type);
     let join = node_of(args, 4, NodeTag::T_SpecialJoinInfo);
-    estimate(args, read, Target::Pairs(join, kind))
+    estimate(args, read, EstimatedSet::Pairs(join, kind))
 }
 
-fn estimate<'p>(args: &Args, read: ReadClause<'p>, target: Target) -> Datum {
+fn estimate<'p>(args: &Args, read: ReadClause<'p>, target: EstimatedSet) -> Datum {
     // SAFETY: the planner's state, which lasts during the call, and the operands of a clause of the query
     // that is being planned.
     let (planner, operands) = unsafe {
@@ -87,7 +87,7 @@ fn node_of<T>(args: &Args, i: usize, tag: NodeTag) -> *mut T {
 
 /// Where a clause is estimated.
 #[derive(Clone, Copy)]
-pub enum Target {
+pub enum EstimatedSet {
     /// Rows of one relation, or of several with the columns of all but one taken as fixed (`varRelid`).
     Rows(i32),
     /// Pairs of rows of two relations, or of groups of relations.
@@ -164,7 +164,7 @@ impl<'p> Clause<'p> {
     ///
     /// # Safety
     /// The planner must have passed the target together with its state.
-    pub unsafe fn selectivity(self, planner: Planner<'p>, target: Target) -> f64 {
+    pub unsafe fn selectivity(self, planner: Planner<'p>, target: EstimatedSet) -> f64 {
         let radius = planner.estimate(self.radius);
         let k = match radius.as_integer() {
             Some(k) => k.clamp(-1, 64) as i32,
@@ -176,8 +176,8 @@ impl<'p> Clause<'p> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             match target {
-                Target::Rows(relid) => self.of_rows(planner, relid, k),
-                Target::Pairs(join, kind) => {
+                EstimatedSet::Rows(relid) => self.of_rows(planner, relid, k),
+                EstimatedSet::Pairs(join, kind) => {
                     let [outer, inner] = joined_columns(planner, join, self.fingerprints);
                     let (left, right) = (outer.fingerprints(), inner.fingerprints());
                     // A row of the outer side is kept or dropped by its first match (IN, EXISTS, NOT

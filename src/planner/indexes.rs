@@ -24,7 +24,7 @@ pub enum Indexed<'p> {
 
 /// A column or expression on which a relation has an index, and the operator family of that index.
 #[derive(Clone, Copy)]
-pub struct Target<'p> {
+pub struct IndexedKey<'p> {
     pub key: Indexed<'p>,
     pub family: Oid,
 }
@@ -33,13 +33,13 @@ pub struct Target<'p> {
 pub struct Targets<'p> {
     /// Range-table index of the relation.
     pub relid: u32,
-    pub targets: Vec<Target<'p>>,
+    pub targets: Vec<IndexedKey<'p>>,
     pub planner_distances: PlannerDistances<'p>,
 }
 
 impl<'p> Targets<'p> {
     /// Returns the index column or expression that this expression is, if any.
-    pub fn find(&self, node: NodeRef<'p>) -> Option<Target<'p>> {
+    pub fn find(&self, node: NodeRef<'p>) -> Option<IndexedKey<'p>> {
         let bare = node.strip_relabel();
         let column = bare.as_column().filter(|&(relid, _)| relid == self.relid);
         self.targets
@@ -89,7 +89,7 @@ impl<'p> Targets<'p> {
             .zip(0..member.translated.len())
             .filter_map(|(number, i)| {
                 let target = child.find(member.translated.get(i)?)?;
-                Some(Target {
+                Some(IndexedKey {
                     key: Indexed::Column(number),
                     family: target.family,
                 })
@@ -106,7 +106,7 @@ impl<'p> Targets<'p> {
 /// The last key column of an index, which is the fingerprint, and all of the index's expressions.
 struct IndexKey<'p> {
     access_method: Oid,
-    target: Target<'p>,
+    target: IndexedKey<'p>,
     /// Expressions and predicate of the index, in terms of the relation.
     expressions: Vec<NodeRef<'p>>,
 }
@@ -151,7 +151,7 @@ unsafe fn index_key_of_plan<'p>(index: &pg_sys::IndexOptInfo) -> Option<IndexKey
         let predicate = NodeList::new(index.indpred);
         Some(IndexKey {
             access_method: index.relam,
-            target: Target {
+            target: IndexedKey {
                 key: last_key(&columns, expressions)?,
                 family: *index.opfamily.add(last),
             },
@@ -189,7 +189,7 @@ unsafe fn index_key_of_catalog<'p>(
         let key = made.or_else(|| last_key(columns, expressions));
         let found = key.map(|key| IndexKey {
             access_method,
-            target: Target { key, family },
+            target: IndexedKey { key, family },
             expressions: expressions.iter().chain(predicate.iter()).collect(),
         });
         pg_sys::index_close(rel, pg_sys::NoLock as i32);

@@ -17,7 +17,7 @@
 use crate::index::fingerprint_function;
 use crate::index::opclass::operator::IN_BALL;
 use crate::index::opclass::simhash_ball_make;
-use crate::planner::estimate::{Clause, Target};
+use crate::planner::estimate::{Clause, EstimatedSet};
 use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT;
 use pgrx::pg_sys::{self, Datum, INT4OID, NodeTag, Oid};
 use simhash_hamming::selectivity::UNKNOWN;
@@ -119,8 +119,8 @@ fn share_within(request: &pg_sys::SupportRequestSelectivity) -> f64 {
     unsafe {
         let planner = Planner::new(request.root);
         let target = match request.is_join {
-            true => Target::Pairs(request.sjinfo, request.jointype),
-            false => Target::Rows(request.varRelid),
+            true => EstimatedSet::Pairs(request.sjinfo, request.jointype),
+            false => EstimatedSet::Rows(request.varRelid),
         };
         let clause = Clause::within(NodeList::new(request.args));
         clause.map_or(UNKNOWN, |clause| clause.selectivity(planner, target))

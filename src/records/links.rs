@@ -12,7 +12,7 @@ use pgrx::pg_sys::Datum;
 use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
-use simhash_pg::spi::saved_query::{SavedQuery, Sees};
+use simhash_pg::spi::saved_query::{SavedQuery, Visibility};
 use simhash_pg::sql::bigint_array::bigints;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::key_type::KeyType;
@@ -140,5 +140,5 @@ fn store_learnt(args: &Args, about: &str, threshold: f64, weights: &[f64]) {
     let types = [pg_sys::FLOAT8OID, pg_sys::FLOAT8ARRAYOID];
     let update = SavedQuery::new(&update, &types, false);
     let values = [Some(Value::from(threshold)), Some(array)];
-    update.first_row::<0>(args, &values, Sees::Latest);
+    update.first_row::<0>(args, &values, Visibility::Latest);
 }

@@ -5,8 +5,8 @@
 //! [`record`] and [`text`] (the two inputs), [`lexemes`] (tsvectors), [`fingerprint_functions`]
 //! (what SQL sees), [`jaccard`] (a check of candidates), [`passages`] (parts of texts), [`diff`] (words in which texts differ), [`same`]
 //! (whether they are one text for a person), [`near_duplicate`] (the operators of texts), [`explain`] (columns that make rows differ),
-//! [`methods`] (the schema of that name). What must not live here: anything that decides a bit of a
-//! fingerprint; that is `simhash_fingerprint`.
+//! [`methods`] (the schema of that name). What decides a bit of a
+//! fingerprint is in `simhash_fingerprint`.
 
 mod arguments;
 mod canonical;

@@ -15,7 +15,7 @@ use simhash_pg::process::backend::{
 };
 use simhash_pg::process::error::{Error, log_limit};
 use simhash_pg::process::shared_words::SharedWords;
-use simhash_pg::process::transaction::{self, Ends, is_running, own_number};
+use simhash_pg::process::transaction::{self, TransactionEvent, is_running, own_number};
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::value::Value;
 use simhash_trigger::in_progress::memory::{HEADER, Memory, Run};
@@ -52,7 +52,7 @@ thread_local! {
     static SESSION: RefCell<Session> = RefCell::default();
     /// Whether this session listens to the ends of its transactions, and has found out which ones
     /// were prepared before the server started.
-    static BEGUN: Cell<bool> = const { Cell::new(false) };
+    static REGISTERED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Number of the table, for [`Compared::table`].
@@ -72,7 +72,7 @@ fn table_parts(table: pg_sys::Oid, column: u16) -> [u64; 3] {
 /// Enters a row, and waits for those who have stored rows near it and not yet committed.
 /// `context` says, given the key of such a row, what this one waits for.
 pub fn enter(row: RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Added {
-    begin();
+    register_once();
     let by = writer();
     let entered = add(by, &row.compared, row.key);
     let mut has_waited = wait(&waits(&by, &row.compared, &entered), &context);
@@ -85,7 +85,7 @@ pub fn enter(row: RowInProgress<'_>, context: impl Fn(&Wait) -> String) -> Added
 
 /// Enters those of these rows that this transaction has not entered, before it waits for anyone.
 pub fn enter_all(rows: &[Compared], context: impl Fn(&Wait) -> String) {
-    begin();
+    register_once();
     let by = writer();
     let mut all_waits = Vec::new();
     for piece in pieces(&new_rows(by, rows)) {
@@ -98,10 +98,10 @@ pub fn enter_all(rows: &[Compared], context: impl Fn(&Wait) -> String) {
 /// Enters rows as they are.
 fn add(by: Writer, rows: &[Compared], key: Key) -> Entered {
     let mut shared = shared(SharedWords::lock());
-    note(&mut shared);
+    note_count_before(&mut shared);
     let entered = shared.enter(by, rows, key);
     drop(shared);
-    report(by, &entered);
+    log_if_whole(by, &entered);
     entered
 }
 
@@ -134,20 +134,20 @@ fn new_rows(by: Writer, rows: &[Compared]) -> Vec<Compared> {
 /// has. It enters none if others have entered one that is near and not yet committed, for whom it waits
 /// then, or if the number of [`ended`] is another than this one.
 pub fn claim(rows: &[Compared], seen: u64, context: impl Fn(&Wait) -> String) -> bool {
-    begin();
+    register_once();
     let by = writer();
     let rows = new_rows(by, rows);
     let mut search = Search::for_claim(&by, &rows);
     let entered = loop {
         let mut words = shared(SharedWords::lock());
-        note(&mut words);
+        note_count_before(&mut words);
         if let Some(entered) = words.claim(by, &mut search, seen, is_running) {
             break entered;
         }
         drop(words);
         let_others_go();
     };
-    entered.iter().for_each(|entered| report(by, entered));
+    entered.iter().for_each(|entered| log_if_whole(by, entered));
     wait(&search.waits, context);
     entered.is_some()
 }
@@ -160,21 +160,21 @@ pub fn ended() -> u64 {
 fn writer() -> Writer {
     Writer {
         slot: own_number(),
-        transaction: transaction::top(),
-        subtransaction: transaction::current(),
+        transaction: transaction::top_xid(),
+        subtransaction: transaction::current_xid(),
         role: session_role(),
     }
 }
 
 /// Notes how many rows are there, before more are entered: after an ERROR in the middle, these are
 /// withdrawn.
-fn note(shared: &mut InProgress<Shared>) {
+fn note_count_before(shared: &mut InProgress<Shared>) {
     let before = shared.count(own_number());
-    SESSION.with_borrow_mut(|session| session.note(transaction::subtransaction(), before));
+    SESSION.with_borrow_mut(|session| session.note(transaction::subtransaction_id(), before));
 }
 
 /// Says when this transaction stores more rows than it enters.
-fn report(by: Writer, entered: &Entered) {
+fn log_if_whole(by: Writer, entered: &Entered) {
     if let Some(holder) = &entered.became_whole {
         log_limit(
             format!(
@@ -231,27 +231,27 @@ impl Session {
     }
 }
 
-fn on_end(ends: Ends) {
+fn on_end(ends: TransactionEvent) {
     SESSION.with_borrow_mut(|session| match ends {
         _ if !session.has_entered => {}
-        Ends::Commits => {}
-        Ends::RolledBack(ended) => {
+        TransactionEvent::Commits => {}
+        TransactionEvent::RolledBack(ended) => {
             if let Some(left) = session.rolled_back(ended) {
                 while !shared(SharedWords::lock()).withdraw(own_number(), left) {}
             }
         }
         // An ERROR after this aborts the transaction. Then the slot is given back as those of
         // prepared transactions that have ended: another one may have it already.
-        Ends::Prepares => {
+        TransactionEvent::Prepares => {
             let prepared = shared(SharedWords::lock()).prepare(own_number(), is_running);
-            let [_, most] = transaction::most();
+            let [_, most] = transaction::slot_limits();
             // Without any the server says so next.
             if prepared.is_none() && most > 0 {
                 too_many_prepared(most);
             }
         }
-        Ends::Prepared => *session = Session::default(),
-        Ends::Committed | Ends::Aborted => {
+        TransactionEvent::Prepared => *session = Session::default(),
+        TransactionEvent::Committed | TransactionEvent::Aborted => {
             while !shared(SharedWords::lock()).end(own_number()) {}
             *session = Session::default();
         }
@@ -259,8 +259,8 @@ fn on_end(ends: Ends) {
 }
 
 /// What a session does once.
-fn begin() {
-    if BEGUN.get() {
+fn register_once() {
+    if REGISTERED.get() {
         return;
     }
     let is_known = shared(SharedWords::lock()).knows_earlier();
@@ -269,7 +269,7 @@ fn begin() {
         shared(SharedWords::lock()).set_earlier(&earlier);
     }
     transaction::on_end(on_end);
-    BEGUN.set(true);
+    REGISTERED.set(true);
 }
 
 // ---- transactions that were prepared before the server started
@@ -289,7 +289,7 @@ fn prepared_transactions() -> Vec<u32> {
 /// rows in one of the tables. What they have stored is not known: memory was lost when the server
 /// stopped. Returns whether there were any.
 pub fn wait_for_earlier(tables: &[pg_sys::Oid], context: impl Fn(&Wait) -> String) -> bool {
-    begin();
+    register_once();
     let earlier = shared(SharedWords::lock()).earlier(is_running);
     let mut has_waited = false;
     if earlier.is_empty() {
@@ -358,7 +358,7 @@ fn too_many_prepared(most: usize) -> ! {
 struct Shared(SharedWords);
 
 fn shared(words: SharedWords) -> InProgress<Shared> {
-    InProgress::new(Shared(words), transaction::most())
+    InProgress::new(Shared(words), transaction::slot_limits())
         .unwrap_or_else(|| Error::out_of_memory().raise())
 }
 

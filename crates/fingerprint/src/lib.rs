@@ -7,7 +7,7 @@
 //! that are the same everywhere. [`explain`] tells where two fingerprints come apart;
 //! [`similarity`] compares texts, [`same`] says whether two texts are one for a person; [`methods`]
 //! is what papers describe beside it. [`scalar`] writes scalar values as text that no setting
-//! alters. What must not live here: anything that needs a server, a file or a clock; a fingerprint
+//! alters. Nothing here needs a server, a file or a clock: a fingerprint
 //! depends on its arguments alone.
 //!
 //! ```

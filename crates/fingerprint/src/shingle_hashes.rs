@@ -1,7 +1,7 @@
 //! The hashes of a text's character n-grams, each worked out from sums over the bytes so far (as
 //! Rabin and Karp search for strings) instead of from its own bytes. They are what
-//! [`super::hash::FeatureHash::Bkdr`] gives, several times faster. What must not live here:
-//! weights; only sets of n-grams are hashed like this.
+//! [`super::hash::FeatureHash::Bkdr`] gives, several times faster. Only sets
+//! of n-grams, without weights, are hashed like this.
 
 use super::bag::NGRAM;
 use super::hash::{BKDR_MULTIPLIER, FeatureHash, Width, bkdr_sum, bkdr_words};

@@ -5,7 +5,7 @@
 //! lock at a time. If one has no room, all are unlocked, that leaf is split alone, and the insert
 //! starts again: no backend splits a page while it holds a leaf of another space.
 
-use crate::key::{Key, QUARTERS, Space};
+use crate::key::{Position, QUARTERS, Space};
 use crate::page::{leaf, special};
 use crate::search::reader::{IndexReader, IndexState};
 use crate::tree::store::{Locked, PageStore};
@@ -30,7 +30,7 @@ pub fn insert<S: PageStore>(store: S, state: impl Fn() -> IndexState, row: Index
 fn insert_at<S: PageStore, const N: usize>(
     store: S,
     state: impl Fn() -> IndexState,
-    places: [(Space, Key); N],
+    places: [(Space, Position); N],
 ) {
     loop {
         store.check_for_interrupts();
@@ -64,7 +64,12 @@ impl<S: PageStore> IndexReader<'_, S> {
     /// Returns the leaf in which `key` can be put right now, locked for writing; None when room has
     /// to be made first. The search starts at the block `start`, which
     /// [`IndexReader::expect_insert`] found.
-    fn leaf_with_room(&self, space: Space, key: Key, start: u32) -> Option<Locked<S::Exclusive>> {
+    fn leaf_with_room(
+        &self,
+        space: Space,
+        key: Position,
+        start: u32,
+    ) -> Option<Locked<S::Exclusive>> {
         let page = self.tree(space).leaf_with_room(self.pin(start), key);
         self.note_visit();
         if let Some(page) = &page {
@@ -75,7 +80,7 @@ impl<S: PageStore> IndexReader<'_, S> {
 
     /// Returns the leaves of an insert, and starts to fetch what it reads of them first. The
     /// accesses overlap: those to the pages above, then those to the leaves.
-    fn expect_insert<const N: usize>(&self, places: &[(Space, Key); N]) -> [u32; N] {
+    fn expect_insert<const N: usize>(&self, places: &[(Space, Position); N]) -> [u32; N] {
         let parents = places.map(|(space, key)| {
             let (parent, end) = self.cached_parent(space, key)?;
             self.warm_links(parent, key.share_between(parent.low, end));

@@ -1,6 +1,6 @@
 //! What the index orders: rotated fingerprints, key spaces.
 //!
-//! A 64-bit fingerprint is cut into four quarters of 16 bits. Key space `b` holds every fingerprint
+//! A 64-bit fingerprint is cut into four quarters of 16 bits. Position space `b` holds every fingerprint
 //! rotated left by `16 * b` bits, so that quarter `b` comes first and is the 16-bit key, and the
 //! remaining 48 bits order the postings below a key. A fifth space holds the rows without a
 //! fingerprint, as postings whose rotated fingerprint is 0. In every space the scope comes before
@@ -20,11 +20,11 @@ pub const KEY_BITS: u32 = 16;
 /// All key spaces: one for each quarter and one for NULL.
 pub const SPACES: usize = QUARTERS + 1;
 
-/// A position in a key space, as comments call it: the scope, the rotated fingerprint, and the row as
+/// A place in a key space: the scope, the rotated fingerprint, and the row as
 /// tie-breaker, so that a page full of equal fingerprints can still be split. The 16-bit key of
-/// searches is [`Key::first_quarter`].
+/// searches is [`Position::first_quarter`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Key {
+pub struct Position {
     /// A hash of the scope columns.
     pub scope: u32,
     /// The fingerprint, rotated so that the space's quarter comes first.
@@ -35,30 +35,30 @@ pub struct Key {
 
 /// The order is that of the fields. Two comparisons of whole numbers: a descent and a sort consist
 /// of little else.
-impl Ord for Key {
+impl Ord for Position {
     #[inline]
-    fn cmp(&self, other: &Key) -> Ordering {
+    fn cmp(&self, other: &Position) -> Ordering {
         (self.place().cmp(&other.place())).then_with(|| self.tid.number().cmp(&other.tid.number()))
     }
 }
 
-impl PartialOrd for Key {
+impl PartialOrd for Position {
     #[inline]
-    fn partial_cmp(&self, other: &Key) -> Option<Ordering> {
+    fn partial_cmp(&self, other: &Position) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Key {
+impl Position {
     /// The first position of a key space.
-    pub const MIN: Key = Key {
+    pub const MIN: Position = Position {
         scope: 0,
         rotated: 0,
         tid: Tid::MIN,
     };
 
     /// Beyond every position: no row is there.
-    pub const END: Key = Key {
+    pub const END: Position = Position {
         scope: u32::MAX,
         rotated: u64::MAX,
         tid: Tid {
@@ -69,8 +69,8 @@ impl Key {
 
     /// The first position of a scope with this rotated fingerprint.
     #[inline]
-    pub fn at(scope: u32, rotated: u64) -> Key {
-        Key {
+    pub fn at(scope: u32, rotated: u64) -> Position {
+        Position {
             scope,
             rotated,
             tid: Tid::MIN,
@@ -79,14 +79,14 @@ impl Key {
 
     /// The first position behind this scope; None behind the last one.
     #[inline]
-    pub fn behind_scope(scope: u32) -> Option<Key> {
-        scope.checked_add(1).map(|next| Key::at(next, 0))
+    pub fn behind_scope(scope: u32) -> Option<Position> {
+        scope.checked_add(1).map(|next| Position::at(next, 0))
     }
 
     /// Returns whether it is the first position of its scope.
     #[inline]
     pub fn starts_scope(self) -> bool {
-        self == Key::at(self.scope, 0)
+        self == Position::at(self.scope, 0)
     }
 
     /// Scope and rotated fingerprint as one number: how far two positions are apart.
@@ -98,13 +98,13 @@ impl Key {
     /// Returns about which share of the positions from `low` to `end` lies before this one, 0 to 1.
     /// None for `end`: those to the end of the key space.
     #[inline]
-    pub fn share_between(self, low: Key, end: Option<Key>) -> f32 {
+    pub fn share_between(self, low: Position, end: Option<Position>) -> f32 {
         if low.scope == self.scope && end.is_none_or(|end| end.scope == self.scope) {
             let end = end.map_or(u64::MAX, |end| end.rotated);
             let width = end.saturating_sub(low.rotated).max(1);
             return (self.rotated.saturating_sub(low.rotated) as f32 / width as f32).min(1.0);
         }
-        let end = end.unwrap_or(Key::END).place();
+        let end = end.unwrap_or(Position::END).place();
         let width = end.saturating_sub(low.place()).max(1);
         (self.place().saturating_sub(low.place()) as f32 / width as f32).min(1.0)
     }
@@ -116,7 +116,7 @@ impl Key {
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         if self.scope != NO_SCOPE {
             write!(f, "scope {:#010x} ", self.scope)?;
@@ -193,8 +193,8 @@ impl Space {
 
     /// Returns the position of a row in this space; in [`Space::NULL`] if it has no fingerprint.
     #[inline]
-    pub fn key(self, row: IndexedRow, tid: Tid) -> Key {
-        Key {
+    pub fn key(self, row: IndexedRow, tid: Tid) -> Position {
+        Position {
             scope: row.scope,
             rotated: self.rotate(row.fingerprint.unwrap_or(0)),
             tid,
@@ -203,7 +203,7 @@ impl Space {
 
     /// Returns the row that has a posting at a position of this space.
     #[inline]
-    pub fn indexed_row(self, key: Key) -> IndexedRow {
+    pub fn indexed_row(self, key: Position) -> IndexedRow {
         IndexedRow {
             scope: key.scope,
             fingerprint: (self != Space::NULL).then(|| self.unrotate(key.rotated)),
@@ -214,19 +214,19 @@ impl Space {
 /// The shortest separator between two adjacent positions: above `left`, not above `right`, with as
 /// many trailing zero bits as possible, so that pages tend to end where a scope or a key ends.
 #[inline]
-pub fn separator(left: Key, right: Key) -> Key {
+pub fn separator(left: Position, right: Position) -> Position {
     debug_assert!(left < right);
     if left.scope != right.scope {
         // What arrives between the two scopes goes to the right, so that a page full of one scope
         // is not split for each of them.
-        return Key::at(left.scope + 1, 0);
+        return Position::at(left.scope + 1, 0);
     }
     let differing = left.rotated ^ right.rotated;
     if differing == 0 {
         return right;
     }
     let highest = 63 - differing.leading_zeros();
-    Key::at(right.scope, right.rotated >> highest << highest)
+    Position::at(right.scope, right.rotated >> highest << highest)
 }
 
 #[cfg(test)]
@@ -240,7 +240,7 @@ mod tests {
             block: 12,
             offset: 3,
         };
-        let key = |scope| Key {
+        let key = |scope| Position {
             scope,
             rotated: 255,
             tid,
@@ -271,7 +271,7 @@ mod tests {
         fn a_separator_separates(
             a: u64, b: u64, sa in 0u32..4, sb in 0u32..4, ta: u16, tb: u16, equal: bool,
         ) {
-            let key = |scope, rotated, offset| Key { scope, rotated, tid: Tid { block: 1, offset } };
+            let key = |scope, rotated, offset| Position { scope, rotated, tid: Tid { block: 1, offset } };
             let mut pair = [key(sa, a, ta), key(sb, if equal { a } else { b }, tb)];
             pair.sort();
             prop_assume!(pair[0] < pair[1]);

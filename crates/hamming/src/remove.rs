@@ -8,7 +8,7 @@
 #![forbid(unsafe_code)]
 
 use crate::Error;
-use crate::key::{Key, Space};
+use crate::key::{Position, Space};
 use crate::page::special::PageKind;
 use crate::page::{leaf, leaf_rewrite, special};
 use crate::search::reader::IndexReader;
@@ -17,7 +17,11 @@ use simhash_base::indexed_row::Tid;
 use std::convert::Infallible;
 
 /// Leaves these postings in a leaf, which must be among those that it has, and removes the others.
-pub fn keep<S: PageStore>(page: &mut Locked<S::Exclusive>, kind: PageKind, kept: &mut [Key]) {
+pub fn rewrite<S: PageStore>(
+    page: &mut Locked<S::Exclusive>,
+    kind: PageKind,
+    kept: &mut [Position],
+) {
     let Ok(()) = S::change([(page, PageImage::Full)], |[page]| {
         leaf_rewrite::keep(page, kind, kept);
         Ok::<(), Infallible>(())
@@ -30,15 +34,15 @@ pub fn keep<S: PageStore>(page: &mut Locked<S::Exclusive>, kind: PageKind, kept:
 pub fn clean<S: PageStore>(
     page: &mut Locked<S::Exclusive>,
     stamp: u32,
-    without_dead: impl FnOnce(&[Key]) -> Vec<Key>,
+    without_dead: impl FnOnce(&[Position]) -> Vec<Position>,
 ) -> Result<(Space, usize, usize), Error> {
     let kind = special::kind_of(page, stamp)?;
     leaf::check(page)?;
-    let postings: Vec<Key> = leaf::postings(page).collect();
+    let postings: Vec<Position> = leaf::postings(page).collect();
     let mut kept = without_dead(&postings);
     let removed = postings.len() - kept.len();
     if removed > 0 {
-        keep::<S>(page, kind, &mut kept);
+        rewrite::<S>(page, kind, &mut kept);
     }
     Ok((kind.space, postings.len(), removed))
 }
@@ -93,7 +97,7 @@ pub struct DeadRowBits {
 impl DeadRowBits {
     /// Covers nothing.
     #[inline]
-    pub fn unknown() -> DeadRowBits {
+    pub fn empty() -> DeadRowBits {
         DeadRowBits {
             words: Vec::new(),
             words_of_page: 1,
@@ -107,13 +111,13 @@ impl DeadRowBits {
         let words_of_page = table.words_of_page();
         let asked = f64::from(table.pages) * (words_of_page as f64) * f64::from(ROWS_OF_WORD);
         if asked > table.postings * ORDERED {
-            return DeadRowBits::unknown();
+            return DeadRowBits::empty();
         }
         let fitting = bytes / size_of::<u64>() / words_of_page;
         let count = fitting.min(table.pages as usize) * words_of_page;
         let mut words = Vec::new();
         if words.try_reserve_exact(count).is_err() {
-            return DeadRowBits::unknown();
+            return DeadRowBits::empty();
         }
         words.resize(count, 0);
         DeadRowBits {
@@ -246,11 +250,11 @@ mod tests {
 
     #[test]
     fn what_covers_nothing_knows_nothing() {
-        assert_eq!(DeadRowBits::unknown().pages(), 0);
+        assert_eq!(DeadRowBits::empty().pages(), 0);
         let tid = Tid {
             block: 0,
             offset: 1,
         };
-        assert_eq!(DeadRowBits::unknown().contain(tid), None);
+        assert_eq!(DeadRowBits::empty().contain(tid), None);
     }
 }

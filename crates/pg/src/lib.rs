@@ -26,4 +26,4 @@ pub mod nodes;
 pub mod process;
 pub mod spi;
 pub mod sql;
-pub mod table;
+pub mod table_scan;

@@ -14,7 +14,7 @@ use simhash_pg::catalog::lookup::has_row_security;
 use simhash_pg::catalog::table::OpenTable;
 use simhash_pg::process::backend::{AsUser, check_for_interrupts};
 use simhash_pg::process::error::Error;
-use simhash_pg::spi::saved_query::{SavedQuery, Sees};
+use simhash_pg::spi::saved_query::{SavedQuery, Visibility};
 use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::kept_value::KeptValue;
 use simhash_pg::sql::key_type::KeyType;
@@ -71,7 +71,7 @@ impl AtOnce {
         let chunks: Vec<Value<'_>> = noted.chunks(CHUNK).map(|keys| self.array(keys)).collect();
         let matter = |keys: &Value<'_>| {
             check_for_interrupts();
-            let found = (queries.matter).first_row::<0>(args, &[Some(*keys)], Sees::Latest);
+            let found = (queries.matter).first_row::<0>(args, &[Some(*keys)], Visibility::Latest);
             found.is_some()
         };
         if !(self.claims).prepare(rows, || chunks.iter().any(matter)) {
@@ -82,7 +82,7 @@ impl AtOnce {
             if has_row_security(self.kept.relation) {
                 self.refuse_hidden(args, keys);
             }
-            (queries.answer).first_row::<0>(args, &[Some(keys)], Sees::Latest);
+            (queries.answer).first_row::<0>(args, &[Some(keys)], Visibility::Latest);
         }
     }
 
@@ -90,14 +90,14 @@ impl AtOnce {
     pub fn compute_all(&self, args: &Args) {
         self.claims.lock_whole();
         let all = SavedQuery::new(&KeptQueries::new(&self.kept).compute_all(), &[], false);
-        all.first_row::<0>(args, &[], Sees::Latest);
+        all.first_row::<0>(args, &[], Visibility::Latest);
     }
 
     /// Raises an ERROR if an entry that an answer may change has a row that is hidden from the current
     /// user.
     fn refuse_hidden(&self, args: &Args, keys: Value<'_>) {
         let queries = self.queries();
-        let unseen = (queries.unseen).first_row(args, &[Some(keys)], Sees::Latest);
+        let unseen = (queries.unseen).first_row(args, &[Some(keys)], Visibility::Latest);
         let Some([Some(unseen)]) = unseen else {
             return;
         };
@@ -106,7 +106,7 @@ impl AtOnce {
         let owner = OpenTable::new(relation).rel().owner();
         let stored = {
             let _owner = AsUser::switch(owner);
-            (queries.stored).first_row::<0>(args, &[Some(unseen)], Sees::Latest)
+            (queries.stored).first_row::<0>(args, &[Some(unseen)], Visibility::Latest)
         };
         if stored.is_some() {
             refuse_row_security(relation).raise();

@@ -16,7 +16,7 @@ use crate::pairs::arguments::required;
 use simhash_pg::catalog::table::OpenTable;
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::error::Error;
-use simhash_pg::spi::saved_query::{SavedQuery, Sees};
+use simhash_pg::spi::saved_query::{SavedQuery, Visibility};
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
@@ -108,7 +108,7 @@ fn missing(kept: &KeptTable, argument: &str) -> ! {
 
 fn count(args: &Args, sql: &str, number: i64) -> i64 {
     let query = SavedQuery::new(sql, &[pg_sys::INT8OID], true);
-    let found = query.first_row(args, &[Some(Value::from(number))], Sees::Latest);
+    let found = query.first_row(args, &[Some(Value::from(number))], Visibility::Latest);
     let Some([Some(count)]) = found else {
         return 0;
     };

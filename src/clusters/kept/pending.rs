@@ -21,7 +21,7 @@ use super::answer::AtOnce;
 use simhash_pg::catalog::lookup::table_in;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::reserve;
-use simhash_pg::process::transaction::{self, Ends};
+use simhash_pg::process::transaction::{self, TransactionEvent};
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::kept_value::KeptValue;
 use simhash_pg::sql::trigger::{TriggerCall, depth, fire_at_statement_end};
@@ -55,7 +55,7 @@ pub fn note_pending(at_once: &Rc<AtOnce>, noted: Vec<KeptValue>, compared: Vec<C
     if !LISTENS.replace(true) {
         transaction::on_end(forget);
     }
-    let (subtransaction, depth) = (transaction::subtransaction(), depth());
+    let (subtransaction, depth) = (transaction::subtransaction_id(), depth());
     let is_first = PENDING.with_borrow_mut(|pending| {
         // Rows that a nested statement has noted are answered by now.
         let is_first = !pending
@@ -108,15 +108,16 @@ impl Pending {
 
 /// Forgets the rows of a subtransaction that is rolled back, and of those that began after it. No
 /// row may be left when the transaction commits.
-fn forget(ends: Ends) {
+fn forget(ends: TransactionEvent) {
     match ends {
-        Ends::RolledBack(ended) => {
+        TransactionEvent::RolledBack(ended) => {
             PENDING.with_borrow_mut(|pending| pending.retain(|of| of.subtransaction < ended));
         }
-        Ends::Aborted => PENDING.set(Vec::new()),
-        Ends::Committed | Ends::Prepared => {}
-        Ends::Commits | Ends::Prepares if PENDING.with_borrow(Vec::is_empty) => {}
-        Ends::Commits | Ends::Prepares => Error::new(
+        TransactionEvent::Aborted => PENDING.set(Vec::new()),
+        TransactionEvent::Committed | TransactionEvent::Prepared => {}
+        TransactionEvent::Commits | TransactionEvent::Prepares
+            if PENDING.with_borrow(Vec::is_empty) => {}
+        TransactionEvent::Commits | TransactionEvent::Prepares => Error::new(
             ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "trigger \"answer_rows\" of table simhash_catalog.statement_end was not fired",
         )

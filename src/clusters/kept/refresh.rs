@@ -26,7 +26,7 @@ use simhash_pg::process::transaction::{
     isolation_level, keeps_its_snapshot, lock_until_commit, try_lock_until_commit,
 };
 use simhash_pg::spi::query::for_each_row;
-use simhash_pg::spi::saved_query::{SavedQuery, Sees};
+use simhash_pg::spi::saved_query::{SavedQuery, Visibility};
 use simhash_pg::sql::fmgr::{Args, pg_function};
 
 const NAME: &str = "simhash_refresh_clusters";
@@ -63,7 +63,7 @@ fn refresh(args: &Args, kept: &KeptTable) -> i64 {
         }
     };
     let query = SavedQuery::new(&sql, &[], prefers_indexes);
-    let changed = query.first_row::<1>(args, &[], Sees::Active);
+    let changed = query.first_row::<1>(args, &[], Visibility::Active);
     changed.map_or(0, |[count]| count.map_or(0, |count| count.integer()))
 }
 

@@ -36,7 +36,7 @@ use simhash_pg::sql::kept_value::KeptValue;
 use simhash_pg::sql::key_type::{KeyType, no_order};
 use simhash_pg::sql::trigger::{Event, TriggerCall};
 use simhash_pg::sql::value::Value;
-use simhash_pg::table::append;
+use simhash_pg::table_scan::append;
 use simhash_trigger::distribution::Distribution;
 use simhash_trigger::in_progress::Compared;
 use simhash_trigger::kept_options::{KeptOptions, parse};

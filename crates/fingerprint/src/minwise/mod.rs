@@ -24,8 +24,8 @@
 //! one bit is kept of a feature (Li and Koenig, b-Bit Minwise Hashing, 2010), the bits of two rows
 //! agree with probability (1 + J) / 2: their expected Hamming distance is 32 (1 - J).
 //!
-//! What must not live here: a function of the C library. Only integers and the four operations
-//! decide what is drawn, so that all platforms agree.
+//! Only integers and the four operations decide what is drawn, and no function of the C library, so that all
+//! platforms agree.
 
 pub(crate) mod one_permutation;
 pub(crate) mod races;

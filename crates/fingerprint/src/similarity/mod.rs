@@ -2,8 +2,8 @@
 //!
 //! [`ngram_set`] compares texts by their character n-grams, [`cosine`] by what their features
 //! weigh, to check candidates; [`diff`] shows in which words they differ; [`prefix_index`] finds
-//! similar ones of many texts. What must not live here: the features of a fingerprint;
-//! [`weighted_sets`] takes those of a builder.
+//! similar ones of many texts. [`weighted_sets`] takes the features of a fingerprint
+//! from a builder.
 
 pub mod cosine;
 pub mod diff;

@@ -5,7 +5,6 @@
 //! [`words`] and [`ngrams`] (words, with their [`part_of_speech`], and character n-grams, both by
 //! the [`scripts`] of characters), [`user_words`] and [`stop_words`] (words that users add and words
 //! that do not count), [`word_list`] (how such words are kept). The built-in lists are in `lists/`.
-//! What must not live here: what a word weighs.
 
 pub(crate) mod folding;
 pub mod mail;

@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::key::{Key, Space, first_quarter, separator};
+use crate::key::{Position, Space, first_quarter, separator};
 use crate::page::format::{Format, LeafRange, common_scope};
 use crate::page::internal::{self, Downlink};
 use crate::page::special::PageKind;
@@ -52,9 +52,9 @@ pub struct Loader<'s, S: PageSink> {
     kind: PageKind,
     fill: Fill,
     /// Postings not yet on a page: at most one leaf's worth and one more.
-    waiting: Vec<Key>,
+    waiting: Vec<Position>,
     /// The lowest position of the leaf being filled.
-    low: Key,
+    low: Position,
     links: Vec<Downlink>,
 }
 
@@ -74,14 +74,14 @@ impl<'s, S: PageSink> Loader<'s, S> {
                 step: 0,
             },
             waiting: Vec::with_capacity(leaf::CAPACITY + 1),
-            low: Key::MIN,
+            low: Position::MIN,
             links: Vec::new(),
         }
     }
 
     /// Takes the next posting, which must not be below the one before.
     #[inline]
-    pub fn push(&mut self, key: Key) {
+    pub fn push(&mut self, key: Position) {
         self.waiting.push(key);
         // One more than a page holds: the page's end must be known before it is written.
         if self.waiting.len() > *self.fill.range(leaf::CAPACITY).end() {
@@ -103,7 +103,7 @@ impl<'s, S: PageSink> Loader<'s, S> {
 
     /// Returns how many waiting postings the next leaf takes, and where it ends: those of the first
     /// scope, unless a leaf of several scopes takes more.
-    fn cut(&self) -> (usize, Key) {
+    fn cut(&self) -> (usize, Position) {
         let scope = self.waiting[0].scope;
         let run = self.waiting.partition_point(|key| key.scope == scope);
         let one = self.cut_of_one(scope, run);
@@ -121,7 +121,7 @@ impl<'s, S: PageSink> Loader<'s, S> {
 
     /// Returns how many of the first `run` waiting postings, all of one scope, a leaf of that scope
     /// takes, and where it ends.
-    fn cut_of_one(&self, scope: u32, run: usize) -> (usize, Key) {
+    fn cut_of_one(&self, scope: u32, run: usize) -> (usize, Position) {
         let n = self.most_of_one(Format::new(false, false), run);
         let end = self.boundary(n);
         if !self.range(Some(end)).format(Some(scope)).wide {
@@ -165,19 +165,19 @@ impl<'s, S: PageSink> Loader<'s, S> {
     }
 
     /// Returns where a leaf of the first `n` waiting postings ends.
-    fn boundary(&self, n: usize) -> Key {
+    fn boundary(&self, n: usize) -> Position {
         separator(self.waiting[n - 1], self.waiting[n])
     }
 
     /// Returns what may stand on the leaf that is being filled, if it ends at `high`.
-    fn range(&self, high: Option<Key>) -> LeafRange {
+    fn range(&self, high: Option<Position>) -> LeafRange {
         LeafRange {
             low: self.low,
             high,
         }
     }
 
-    fn put_leaf(&mut self, right: Option<(u32, Key)>) {
+    fn put_leaf(&mut self, right: Option<(u32, Position)>) {
         let (kind, low, postings) = (self.kind, self.low, &self.waiting);
         self.links.push(Downlink {
             key: self.low,
@@ -290,7 +290,7 @@ mod tests {
         }
     }
 
-    fn load(mut keys: Vec<Key>, fillfactor: u32) -> (Vec<Page>, Loaded, Vec<Key>) {
+    fn load(mut keys: Vec<Position>, fillfactor: u32) -> (Vec<Page>, Loaded, Vec<Position>) {
         keys.sort();
         let mut pages: Vec<Page> = Vec::new();
         let mut loader = Loader::new(
@@ -305,16 +305,16 @@ mod tests {
     }
 
     /// Reads the leaves from left to right, checking links and bounds.
-    fn leaves(pages: &[Page], loaded: &Loaded) -> Vec<Key> {
+    fn leaves(pages: &[Page], loaded: &Loaded) -> Vec<Position> {
         let mut block = loaded.root;
         for _ in 0..loaded.level {
             block = internal::get(&pages[block as usize], 0).child;
         }
-        let (mut low, mut all) = (Key::MIN, Vec::new());
+        let (mut low, mut all) = (Position::MIN, Vec::new());
         while block != NO_BLOCK {
             let page = &pages[block as usize];
             leaf::check(page).unwrap();
-            let postings: Vec<Key> = leaf::postings(page).collect();
+            let postings: Vec<Position> = leaf::postings(page).collect();
             assert!(
                 postings
                     .iter()
@@ -328,7 +328,7 @@ mod tests {
     }
 
     /// Descends as a reader does.
-    fn lookup(pages: &[Page], loaded: &Loaded, key: Key) -> bool {
+    fn lookup(pages: &[Page], loaded: &Loaded, key: Position) -> bool {
         let mut block = loaded.root;
         for _ in 0..loaded.level {
             block = internal::find(&pages[block as usize], key).child;
@@ -340,7 +340,7 @@ mod tests {
     /// as others.
     #[test]
     fn leaves_end_with_a_key_where_they_can() {
-        let key = |i: u64| Key {
+        let key = |i: u64| Position {
             scope: 0,
             rotated: i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 8,
             tid: Tid {
@@ -350,7 +350,7 @@ mod tests {
         };
         let (pages, loaded, _) = load((0..40_000).map(key).collect(), 90);
         let is_leaf = |page: &&Page| special::level(page) == 0;
-        let ends: Vec<Key> = pages
+        let ends: Vec<Position> = pages
             .iter()
             .filter(is_leaf)
             .filter_map(special::high_key)
@@ -385,7 +385,7 @@ mod tests {
             hot: bool,
         ) {
             let mut state = seed | 1;
-            let keys: Vec<Key> = (0..n).map(|i| {
+            let keys: Vec<Position> = (0..n).map(|i| {
                 state ^= state << 13;
                 state ^= state >> 7;
                 state ^= state << 17;
@@ -393,7 +393,7 @@ mod tests {
                     true => 0,
                     false => (state >> 20) % scopes * 0xFFFF_FFFF / scopes,
                 };
-                Key {
+                Position {
                     scope: scope as u32,
                     rotated: (state >> spread) & mask,
                     tid: Tid { block: i as u32, offset: 1 },

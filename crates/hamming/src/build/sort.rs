@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::key::{Key, Space};
+use crate::key::{Position, Space};
 use simhash_base::bytes::{get_u16, get_u32, get_u64};
 use simhash_base::indexed_row::Tid;
 use simhash_base::indexed_row::{IndexedRow, NO_SCOPE};
@@ -71,8 +71,8 @@ impl<S: SortScope> Posting<S> {
 
     /// The posting's place in its space, once it is rotated.
     #[inline]
-    pub fn key(&self) -> Key {
-        Key {
+    pub fn key(&self) -> Position {
+        Position {
             scope: self.scope.number(),
             rotated: self.bits,
             tid: Tid {
@@ -192,9 +192,9 @@ impl<S: SortScope> Item for Posting<S> {
 pub struct ByKey;
 
 impl<S: SortScope> Order<Posting<S>> for ByKey {
-    type Key = Key;
+    type Key = Position;
 
-    fn key(&self, posting: &Posting<S>) -> Key {
+    fn key(&self, posting: &Posting<S>) -> Position {
         posting.key()
     }
 }
@@ -205,7 +205,7 @@ impl<S: SortScope> Order<Posting<S>> for ByKey {
 pub fn merge<F: Store, S: SortScope>(
     all: Vec<Runs<F, Posting<S>>>,
     memory: usize,
-    mut emit: impl FnMut(Key),
+    mut emit: impl FnMut(Position),
 ) -> Result<(), TryReserveError> {
     Merge::new(all, memory, ByKey)?.for_each(|posting| emit(posting.key()));
     Ok(())
@@ -284,7 +284,7 @@ mod tests {
         });
         let mut merged = Vec::new();
         merge(stored.collect(), memory, |key| merged.push(key)).unwrap();
-        let mut expected: Vec<Key> = rows
+        let mut expected: Vec<Position> = rows
             .iter()
             .map(|(row, tid)| space.key(*row, *tid))
             .collect();

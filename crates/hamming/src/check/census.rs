@@ -1,6 +1,6 @@
 //! Counts of what the leaves of an index hold: the numbers behind simhash_index_stats. Pure.
 
-use crate::key::{KEY_BITS, Key, QUARTERS, SPACES, Space};
+use crate::key::{KEY_BITS, Position, QUARTERS, SPACES, Space};
 use crate::page::{Page, leaf};
 use crate::search::probe::{KeyCounts, choose, for_each_key};
 
@@ -154,7 +154,7 @@ impl Default for SystematicSample {
 }
 
 impl SystematicSample {
-    fn offer(&mut self, key: Key) {
+    fn offer(&mut self, key: Position) {
         if self.offered.is_multiple_of(self.stride) {
             self.values.push(key.rotated);
             if self.values.len() == 2 * SAMPLE {
@@ -184,7 +184,7 @@ mod tests {
     fn census(fingerprints: &[u64]) -> Census {
         let mut census = Census::default();
         for space in Space::quarters() {
-            let mut keys: Vec<Key> = (0u32..)
+            let mut keys: Vec<Position> = (0u32..)
                 .zip(fingerprints)
                 .map(|(i, fp)| {
                     space.key(
@@ -207,7 +207,7 @@ mod tests {
                     level: 0,
                     stamp: 1,
                 };
-                leaf::init(&mut page, kind, Key::MIN, None, postings);
+                leaf::init(&mut page, kind, Position::MIN, None, postings);
                 census.add(space, &page);
             }
         }
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn the_sample_is_spread_over_all() {
         let mut sample = SystematicSample::default();
-        (0..100_000).for_each(|i| sample.offer(Key::at(0, i)));
+        (0..100_000).for_each(|i| sample.offer(Position::at(0, i)));
         assert!((SAMPLE..2 * SAMPLE).contains(&sample.values.len()));
         let gaps: Vec<u64> = sample.values.windows(2).map(|w| w[1] - w[0]).collect();
         assert!(gaps.iter().all(|gap| *gap == sample.stride) && sample.values[0] == 0);

@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 use super::walks::LevelAhead;
-use crate::key::{Key, Space};
+use crate::key::{Position, Space};
 use crate::page::internal::Downlink;
 use crate::page::meta::{META_BLOCK, Meta};
 use crate::page::special::PageKind;
@@ -54,11 +54,11 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
     /// Checks the structure of a key space: links, bounds, order, slot directories. Calls `posting`
     /// with every posting of the leaves; it returns whether a row can be at that address. Returns
     /// whether the pages are sound.
-    pub fn check(&mut self, space: Space, mut posting: impl FnMut(Key) -> bool) -> bool {
+    pub fn check(&mut self, space: Space, mut posting: impl FnMut(Position) -> bool) -> bool {
         self.sound = true;
         let root = self.meta.roots[space.index()];
         let mut expected = LevelAhead::default();
-        expected.push(Key::MIN, root);
+        expected.push(Position::MIN, root);
         for level in (0..=self.meta.levels[space.index()]).rev() {
             let kind = self.kind(space, level);
             match self.level(kind, expected, &mut posting) {
@@ -96,11 +96,11 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
         &mut self,
         kind: PageKind,
         mut expected: LevelAhead,
-        posting: &mut impl FnMut(Key) -> bool,
+        posting: &mut impl FnMut(Position) -> bool,
     ) -> Option<LevelAhead> {
         let mut below = LevelAhead::default();
         let mut block = expected.first()?.1;
-        let mut low = Key::MIN;
+        let mut low = Position::MIN;
         let mut unlinked = false;
         while block != NO_BLOCK {
             expected.read_ahead(self.source.read_ahead_limit(), |block| {
@@ -163,7 +163,7 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
         }
     }
 
-    fn internal_page(&mut self, block: u32, page: &Page, low: Key) {
+    fn internal_page(&mut self, block: u32, page: &Page, low: Position) {
         let mut last = None;
         for (i, link) in internal::links(page).enumerate() {
             let in_order = last.map_or(link.key == low, |last| link.key > last);
@@ -178,8 +178,14 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
         }
     }
 
-    fn leaf(&mut self, block: u32, page: &Page, low: Key, posting: &mut impl FnMut(Key) -> bool) {
-        let begins = |key: Key| (key.scope, key.first_quarter());
+    fn leaf(
+        &mut self,
+        block: u32,
+        page: &Page,
+        low: Position,
+        posting: &mut impl FnMut(Position) -> bool,
+    ) {
+        let begins = |key: Position| (key.scope, key.first_quarter());
         let (found, expected) = (begins(leaf::low(page)), begins(low));
         if found != expected {
             let shown = |(scope, key)| match scope {
@@ -190,7 +196,7 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
             self.fault(block, None, text);
         }
         let sorted = leaf::sorted_count(page);
-        let mut last: Option<Key> = None;
+        let mut last: Option<Position> = None;
         for (i, key) in leaf::postings(page).enumerate() {
             if key < low || special::is_past(page, key) {
                 self.fault(
@@ -225,7 +231,7 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
 /// Returns whether the level above that of `kind`, as it is now, has a downlink to the page that
 /// starts at `low`. The split that made the page was seen to have ended, and ends with the
 /// downlink, in one record.
-pub fn has_downlink(source: &impl PageSource, kind: PageKind, low: Key, block: u32) -> bool {
+pub fn has_downlink(source: &impl PageSource, kind: PageKind, low: Position, block: u32) -> bool {
     let page = source.page(META_BLOCK);
     let Some(meta) = page.and_then(|page| Meta::read(&page).ok()) else {
         return false;
@@ -249,9 +255,9 @@ fn find_downlink(
     source: &impl PageSource,
     mut at: u32,
     kind: PageKind,
-    low: Key,
+    low: Position,
 ) -> Option<Downlink> {
-    let mut passed = Key::MIN;
+    let mut passed = Position::MIN;
     loop {
         let page = source.page(at)?;
         check_page(&page, kind).ok()?;

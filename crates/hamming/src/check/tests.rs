@@ -3,7 +3,7 @@
 
 use super::pages::{Finding, PageSource, StructureCheck};
 use crate::build::load::{BuildOptions, Loader};
-use crate::key::{Key, SPACES, Space};
+use crate::key::{Position, SPACES, Space};
 use crate::page::meta::Meta;
 use crate::page::{PAGE_SIZE, Page, internal, leaf_rewrite, special};
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ use std::collections::HashSet;
 fn faults(
     source: &impl PageSource,
     meta: &Meta,
-    mut posting: impl FnMut(Space, Key),
+    mut posting: impl FnMut(Space, Position),
 ) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut report = |finding| found.push(finding);
@@ -55,7 +55,7 @@ fn index_of_scopes(n: u64, scopes: u64) -> (Vec<Page>, Meta) {
     };
     for space in Space::all() {
         let rows = if space == Space::NULL { 0..0 } else { 0..n };
-        let mut keys: Vec<Key> = rows
+        let mut keys: Vec<Position> = rows
             .map(|i| {
                 let row = IndexedRow {
                     scope: ((i % scopes) as u32).wrapping_mul(0x1234_5678),
@@ -152,7 +152,7 @@ fn a_page_split_off_meanwhile_is_no_fault_unless_it_stays_without_a_downlink() {
     let left = &mut after[block as usize];
     let kind = special::kind_of(left, meta.page_stamp()).unwrap();
     let mut right = [0; PAGE_SIZE];
-    let link = leaf_rewrite::split(left, &mut right, kind, right_block, Key::MIN).unwrap();
+    let link = leaf_rewrite::split(left, &mut right, kind, right_block, Position::MIN).unwrap();
     special::set_incomplete(left, false);
     after.push(right);
     let mut splitting = Splitting {
@@ -208,7 +208,7 @@ fn pages_that_splits_put_elsewhere_are_asked_for_before_they_are_read() {
         let left = &mut pages[link.child as usize];
         let kind = special::kind_of(left, meta.page_stamp()).unwrap();
         let mut right = [0; PAGE_SIZE];
-        let split = leaf_rewrite::split(left, &mut right, kind, end, Key::MIN).unwrap();
+        let split = leaf_rewrite::split(left, &mut right, kind, end, Position::MIN).unwrap();
         special::set_incomplete(left, false);
         pages.push(right);
         internal::insert(&mut pages[parent], split);

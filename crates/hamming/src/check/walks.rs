@@ -8,20 +8,20 @@
 
 #![forbid(unsafe_code)]
 
-use crate::key::Key;
+use crate::key::Position;
 use crate::page::NO_BLOCK;
 use std::collections::VecDeque;
 use std::iter::Peekable;
 
 /// Compares two streams of keys, both ascending: one is pulled, the other one pushed. Calls
 /// `differ` with each key that only one of them has, or that one of them has more than once.
-pub struct KeyComparison<L: Iterator<Item = Key>, F: FnMut(Key)> {
+pub struct KeyComparison<L: Iterator<Item = Position>, F: FnMut(Position)> {
     left: Peekable<L>,
-    last: Option<Key>,
+    last: Option<Position>,
     differ: F,
 }
 
-impl<L: Iterator<Item = Key>, F: FnMut(Key)> KeyComparison<L, F> {
+impl<L: Iterator<Item = Position>, F: FnMut(Position)> KeyComparison<L, F> {
     /// Begins a comparison with `left`, which ascends; `differ` gets each difference.
     pub fn new(left: L, differ: F) -> Self {
         KeyComparison {
@@ -32,7 +32,7 @@ impl<L: Iterator<Item = Key>, F: FnMut(Key)> KeyComparison<L, F> {
     }
 
     /// The next key of the pushed stream.
-    pub fn push(&mut self, key: Key) {
+    pub fn push(&mut self, key: Position) {
         while let Some(left) = self.left.next_if(|left| *left < key) {
             (self.differ)(left);
         }
@@ -53,7 +53,7 @@ const RECENT: usize = 8;
 
 /// Downlinks to pages of one level, from left to right: those that the walk has not come to.
 pub struct LevelAhead {
-    links: VecDeque<(Key, u32)>,
+    links: VecDeque<(Position, u32)>,
     /// Number of them that need not be read ahead any more.
     asked: usize,
     /// The last blocks of those.
@@ -72,12 +72,12 @@ impl Default for LevelAhead {
 
 impl LevelAhead {
     /// Adds the downlink to the next page to the right.
-    pub fn push(&mut self, low: Key, block: u32) {
+    pub fn push(&mut self, low: Position, block: u32) {
         self.links.push_back((low, block));
     }
 
     /// The downlink to the page that the walk comes to next.
-    pub fn first(&self) -> Option<(Key, u32)> {
+    pub fn first(&self) -> Option<(Position, u32)> {
         self.links.front().copied()
     }
 
@@ -109,7 +109,7 @@ impl LevelAhead {
     }
 
     /// The downlinks to which the walk has not come.
-    pub fn into_rest(self) -> impl Iterator<Item = (Key, u32)> {
+    pub fn into_rest(self) -> impl Iterator<Item = (Position, u32)> {
         self.links.into_iter()
     }
 }
@@ -122,13 +122,15 @@ mod tests {
 
     fn differences(left: &[u64], right: &[u64]) -> BTreeSet<u64> {
         let mut found = BTreeSet::new();
-        let left = left.iter().map(|bits| Key::at(*bits as u32 / 20, *bits));
+        let left = left
+            .iter()
+            .map(|bits| Position::at(*bits as u32 / 20, *bits));
         let mut comparison = KeyComparison::new(left, |key| {
             found.insert(key.rotated);
         });
         right
             .iter()
-            .for_each(|bits| comparison.push(Key::at(*bits as u32 / 20, *bits)));
+            .for_each(|bits| comparison.push(Position::at(*bits as u32 / 20, *bits)));
         comparison.finish();
         found
     }
@@ -161,7 +163,7 @@ mod level_ahead_tests {
     fn ahead(blocks: &[u32]) -> LevelAhead {
         let mut ahead = LevelAhead::default();
         for (i, block) in blocks.iter().enumerate() {
-            ahead.push(Key::at(0, i as u64), *block);
+            ahead.push(Position::at(0, i as u64), *block);
         }
         ahead
     }

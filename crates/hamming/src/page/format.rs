@@ -17,7 +17,7 @@
 
 use super::special::{BASE_KEY, BASE_SCOPE, ROOM, WIDE, has_flag, has_own_scopes};
 use super::{HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
-use crate::key::{KEY_BITS, Key};
+use crate::key::{KEY_BITS, Position};
 use simhash_base::indexed_row::Tid;
 
 /// Where the scope of all postings stands, and the array of aux ends.
@@ -29,9 +29,9 @@ const DIFFERENCE: u32 = 5;
 
 /// The lowest scope and 16-bit key that may stand on the page.
 #[inline]
-pub fn low(page: &Page) -> Key {
+pub fn low(page: &Page) -> Position {
     let key = u64::from(get_u16(page, BASE_KEY));
-    Key::at(get_u32(page, BASE_SCOPE), key << KEY_SHIFT)
+    Position::at(get_u32(page, BASE_SCOPE), key << KEY_SHIFT)
 }
 
 /// How a leaf holds its postings.
@@ -71,7 +71,7 @@ impl Layout {
 
     /// Reads posting `i`.
     #[inline]
-    pub(super) fn get(self, page: &Page, i: usize) -> Key {
+    pub(super) fn get(self, page: &Page, i: usize) -> Position {
         let at = self.aux_at(i);
         let aux = get_u64(page, at);
         let difference = (aux >> (u64::BITS - DIFFERENCE)) as u16;
@@ -86,7 +86,7 @@ impl Layout {
             }
             (true, true) => (get_u32(page, at + AUX + 2), key()),
         };
-        Key {
+        Position {
             scope,
             rotated: u64::from(key) << KEY_SHIFT
                 | (aux & 0xFFFF) << 32
@@ -100,7 +100,7 @@ impl Layout {
 
     /// Writes posting `i`, of the leaf's scope where it has one.
     #[inline]
-    pub(super) fn put(self, page: &mut Page, i: usize, key: Key) {
+    pub(super) fn put(self, page: &mut Page, i: usize, key: Position) {
         let at = self.aux_at(i);
         let difference = match (self.format.scoped, self.format.wide) {
             (false, false) => u32::from(key.first_quarter().wrapping_sub(self.lowest)),
@@ -185,14 +185,14 @@ impl Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeafRange {
     /// The lowest position.
-    pub low: Key,
+    pub low: Position,
     /// The end, which does not belong to it; None on the rightmost leaf.
-    pub high: Option<Key>,
+    pub high: Option<Position>,
 }
 
 /// The lowest key that a posting of this scope may have on a leaf that begins at `low`.
 #[inline]
-pub fn lowest_key(low: Key, scope: u32) -> u16 {
+pub fn lowest_key(low: Position, scope: u32) -> u16 {
     match scope == low.scope {
         true => low.first_quarter(),
         false => 0,
@@ -242,15 +242,15 @@ impl LeafRange {
     /// Where a narrow leaf of this scope ends that begins here and spans as much as it can; None at
     /// the end of the scope.
     #[inline]
-    pub fn narrow_end(&self, scope: u32) -> Option<Key> {
+    pub fn narrow_end(&self, scope: u32) -> Option<Position> {
         let next = u32::from(lowest_key(self.low, scope)) + KEY_SPAN;
-        (next <= u32::from(u16::MAX)).then(|| Key::at(scope, u64::from(next) << KEY_SHIFT))
+        (next <= u32::from(u16::MAX)).then(|| Position::at(scope, u64::from(next) << KEY_SHIFT))
     }
 }
 
 /// The scope of all these postings; None if they have several, or if there are none.
 #[inline]
-pub fn common_scope(postings: &[Key]) -> Option<u32> {
+pub fn common_scope(postings: &[Position]) -> Option<u32> {
     let first = postings.first()?.scope;
     postings
         .iter()
@@ -271,10 +271,14 @@ mod tests {
 
     #[test]
     fn the_range_decides_how_wide_postings_are() {
-        let key = |scope, key: u64| Key::at(scope, key << KEY_SHIFT);
+        let key = |scope, key: u64| Position::at(scope, key << KEY_SHIFT);
         let wide = |low, high, scope| LeafRange { low, high }.format(scope).wide;
         assert!(!wide(key(0, 8), Some(key(0, 40)), Some(0)));
-        assert!(wide(key(0, 8), Some(Key::at(0, (40 << 48) + 1)), Some(0)));
+        assert!(wide(
+            key(0, 8),
+            Some(Position::at(0, (40 << 48) + 1)),
+            Some(0)
+        ));
         // Scope 3 may have every key here, scope 5 the first 32 ones.
         let (low, high) = (key(2, 900), Some(key(5, 32)));
         assert!(wide(low, high, Some(3)) && !wide(low, high, Some(5)));

@@ -5,7 +5,7 @@
 //!                    | u32 child | u32 scope
 //! ```
 //! A downlink's key is the lowest position that may be stored below its child. The first downlink
-//! of a level has the lowest key of all ([`Key::MIN`]).
+//! of a level has the lowest key of all ([`Position::MIN`]).
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ use super::{
     set_lower, upper,
 };
 use crate::Error;
-use crate::key::Key;
+use crate::key::Position;
 use simhash_base::indexed_row::Tid;
 use std::ops::Range;
 
@@ -28,14 +28,14 @@ const _: () = assert!(CAPACITY == 335);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Downlink {
     /// The lowest position of the child.
-    pub key: Key,
+    pub key: Position,
     /// The child's block.
     pub child: u32,
 }
 
 /// Makes an internal page of these downlinks.
 #[inline]
-pub fn init(page: &mut Page, kind: PageKind, links: &[Downlink], right: Option<(u32, Key)>) {
+pub fn init(page: &mut Page, kind: PageKind, links: &[Downlink], right: Option<(u32, Position)>) {
     special::init(page, kind);
     special::set_right(page, right);
     for (i, link) in links.iter().enumerate() {
@@ -68,7 +68,7 @@ pub fn count(page: &Page) -> usize {
 pub fn get(page: &Page, i: usize) -> Downlink {
     let at = HEADER + DOWNLINK * i;
     Downlink {
-        key: Key {
+        key: Position {
             scope: get_u32(page, at + 20),
             rotated: get_u64(page, at),
             tid: Tid {
@@ -101,7 +101,7 @@ pub fn links(page: &Page) -> impl Iterator<Item = Downlink> + '_ {
 /// Keys are mostly spread evenly. So the search begins where `key` would then stand, and goes from
 /// there in steps that double: it reads two or three lines of the processor's cache, where a
 /// search by halves would read five.
-fn position(page: &Page, key: Key) -> usize {
+fn position(page: &Page, key: Position) -> usize {
     let is_above = |i: usize| get(page, i).key > key;
     let n = count(page);
     let share = key.share_between(get(page, 0).key, special::high_key(page));
@@ -156,20 +156,20 @@ const FIRST_STEP: usize = 8;
 
 /// The downlink to the child that holds `key`: the last one whose key is not above it.
 #[inline]
-pub fn find(page: &Page, key: Key) -> Downlink {
+pub fn find(page: &Page, key: Position) -> Downlink {
     get(page, position(page, key))
 }
 
 /// The downlink to the child that holds `key`, and where that child ends; None if it is the last
 /// one of its level.
 #[inline]
-pub fn find_with_end(page: &Page, key: Key) -> (Downlink, Option<Key>) {
+pub fn find_with_end(page: &Page, key: Position) -> (Downlink, Option<Position>) {
     let at = position(page, key);
     (get(page, at), begins(page, at + 1))
 }
 
 /// Returns where child `at` begins, or what is right of the page.
-fn begins(page: &Page, at: usize) -> Option<Key> {
+fn begins(page: &Page, at: usize) -> Option<Position> {
     match at < count(page) {
         true => Some(get(page, at).key),
         false => special::high_key(page),
@@ -180,8 +180,8 @@ fn begins(page: &Page, at: usize) -> Option<Key> {
 #[inline]
 pub fn links_between(
     page: &Page,
-    first: Key,
-    last: Key,
+    first: Position,
+    last: Position,
 ) -> impl ExactSizeIterator<Item = Downlink> {
     (position(page, first)..position(page, last) + 1).map(|i| get(page, i))
 }
@@ -237,7 +237,7 @@ mod tests {
     /// Four in a row share a scope.
     fn link(n: u64) -> Downlink {
         Downlink {
-            key: Key::at(n as u32 / 4, n % 4),
+            key: Position::at(n as u32 / 4, n % 4),
             child: n as u32 + 100,
         }
     }
@@ -249,18 +249,18 @@ mod tests {
             probes in prop::collection::vec((any::<u64>(), 0u32..3), 10),
             narrow in 0u32..64, high: Option<u64>,
         ) {
-            let key = |(bits, scope): &(u64, u32)| Key {
+            let key = |(bits, scope): &(u64, u32)| Position {
                 scope: *scope,
                 rotated: bits >> narrow,
                 tid: Tid { block: *bits as u32 & 3, offset: 0 },
             };
-            let mut keys: Vec<Key> = raw.iter().map(key).collect();
+            let mut keys: Vec<Position> = raw.iter().map(key).collect();
             keys.sort();
             let links: Vec<Downlink> = keys.iter().map(|key| Downlink { key: *key, child: 1 }).collect();
             let mut page = [0; PAGE_SIZE];
             // A high key that is too low, as on a damaged page, is no reason to go wrong.
-            init(&mut page, KIND, &links, high.map(|high| (9, Key::at(1, high >> narrow))));
-            for probe in probes.iter().chain(&raw).map(key).chain([Key::MIN, Key::END]) {
+            init(&mut page, KIND, &links, high.map(|high| (9, Position::at(1, high >> narrow))));
+            for probe in probes.iter().chain(&raw).map(key).chain([Position::MIN, Position::END]) {
                 let expected = keys.partition_point(|key| *key <= probe).saturating_sub(1);
                 prop_assert_eq!(position(&page, probe), expected);
             }

@@ -17,7 +17,7 @@ use super::near_words;
 #[cfg(any(test, target_arch = "x86_64"))]
 use super::near_words::{WORDS, Words};
 use super::special::{self, SLOT_COUNT};
-use crate::key::Key;
+use crate::key::Position;
 use multiversion::multiversion;
 use multiversion::target::match_target;
 use simhash_base::processor::prefetch_line;
@@ -58,7 +58,7 @@ impl Candidates {
 fn find_body(
     page: &Page,
     filter: &Filter,
-    from: Key,
+    from: Position,
     candidates: &mut Candidates,
     near: impl Near,
 ) {
@@ -107,9 +107,9 @@ fn slot_start(page: &Page, z: usize) -> usize {
 /// The part of the sorted prefix to search, on a leaf whose postings carry their own scope, of which
 /// several may be in one slot.
 #[inline(always)]
-fn sorted_in_scope(page: &Page, filter: &Filter, from: Key) -> Range<usize> {
+fn sorted_in_scope(page: &Page, filter: &Filter, from: Position) -> Range<usize> {
     let (shift, base) = special::directory(page);
-    let lowest = Key::at(filter.first_scope, 0).max(from);
+    let lowest = Position::at(filter.first_scope, 0).max(from);
     let last = special::scoped_place(filter.last_scope, u64::MAX);
     let first = special::scoped_place(lowest.scope, lowest.rotated);
     let start = slot_start(page, slot_of(first, shift, base));
@@ -262,7 +262,7 @@ fn by_masks(
     "x86_64+avx2+popcnt",
     "x86_64+popcnt"
 ))]
-pub fn find(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
+pub fn find(page: &Page, filter: &Filter, from: Position, candidates: &mut Candidates) {
     match_target! {
         "x86_64+avx512f+avx512vpopcntdq+bmi1+bmi2+popcnt" => find_body(page, filter, from, candidates, |page, range, query, candidates| {
             by_masks(page, range, query, candidates, |words, low, budget| near_words::avx512(words, low, budget))
@@ -296,22 +296,22 @@ mod tests {
                 let (bits, shift) = raw[i];
                 // Near the query in all but the low bits, so that something passes.
                 let rotated = query ^ bits.checked_shr(shift).unwrap_or(0);
-                Key { scope: 0, rotated, tid: Tid { block: i as u32, offset: 1 } }
+                Position { scope: 0, rotated, tid: Tid { block: i as u32, offset: 1 } }
             };
             let sorted = sorted.index(raw.len() + 1);
-            let mut prefix: Vec<Key> = (0..sorted).map(key).collect();
+            let mut prefix: Vec<Position> = (0..sorted).map(key).collect();
             prefix.sort();
             let mut page = [0; PAGE_SIZE];
             let kind = PageKind { space: Space::NULL, level: 0, stamp: 1 };
-            leaf::init(&mut page, kind, Key::MIN, None, &prefix);
+            leaf::init(&mut page, kind, Position::MIN, None, &prefix);
             for i in sorted..raw.len() {
                 leaf::append(&mut page, key(i));
             }
             let from = if from % 2 == 0 { 0 } else { query ^ from >> 30 };
             let filter = Filter { first_scope: 0, last_scope: 0, query, radius, beyond, within: beyond + more, next_least };
-            let run = |kernel: &dyn Fn(&Page, &Filter, Key, &mut Candidates)| {
+            let run = |kernel: &dyn Fn(&Page, &Filter, Position, &mut Candidates)| {
                 let mut candidates = Candidates::none();
-                kernel(&page, &filter, Key::at(0, from), &mut candidates);
+                kernel(&page, &filter, Position::at(0, from), &mut candidates);
                 candidates.positions().to_vec()
             };
             let portable = run(&|page, filter, from, candidates| find_body(page, filter, from, candidates, one_by_one));

@@ -35,7 +35,7 @@ use super::{
     upper,
 };
 use crate::Error;
-use crate::key::Key;
+use crate::key::Position;
 use std::ops;
 
 /// Postings that a leaf is assumed to hold: between those of a freshly built leaf and those of one
@@ -50,9 +50,9 @@ pub const CAPACITY: usize = Format::new(false, false).capacity();
 pub fn init(
     page: &mut Page,
     kind: PageKind,
-    low: Key,
-    right: Option<(u32, Key)>,
-    postings: &[Key],
+    low: Position,
+    right: Option<(u32, Position)>,
+    postings: &[Position],
 ) {
     let scope = match postings {
         [] => Some(low.scope),
@@ -66,9 +66,9 @@ pub fn init(
 pub(super) fn init_for(
     page: &mut Page,
     kind: PageKind,
-    low: Key,
-    right: Option<(u32, Key)>,
-    postings: &[Key],
+    low: Position,
+    right: Option<(u32, Position)>,
+    postings: &[Position],
     scope: Option<u32>,
 ) {
     special::init(page, kind);
@@ -124,14 +124,14 @@ pub fn capacity(page: &Page) -> usize {
 
 /// Returns whether `key`, which belongs to the page, can be appended.
 #[inline]
-pub fn has_room(page: &Page, key: Key) -> bool {
+pub fn has_room(page: &Page, key: Position) -> bool {
     count(page) < capacity(page) && scope(page).is_none_or(|scope| scope == key.scope)
 }
 
 /// Returns whether `key`, for which the leaf has no room since it is of another scope, would fit if
 /// all postings carried their own. False where the leaf would soon be full.
 #[inline]
-pub fn has_room_if_scoped(page: &Page, key: Key) -> bool {
+pub fn has_room_if_scoped(page: &Page, key: Position) -> bool {
     let format = range(page).format(None);
     let most = format.capacity() * 3 / 4;
     scope(page).is_some_and(|scope| scope != key.scope) && count(page) < most
@@ -183,7 +183,7 @@ pub fn check(page: &Page) -> Result<(), Error> {
 
 /// All postings, in the order of the page.
 #[inline]
-pub fn postings(page: &Page) -> impl Iterator<Item = Key> + '_ {
+pub fn postings(page: &Page) -> impl Iterator<Item = Position> + '_ {
     let layout = Layout::read(page);
     (0..count(page)).map(move |i| layout.get(page, i))
 }
@@ -194,7 +194,7 @@ pub const APPENDED: usize = BOUNDS.end - BOUNDS.start + LO + MOST_AUX;
 
 /// Appends a posting, for which the page must have room. Returns the bytes that changed.
 #[inline]
-pub fn append(page: &mut Page, key: Key) -> [ops::Range<usize>; 3] {
+pub fn append(page: &mut Page, key: Position) -> [ops::Range<usize>; 3] {
     debug_assert!(has_room(page, key));
     let (n, layout) = (count(page), Layout::read(page));
     let size = layout.aux_size();
@@ -240,8 +240,8 @@ pub(super) fn low_words(page: &Page, from: usize, to: usize) -> &[u8] {
 
 /// All postings in order.
 #[inline]
-pub fn sorted_postings(page: &Page) -> Vec<Key> {
-    let mut all: Vec<Key> = postings(page).collect();
+pub fn sorted_postings(page: &Page) -> Vec<Position> {
+    let mut all: Vec<Position> = postings(page).collect();
     all.sort_unstable();
     all
 }
@@ -260,8 +260,8 @@ pub(super) mod tests {
         stamp: 9,
     };
 
-    pub(in crate::page) fn key(rotated: u64, n: usize) -> Key {
-        Key {
+    pub(in crate::page) fn key(rotated: u64, n: usize) -> Position {
+        Position {
             scope: 0,
             rotated,
             tid: Tid {
@@ -274,7 +274,7 @@ pub(super) mod tests {
     #[test]
     fn arrays_that_differ_in_length_are_damage_whatever_their_length() {
         let mut page = [0; PAGE_SIZE];
-        init(&mut page, KIND, Key::MIN, None, &[key(42, 1)]);
+        init(&mut page, KIND, Position::MIN, None, &[key(42, 1)]);
         assert_eq!(check(&page), Ok(()));
         for end in (HEADER..=SPECIAL_START).filter(|end| *end != HEADER + LO) {
             set_lower(&mut page, end);
@@ -290,7 +290,7 @@ pub(super) mod tests {
             (1 << spread) - 1
         };
         let fold = |raw: &u64| base & !mask | raw & mask;
-        let mut prefix: Vec<Key> = sorted
+        let mut prefix: Vec<Position> = sorted
             .iter()
             .map(fold)
             .enumerate()
@@ -298,9 +298,15 @@ pub(super) mod tests {
             .collect();
         prefix.sort();
         let top = base | mask;
-        let right = (top != u64::MAX).then(|| (3, Key::at(0, top + 1)));
+        let right = (top != u64::MAX).then(|| (3, Position::at(0, top + 1)));
         let mut page = [0; PAGE_SIZE];
-        init(&mut page, KIND, Key::at(0, base & !mask), right, &prefix);
+        init(
+            &mut page,
+            KIND,
+            Position::at(0, base & !mask),
+            right,
+            &prefix,
+        );
         for (i, raw) in tail.iter().enumerate() {
             append(&mut page, key(fold(raw), 1000 + i));
         }
@@ -311,19 +317,19 @@ pub(super) mod tests {
     /// share them; half of them in the sorted prefix.
     pub(in crate::page) fn page_of_scopes(scopes: ops::Range<u32>, raw: &[u64]) -> Page {
         let width = u64::from(scopes.end - scopes.start);
-        let mut all: Vec<Key> = raw
+        let mut all: Vec<Position> = raw
             .iter()
             .enumerate()
-            .map(|(i, bits)| Key {
+            .map(|(i, bits)| Position {
                 scope: scopes.start + ((bits >> 32) % width) as u32,
                 ..key(bits & 0xF001_0003_0000_0101, i)
             })
             .collect();
         let (prefix, tail) = all.split_at_mut(raw.len() / 2);
         prefix.sort();
-        let right = Key::behind_scope(scopes.end - 1).map(|high| (3, high));
+        let right = Position::behind_scope(scopes.end - 1).map(|high| (3, high));
         let mut page = [0; PAGE_SIZE];
-        let low = Key::at(scopes.start, 0);
+        let low = Position::at(scopes.start, 0);
         init_for(&mut page, KIND, low, right, prefix, None);
         tail.iter().for_each(|key| {
             append(&mut page, *key);

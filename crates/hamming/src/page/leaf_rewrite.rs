@@ -10,18 +10,18 @@ use super::internal::Downlink;
 use super::leaf::{init, init_for, low, sorted_postings};
 use super::special::{self, PageKind};
 use crate::Error;
-use crate::key::{Key, separator};
+use crate::key::{Position, separator};
 
 /// Returns where to split. At an end when `incoming` continues a run of equal fingerprints in TID
 /// order, which would otherwise leave every page of the run half empty. Also at an end when it is of
 /// another scope than all others, which then keep their short postings. Else in the middle, or where
 /// scopes meet not far from it.
-fn split_position(all: &[Key], incoming: Key) -> Option<usize> {
+fn split_position(all: &[Position], incoming: Position) -> Option<usize> {
     let (first, last) = (all.first()?, all.last()?);
     if first.scope == last.scope && incoming.scope != first.scope {
         return Some(if incoming > *last { all.len() } else { 0 });
     }
-    let same = |a: &Key, b: &Key| (a.scope, a.rotated) == (b.scope, b.rotated);
+    let same = |a: &Position, b: &Position| (a.scope, a.rotated) == (b.scope, b.rotated);
     if incoming > *last && same(&incoming, last) {
         return Some(all.len());
     }
@@ -45,7 +45,7 @@ pub fn split(
     right: &mut Page,
     kind: PageKind,
     right_block: u32,
-    incoming: Key,
+    incoming: Position,
 ) -> Result<Downlink, Error> {
     let all = sorted_postings(left);
     let at = split_position(&all, incoming)
@@ -54,7 +54,7 @@ pub fn split(
     let last_left = lower.last().copied().unwrap_or(incoming);
     let first_right = upper.first().copied().unwrap_or(incoming);
     let key = separator(last_left, first_right);
-    let scope = |postings: &[Key]| match postings {
+    let scope = |postings: &[Position]| match postings {
         [] => Some(incoming.scope),
         _ => common_scope(postings),
     };
@@ -70,7 +70,7 @@ pub fn split(
 
 /// Rewrites a leaf of one scope so that it takes postings of `incoming`'s scope too.
 #[inline]
-pub fn admit_scope(page: &mut Page, kind: PageKind, incoming: Key) {
+pub fn admit_scope(page: &mut Page, kind: PageKind, incoming: Position) {
     let all = sorted_postings(page);
     let scope = all.is_empty().then_some(incoming.scope);
     rewrite(page, |page, right| {
@@ -80,7 +80,7 @@ pub fn admit_scope(page: &mut Page, kind: PageKind, incoming: Key) {
 
 /// Rewrites the leaf, sorted, with those of its postings that are kept.
 #[inline]
-pub fn keep(page: &mut Page, kind: PageKind, kept: &mut [Key]) {
+pub fn keep(page: &mut Page, kind: PageKind, kept: &mut [Position]) {
     // Most of them stand in order already: this sort finds that, and merges the others in.
     kept.sort();
     rewrite(page, |page, right| {
@@ -90,7 +90,7 @@ pub fn keep(page: &mut Page, kind: PageKind, kept: &mut [Key]) {
 
 /// Writes a page again with `init`, which is given its right sibling, and keeps its mark of an
 /// incomplete split.
-fn rewrite(page: &mut Page, init: impl FnOnce(&mut Page, Option<(u32, Key)>)) {
+fn rewrite(page: &mut Page, init: impl FnOnce(&mut Page, Option<(u32, Position)>)) {
     let incomplete = special::is_incomplete(page);
     let right = special::right(page);
     init(page, right);
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_run_of_equal_fingerprints_splits_at_its_end() {
         let (mut left, mut right) = ([0; PAGE_SIZE], [0; PAGE_SIZE]);
-        init(&mut left, KIND, Key::MIN, None, &[]);
+        init(&mut left, KIND, Position::MIN, None, &[]);
         let mut n = 0;
         while has_room(&left, key(42, n)) {
             append(&mut left, key(42, n));
@@ -128,7 +128,7 @@ mod tests {
             raw in prop::collection::vec(any::<u64>(), 2..500), incoming: u64,
         ) {
             let mut left = page_of(base, spread, &raw[..raw.len() / 2], &raw[raw.len() / 2..]);
-            let mut all: Vec<Key> = postings(&left).collect();
+            let mut all: Vec<Position> = postings(&left).collect();
             all.sort();
             let old_right = special::right(&left);
             let mut right = [0; PAGE_SIZE];
@@ -137,19 +137,19 @@ mod tests {
                 prop_assert_eq!(check(page), Ok(()));
                 prop_assert_eq!(special::kind_of(page, 9), Ok(KIND));
             }
-            let both: Vec<Key> = postings(&left).chain(postings(&right)).collect();
+            let both: Vec<Position> = postings(&left).chain(postings(&right)).collect();
             prop_assert_eq!(&both, &all);
             prop_assert!(postings(&left).all(|e| e < up.key));
             prop_assert!(postings(&right).all(|e| e >= up.key));
             prop_assert_eq!(special::right(&left), Some((8, up.key)));
             prop_assert_eq!(special::right(&right), old_right);
 
-            let mut even: Vec<Key> = postings(&left).filter(|e| e.tid.offset % 2 == 0).collect();
+            let mut even: Vec<Position> = postings(&left).filter(|e| e.tid.offset % 2 == 0).collect();
             keep(&mut left, KIND, &mut even);
             prop_assert!(special::is_incomplete(&left));
             prop_assert_eq!(special::right(&left), Some((8, up.key)));
-            let kept: Vec<Key> = postings(&left).collect();
-            let expected: Vec<Key> =
+            let kept: Vec<Position> = postings(&left).collect();
+            let expected: Vec<Position> =
                 all.into_iter().filter(|e| *e < up.key && e.tid.offset % 2 == 0).collect();
             prop_assert_eq!(kept, expected);
             prop_assert_eq!(check(&left), Ok(()));
@@ -161,12 +161,12 @@ mod tests {
             raw in prop::collection::vec(any::<u64>(), 2..430), other: u32, bits: u64,
         ) {
             let mut left = page_of_scopes(first..first + width, &raw);
-            let mut all: Vec<Key> = postings(&left).collect();
+            let mut all: Vec<Position> = postings(&left).collect();
             all.sort();
-            let incoming = Key { scope: first + other % width, ..key(bits, 5000) };
+            let incoming = Position { scope: first + other % width, ..key(bits, 5000) };
             let mut right = [0; PAGE_SIZE];
             let up = split(&mut left, &mut right, KIND, 8, incoming).unwrap();
-            let both: Vec<Key> = postings(&left).chain(postings(&right)).collect();
+            let both: Vec<Position> = postings(&left).chain(postings(&right)).collect();
             prop_assert_eq!(&both, &all);
             let mut page = if incoming < up.key { left } else { right };
             let before = count(&page);
@@ -190,21 +190,21 @@ mod tests {
     fn a_full_leaf_of_one_scope_keeps_its_format_beside_another() {
         for (incoming, counts, up_key) in [(7, (575, 0), 6), (4, (0, 575), 5)] {
             let (mut left, mut right) = ([0; PAGE_SIZE], [0; PAGE_SIZE]);
-            let own = |n| Key {
+            let own = |n| Position {
                 scope: 5,
                 ..key(n as u64, n)
             };
-            let all: Vec<Key> = (0..575).map(own).collect();
-            let end = Some((9, Key::at(8, 0)));
-            init(&mut left, KIND, Key::at(3, 0), end, &all);
-            let other = Key {
+            let all: Vec<Position> = (0..575).map(own).collect();
+            let end = Some((9, Position::at(8, 0)));
+            init(&mut left, KIND, Position::at(3, 0), end, &all);
+            let other = Position {
                 scope: incoming,
                 ..key(1, 1)
             };
             assert!(!has_room(&left, other) && !has_room_if_scoped(&left, other));
             let up = split(&mut left, &mut right, KIND, 8, other).unwrap();
             assert_eq!((count(&left), count(&right)), counts);
-            assert_eq!(up.key, Key::at(up_key, 0));
+            assert_eq!(up.key, Position::at(up_key, 0));
             assert_eq!(
                 (scope(&left), scope(&right)),
                 match incoming {

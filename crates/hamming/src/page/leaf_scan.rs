@@ -8,7 +8,7 @@ use super::format::{KEY_SHIFT, Layout};
 use super::kernel::Candidates;
 use super::leaf::scope;
 use super::{Page, kernel};
-use crate::key::{KEY_BITS, Key};
+use crate::key::{KEY_BITS, Position};
 
 /// Condition of a search for the postings of a leaf: rotated fingerprints within `radius` of
 /// `query`, whose key is more than `beyond` and at most `within` bits away from the query's key, in
@@ -72,9 +72,9 @@ impl Filter {
 pub fn scan(
     page: &Page,
     filter: &Filter,
-    from: Key,
+    from: Position,
     candidates: &mut Candidates,
-    mut visit: impl FnMut(Key, u32),
+    mut visit: impl FnMut(Position, u32),
 ) -> usize {
     // A leaf of another scope.
     if scope(page).is_some_and(|here| !filter.has_scope(here)) {
@@ -115,7 +115,7 @@ mod tests {
         ) {
             let page = page_of(base, spread, &sorted, &tail);
             prop_assert_eq!(check(&page), Ok(()));
-            let all: Vec<Key> = postings(&page).collect();
+            let all: Vec<Position> = postings(&page).collect();
             prop_assert_eq!(all.len(), sorted.len() + tail.len());
             // A query near a posting, or near the page, or anywhere.
             let near = all.first().map_or(base, |e| e.rotated);
@@ -126,13 +126,13 @@ mod tests {
             };
             let from = match resume {
                 Some(index) if !all.is_empty() => all[index.index(all.len())],
-                _ => Key::MIN,
+                _ => Position::MIN,
             };
             let mut found = Vec::new();
             let matches = scan(&page, &filter, from, &mut Candidates::none(), |key, d| found.push((key, d)));
             prop_assert_eq!(matches, found.len());
             found.sort();
-            let mut expected: Vec<(Key, u32)> = all.iter().filter_map(|e| {
+            let mut expected: Vec<(Position, u32)> = all.iter().filter_map(|e| {
                 let x = e.rotated ^ filter.query;
                 let [of_key, of_next, below] = [x >> 48, x << 16 >> 48, x << 32].map(u64::count_ones);
                 let counted = of_key + of_next.max(next_least) + below;
@@ -151,14 +151,14 @@ mod tests {
             k in prop_oneof![0u32..6, 0u32..=64], next_least in 0u32..4, resume: Option<prop::sample::Index>, chosen: prop::sample::Index,
         ) {
             let page = page_of_scopes(first..first + width, &raw);
-            let all: Vec<Key> = postings(&page).collect();
+            let all: Vec<Position> = postings(&page).collect();
             let target = match all.is_empty() {
-                true => Key::at(first, 0),
+                true => Position::at(first, 0),
                 false => all[chosen.index(all.len())],
             };
             let from = match resume {
                 Some(index) if !all.is_empty() => all[index.index(all.len())],
-                _ => Key::MIN,
+                _ => Position::MIN,
             };
             // One scope, a few, or all.
             let first_scope = if scopes < 3 { target.scope } else { 0 };
@@ -170,7 +170,7 @@ mod tests {
             let mut found = Vec::new();
             scan(&page, &filter, from, &mut Candidates::none(), |key, _| found.push(key));
             found.sort();
-            let mut expected: Vec<Key> = all.into_iter().filter(|e| {
+            let mut expected: Vec<Position> = all.into_iter().filter(|e| {
                 *e >= from && (first_scope..=last_scope).contains(&e.scope)
                     && {
                         let x = e.rotated ^ target.rotated;

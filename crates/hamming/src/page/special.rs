@@ -22,7 +22,7 @@
 #![forbid(unsafe_code)]
 
 use crate::Error;
-use crate::key::{Key, SPACES, Space};
+use crate::key::{Position, SPACES, Space};
 use crate::page::{
     HEADER, NO_BLOCK, PAGE_SIZE, Page, SPECIAL, SPECIAL_START, check_header, get_u16, get_u32,
     get_u64, init_header, put_u16, put_u32, put_u64,
@@ -179,8 +179,8 @@ pub fn right_link(page: &Page) -> u32 {
 
 /// Every position on the page lies below this; None on the rightmost page of a level.
 #[inline]
-pub fn high_key(page: &Page) -> Option<Key> {
-    has_flag(page, HAS_HIGH).then(|| Key {
+pub fn high_key(page: &Page) -> Option<Position> {
+    has_flag(page, HAS_HIGH).then(|| Position {
         scope: get_u32(page, HIGH_SCOPE),
         rotated: get_u64(page, HIGH),
         tid: Tid {
@@ -192,8 +192,8 @@ pub fn high_key(page: &Page) -> Option<Key> {
 
 /// Sets right link and high key together: a page has both or neither.
 #[inline]
-pub fn set_right(page: &mut Page, right: Option<(u32, Key)>) {
-    let (link, key) = right.unwrap_or((NO_BLOCK, Key::MIN));
+pub fn set_right(page: &mut Page, right: Option<(u32, Position)>) {
+    let (link, key) = right.unwrap_or((NO_BLOCK, Position::MIN));
     put_u32(page, SPECIAL_START, link);
     put_u32(page, HIGH_SCOPE, key.scope);
     put_u64(page, HIGH, key.rotated);
@@ -204,13 +204,13 @@ pub fn set_right(page: &mut Page, right: Option<(u32, Key)>) {
 
 /// The right sibling and the key from which it takes over.
 #[inline]
-pub fn right(page: &Page) -> Option<(u32, Key)> {
+pub fn right(page: &Page) -> Option<(u32, Position)> {
     high_key(page).map(|key| (right_link(page), key))
 }
 
 /// Returns whether `key` belongs to a page further right.
 #[inline]
-pub fn is_past(page: &Page, key: Key) -> bool {
+pub fn is_past(page: &Page, key: Position) -> bool {
     high_key(page).is_some_and(|high| key >= high)
 }
 
@@ -238,7 +238,7 @@ pub(super) fn scoped_place(scope: u32, rotated: u64) -> u64 {
 }
 
 /// Returns the place of a posting in what the directory of the page cuts into ranges.
-fn place(page: &Page, key: Key) -> u64 {
+fn place(page: &Page, key: Position) -> u64 {
     match has_own_scopes(page) {
         true => scoped_place(key.scope, key.rotated),
         false => key.rotated,
@@ -248,7 +248,7 @@ fn place(page: &Page, key: Key) -> u64 {
 /// Cuts the sorted prefix into slots: slot `z` ends at `SLOTS[z]` and holds the postings whose
 /// place, without its lowest `shift` bits, is `SLOT_BASE + z`.
 #[inline]
-pub(super) fn write_directory(page: &mut Page, postings: &[Key]) {
+pub(super) fn write_directory(page: &mut Page, postings: &[Position]) {
     let (Some(first), Some(last)) = (postings.first(), postings.last()) else {
         return;
     };
@@ -271,7 +271,7 @@ pub(super) fn write_directory(page: &mut Page, postings: &[Key]) {
 
 /// Returns whether the directory leads to posting `i` of the sorted prefix.
 #[inline]
-pub fn is_in_its_slot(page: &Page, i: usize, key: Key) -> bool {
+pub fn is_in_its_slot(page: &Page, i: usize, key: Position) -> bool {
     let prefix = place(page, key) >> page[SLOT_SHIFT];
     let slot = prefix.wrapping_sub(get_u64(page, SLOT_BASE));
     let end = |z: u64| usize::from(get_u16(page, SLOTS + 2 * z as usize));

@@ -11,7 +11,7 @@
 use super::downlinks::Downlinks;
 use super::key_counts::{KeyCounter, ScopeCounts};
 use crate::Error;
-use crate::key::{Key, QUARTERS, SPACES, Space};
+use crate::key::{Position, QUARTERS, SPACES, Space};
 use crate::page::Page;
 use crate::page::internal::CAPACITY;
 use crate::page::leaf::LIKELY_COUNT;
@@ -145,7 +145,7 @@ impl CachedIndex {
             return None;
         }
         self.visits.set(0);
-        if !store.has_memory(ScopeCounts::SIZE) {
+        if !store.reserve_memory(ScopeCounts::SIZE) {
             return None;
         }
         let counts = Rc::new(count_keys(store, meta, scope));
@@ -167,7 +167,7 @@ pub fn read_directory<S: PageStore>(store: S, meta: &Meta, recent: Rc<RecentBuff
 }
 
 fn count_keys<S: PageStore>(store: S, meta: &Meta, scope: u32) -> ScopeCounts {
-    let (first, last) = (Key::at(scope, 0), Key::at(scope, u64::MAX));
+    let (first, last) = (Position::at(scope, 0), Position::at(scope, u64::MAX));
     ScopeCounts::new(std::array::from_fn(|b| {
         let space = Space::of_quarter(b);
         let (mut counter, mut before, mut is_sorted) = (KeyCounter::default(), None, true);
@@ -215,7 +215,7 @@ enum Copied {
 #[derive(Debug)]
 pub struct LeafParent {
     /// Where it begins.
-    pub low: Key,
+    pub low: Position,
     /// The page.
     pub block: u32,
     /// Downlinks that were on it when it was read last; 0 if it was not.
@@ -226,7 +226,7 @@ pub struct LeafParent {
 impl LeafParent {
     /// A page that begins at `low`.
     #[inline]
-    pub fn new(low: Key, block: u32) -> LeafParent {
+    pub fn new(low: Position, block: u32) -> LeafParent {
         LeafParent {
             low,
             block,
@@ -289,21 +289,21 @@ impl LeafParent {
 pub struct LeafParents(Vec<LeafParent>);
 
 impl LeafParents {
-    /// Takes pages that ascend, the first of which begins at [`Key::MIN`].
+    /// Takes pages that ascend, the first of which begins at [`Position::MIN`].
     #[inline]
     pub fn new(pages: Vec<LeafParent>) -> LeafParents {
         LeafParents(pages)
     }
 
     /// Those that begin at or before `key`.
-    fn count_to(&self, key: Key) -> usize {
+    fn count_to(&self, key: Position) -> usize {
         self.0.partition_point(|page| page.low <= key)
     }
 
     /// The page above the leaf that holds `key`, as far as known, and where it ends; None for the
     /// last one.
     #[inline]
-    pub fn find(&self, key: Key) -> Option<(&LeafParent, Option<Key>)> {
+    pub fn find(&self, key: Position) -> Option<(&LeafParent, Option<Position>)> {
         let next = self.count_to(key);
         let found = self.0.get(next.saturating_sub(1))?;
         Some((found, self.0.get(next).map(|next| next.low)))
@@ -318,7 +318,7 @@ impl LeafParents {
 
     /// About how many leaves lie below the pages between those of two positions.
     #[inline]
-    pub fn leaves_between(&self, first: Key, last: Key) -> u64 {
+    pub fn leaves_between(&self, first: Position, last: Position) -> u64 {
         let pages = self.count_to(last).saturating_sub(self.count_to(first));
         pages.saturating_sub(1) as u64 * LEAVES_PER_PARENT
     }
@@ -413,15 +413,15 @@ mod tests {
             let mask = if narrow { 0x0003_8000_0000_0001 } else { u64::MAX };
             let key = |(bits, block): &(u64, u32)| {
                 let scope = (bits >> 7) as u32 & 0x8001_0007;
-                Key { scope, rotated: bits & mask, tid: Tid { block: *block, offset: 0 } }
+                Position { scope, rotated: bits & mask, tid: Tid { block: *block, offset: 0 } }
             };
-            let mut lows: Vec<Key> = raw.iter().map(key).chain([Key::MIN]).collect();
+            let mut lows: Vec<Position> = raw.iter().map(key).chain([Position::MIN]).collect();
             lows.sort();
             lows.dedup();
-            let page = |(i, low): (usize, &Key)| LeafParent::new(*low, i as u32);
+            let page = |(i, low): (usize, &Position)| LeafParent::new(*low, i as u32);
             let parents = LeafParents::new(lows.iter().enumerate().map(page).collect());
             for probe in probes.iter().chain(&raw).map(key) {
-                let (found, end) = parents.find(probe).expect("the first page begins at Key::MIN");
+                let (found, end) = parents.find(probe).expect("the first page begins at Position::MIN");
                 prop_assert!(found.low <= probe && end.is_none_or(|end| end > probe));
                 prop_assert_eq!(end, lows.get(found.block as usize + 1).copied());
             }
@@ -441,7 +441,7 @@ mod tests {
         let known: Vec<i32> = kept(&more);
         assert_eq!(known, [8, 9, 6, 7, 0, 0, 0, 0, 0, 0]);
         assert!(RecentBuffers::new(0, 0, Some(&more)).cell(7).get() == 8);
-        assert!(LeafParents::default().find(Key::MIN).is_none());
+        assert!(LeafParents::default().find(Position::MIN).is_none());
     }
 
     #[test]

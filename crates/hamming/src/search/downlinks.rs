@@ -21,7 +21,7 @@
 //!   in their order, and a promotion goes on from there. After a crash, of a primary or a standby,
 //!   changes that were not yet in the log may be gone, but no session that had seen them is left.
 
-use crate::key::Key;
+use crate::key::Position;
 use crate::page::{Page, internal, special};
 use simhash_base::processor::prefetch_line;
 
@@ -31,9 +31,9 @@ pub struct Child {
     /// The leaf, or one left of it.
     pub block: u32,
     /// Where it begins.
-    pub low: Key,
+    pub low: Position,
     /// Where it ended when the page was read; None for the last one.
-    pub end: Option<Key>,
+    pub end: Option<Position>,
 }
 
 /// Where a leaf begins in the scope, and its block: side by side, since planning reads both, and the
@@ -64,11 +64,11 @@ impl Leaf {
 pub struct Downlinks {
     scope: u32,
     /// Where the first leaf begins.
-    low: Key,
+    low: Position,
     /// The leaves below the page.
     leaves: Box<[Leaf]>,
     /// Where the last leaf ends.
-    end: Option<Key>,
+    end: Option<Position>,
     /// Leaves in each 2^32 places, as a share of 2^32.
     density: u64,
 }
@@ -80,7 +80,7 @@ impl Downlinks {
         let (low, end) = (internal::get(page, 0).key, special::high_key(page));
         let bounds = || internal::links(page).map(|link| link.key).chain(end);
         let scope = bounds().nth(1).map_or(low.scope, |second| second.scope);
-        let is_plain = |link: internal::Downlink| link.key == Key::at(scope, link.key.rotated);
+        let is_plain = |link: internal::Downlink| link.key == Position::at(scope, link.key.rotated);
         if !internal::links(page).skip(1).all(is_plain) || !bounds().is_sorted_by(|a, b| a < b) {
             return None;
         }
@@ -107,7 +107,7 @@ impl Downlinks {
 
     /// Returns whether a position lies on a leaf below the page.
     #[inline]
-    pub fn holds(&self, key: Key) -> bool {
+    pub fn holds(&self, key: Position) -> bool {
         key.scope == self.scope && key >= self.low && self.end.is_none_or(|end| key < end)
     }
 
@@ -121,7 +121,7 @@ impl Downlinks {
     /// The leaf of a position that it holds. The search begins at the guess and goes from there in
     /// steps that double.
     #[inline]
-    pub fn find(&self, key: Key) -> Child {
+    pub fn find(&self, key: Position) -> Child {
         let (leaves, rotated) = (&self.leaves, key.rotated);
         let (mut low, mut step) = (self.guess(rotated), 1);
         let mut high = low + 1;
@@ -137,8 +137,8 @@ impl Downlinks {
         let at = low + leaves[range].partition_point(|leaf| leaf.low() <= rotated) - 1;
         let next = leaves
             .get(at + 1)
-            .map(|leaf| Key::at(self.scope, leaf.low()));
-        let low = Key::at(self.scope, leaves[at].low());
+            .map(|leaf| Position::at(self.scope, leaf.low()));
+        let low = Position::at(self.scope, leaves[at].low());
         Child {
             block: leaves[at].block,
             low: if at == 0 { self.low } else { low },
@@ -148,7 +148,7 @@ impl Downlinks {
 
     /// Starts fetching what [`Downlinks::find`] reads first into the processor's cache.
     #[inline]
-    pub fn warm(&self, key: Key) {
+    pub fn warm(&self, key: Position) {
         if self.holds(key) {
             let at = self.guess(key.rotated);
             prefetch_line((&raw const self.leaves[at]).cast());
@@ -172,8 +172,8 @@ mod tests {
         stamp: 9,
     };
 
-    fn page_of(keys: &[Key], high: Option<Key>) -> Page {
-        let link = |(i, key): (usize, &Key)| Downlink {
+    fn page_of(keys: &[Position], high: Option<Position>) -> Page {
+        let link = |(i, key): (usize, &Position)| Downlink {
             key: *key,
             child: 1000 + i as u32,
         };
@@ -194,19 +194,19 @@ mod tests {
             let mut lows: Vec<u64> = raw.iter().map(place).collect();
             lows.sort_unstable();
             lows.dedup();
-            let mut keys: Vec<Key> = lows.iter().map(|low| Key::at(scope, *low)).collect();
+            let mut keys: Vec<Position> = lows.iter().map(|low| Position::at(scope, *low)).collect();
             let within_run = Tid { block: 0, offset: 3 };
             // The last bound is that of the page.
             let high = match last {
                 0 => None,
-                1 => Some(Key::at(scope + 1, 5)),
-                2 => Some(Key { tid: within_run, ..*keys.last().unwrap() }),
+                1 => Some(Position::at(scope + 1, 5)),
+                2 => Some(Position { tid: within_run, ..*keys.last().unwrap() }),
                 _ => keys.pop(),
             };
             match first {
-                0 => keys.insert(0, Key::MIN),
-                1 => keys.insert(0, Key { tid: within_run, ..Key::at(scope, (base >> 1).saturating_sub(1)) }),
-                _ if keys.is_empty() => keys.push(Key::MIN),
+                0 => keys.insert(0, Position::MIN),
+                1 => keys.insert(0, Position { tid: within_run, ..Position::at(scope, (base >> 1).saturating_sub(1)) }),
+                _ if keys.is_empty() => keys.push(Position::MIN),
                 _ => {}
             }
             let keys = &keys[..keys.len().min(CAPACITY)];
@@ -215,7 +215,7 @@ mod tests {
             let places = probes.iter().map(place).chain(probes.iter().copied()).chain(raw.iter().map(place)).chain([0, u64::MAX]);
             for rotated in places.flat_map(|place| [place.saturating_sub(1), place, place.saturating_add(1)]) {
                 for (scope, offset) in [(scope, 0), (scope, 2), (scope, 7), (scope - 1, 0), (scope + 1, 0)] {
-                    let key = Key { scope, rotated, tid: Tid { block: 0, offset } };
+                    let key = Position { scope, rotated, tid: Tid { block: 0, offset } };
                     copy.warm(key);
                     let is_below = key >= keys[0] && !special::is_past(&page, key);
                     if copy.holds(key) {
@@ -233,20 +233,22 @@ mod tests {
 
     #[test]
     fn what_it_cannot_tell_apart_is_not_copied() {
-        let within_run = Key {
+        let within_run = Position {
             tid: Tid {
                 block: 3,
                 offset: 1,
             },
-            ..Key::at(1, 7)
+            ..Position::at(1, 7)
         };
-        let copied = |keys: &[Key], high| Downlinks::of(&page_of(keys, high)).is_some();
-        let [a, b, c] = [5, 7, 9].map(|low| Key::at(1, low));
-        let (before, behind) = (Key::MIN, Key::at(2, 0));
+        let copied = |keys: &[Position], high| Downlinks::of(&page_of(keys, high)).is_some();
+        let [a, b, c] = [5, 7, 9].map(|low| Position::at(1, low));
+        let (before, behind) = (Position::MIN, Position::at(2, 0));
         for keys in [&[a, b], &[before, a], &[within_run, c]] {
             assert!(copied(keys, None) && copied(keys, Some(behind)));
         }
-        assert!(!copied(&[before, a, behind], None) && !copied(&[a, behind, Key::at(3, 0)], None));
+        assert!(
+            !copied(&[before, a, behind], None) && !copied(&[a, behind, Position::at(3, 0)], None)
+        );
         assert!(!copied(&[a, within_run], Some(c)));
         // Damaged pages.
         assert!(!copied(&[b, a], None) && !copied(&[a, b], Some(b)) && !copied(&[a, a], None));

@@ -6,7 +6,7 @@ use super::directory::{CachedIndex, ROWS_PER_LEAF};
 use super::probe::{Even, KeyCounts, Radii, WHOLE_KEY_SPACE, choose, even_radii};
 use super::reader::IndexReader;
 use super::scopes::Scopes;
-use crate::key::{Key, QUARTERS, Space};
+use crate::key::{Position, QUARTERS, Space};
 use crate::page::{LEAF, internal, special};
 use crate::tree::store::PageStore;
 use std::rc::Rc;
@@ -63,8 +63,8 @@ impl<S: PageStore> IndexReader<'_, S> {
     /// between.
     fn count_leaves(&self, scope: u32) -> u64 {
         let space = Space::of_quarter(0);
-        let (first, last) = (Key::at(scope, 0), Key::at(scope, u64::MAX));
-        let links = |at: Key| {
+        let (first, last) = (Position::at(scope, 0), Position::at(scope, u64::MAX));
+        let links = |at: Position| {
             let page = self.parent(space, at);
             let links = page.map(|page| {
                 let links = internal::links_between(&page, first, last).len() as u64;

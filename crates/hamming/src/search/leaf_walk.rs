@@ -6,7 +6,7 @@
 
 use super::reader::{IndexReader, PlannedLeaf};
 use super::scopes::Scopes;
-use crate::key::{Key, Space};
+use crate::key::{Position, Space};
 use crate::page::kernel::Candidates;
 use crate::page::leaf_scan::Filter;
 use crate::page::{Page, leaf_scan, special};
@@ -25,12 +25,12 @@ pub struct LeafWalk {
     scopes: Scopes,
     filter: Filter,
     /// The lowest position not yet visited; None at the end.
-    next: Option<Key>,
+    next: Option<Position>,
     /// The leaf that starts exactly at `next`, if the last leaf's right link leads to it.
     right_sibling: Option<u32>,
     ahead: PlannedVisits,
     /// Where planning goes on; None at the end.
-    frontier: Option<Key>,
+    frontier: Option<Position>,
     parents: ParentsAhead,
 }
 
@@ -51,14 +51,14 @@ struct PlannedVisits {
 #[derive(Default)]
 struct ParentsAhead {
     /// Where reading them ahead goes on; None at the end.
-    next: Option<Key>,
+    next: Option<Position>,
     /// Number of them that were read ahead and not read since.
     count: usize,
 }
 
 /// A position to visit, and the leaf that holds it.
 struct PlannedVisit {
-    from: Key,
+    from: Position,
     leaf: PlannedLeaf,
 }
 
@@ -68,7 +68,7 @@ struct PlannedVisit {
 const PLANNED: usize = 24;
 /// Number of leaves whose words are fetched ahead: enough to hide the time of a memory access behind the
 /// scan of a leaf. The processor forgets requests of which there are too many.
-const NEAR: usize = 4;
+const WORDS_AHEAD: usize = 4;
 
 impl LeafWalk {
     /// Returns a walk over the leaves that can hold what `filter` matches in these scopes.
@@ -82,14 +82,14 @@ impl LeafWalk {
             frontier: None,
             parents: ParentsAhead::default(),
         };
-        walk.next = walk.skip(Key::MIN);
+        walk.next = walk.skip(Position::MIN);
         walk.frontier = walk.next;
         walk.parents.next = walk.next;
         walk
     }
 
     /// Returns the first position at or after `from` that can hold a match.
-    fn skip(&self, from: Key) -> Option<Key> {
+    fn skip(&self, from: Position) -> Option<Position> {
         self.scopes.next_match(&self.filter, from)
     }
 
@@ -172,7 +172,7 @@ impl LeafWalk {
         &mut self,
         reader: &IndexReader<'_, S>,
         space: Space,
-        from: Key,
+        from: Position,
     ) -> (Locked<S::Shared>, Option<PlannedLeaf>) {
         // A leaf that was split since it was planned takes more than one visit, and the next
         // planned visit comes after them.
@@ -201,7 +201,7 @@ impl LeafWalk {
         &mut self,
         reader: &IndexReader<'_, S>,
         space: Space,
-        visit: impl FnMut(Key, u32),
+        visit: impl FnMut(Position, u32),
     ) -> Option<Locked<S::Shared>> {
         let from = self.next?;
         // Between two leaves no page is locked, so that a cancel takes effect.
@@ -244,7 +244,7 @@ impl PlannedVisits {
             reader.warm_ends(&visit.leaf);
         }
         self.ends_fetched = self.visits.len();
-        let near = self.visits.len().min(NEAR);
+        let near = self.visits.len().min(WORDS_AHEAD);
         for visit in self.visits.range(self.words_fetched..near) {
             reader.warm(&visit.leaf);
         }
@@ -280,6 +280,11 @@ impl PlannedVisits {
 }
 
 /// Calls `visit`, which scans no leaf itself, with the matches of a leaf; returns their number.
-fn matches(page: &Page, filter: &Filter, from: Key, visit: impl FnMut(Key, u32)) -> usize {
+fn matches(
+    page: &Page,
+    filter: &Filter,
+    from: Position,
+    visit: impl FnMut(Position, u32),
+) -> usize {
     CANDIDATES.with_borrow_mut(|room| leaf_scan::scan(page, filter, from, room, visit))
 }

@@ -17,7 +17,7 @@ use super::probe::{Even, KeyCounts, Radii, WHOLE_KEY_SPACE, shell_cost, visits_c
 use super::reader::IndexReader;
 use super::scopes::{Scopes, WIDEST};
 use super::within::{FARTHEST, WithinSearch, filter, quarter_distance};
-use crate::key::{Key, QUARTERS, Space};
+use crate::key::{Position, QUARTERS, Space};
 use crate::tree::store::PageStore;
 use simhash_base::indexed_row::Tid;
 
@@ -285,7 +285,7 @@ impl NearestSearch {
         );
         let mut walk = LeafWalk::new(self.scopes, filter);
         let bins = &mut self.bins;
-        let mut collect = |key: Key, distance: u32| {
+        let mut collect = |key: Position, distance: u32| {
             let fingerprint = space.unrotate(key.rotated);
             let differing = fingerprint ^ query;
             let is_read_already =

@@ -6,7 +6,7 @@ use super::probe::{KeyCounts, MAX_PROBED_RADIUS, walk_cost};
 use crate::ball::random_share;
 
 /// Horizon of the first probing pass: near rows cost little to find.
-const NEAR: u32 = 7;
+const FIRST_HORIZON: u32 = 7;
 /// The horizon of the second pass is the least radius within which this many rows are expected, if
 /// the rows of the index were uniform.
 const LIKELY_ROWS: f64 = 32.0;
@@ -32,7 +32,7 @@ pub fn horizons(rows: f64, farthest: u32) -> [u32; 3] {
     if first == farthest {
         return [farthest; 3];
     }
-    let likely = (NEAR..MAX_PROBED_RADIUS)
+    let likely = (FIRST_HORIZON..MAX_PROBED_RADIUS)
         .find(|k| random_share(*k as i32) * rows >= LIKELY_ROWS)
         .unwrap_or(MAX_PROBED_RADIUS);
     [first, likely, MAX_PROBED_RADIUS]
@@ -55,7 +55,7 @@ pub fn first_horizon(farthest: u32) -> u32 {
     if farthest <= MAX_PROBED_RADIUS {
         farthest
     } else {
-        NEAR
+        FIRST_HORIZON
     }
 }
 

@@ -9,7 +9,7 @@
 //! which of the two holds: reading ahead begins when one of them had to be read, and ends after many that were
 //! in memory. A search that ends soon must not read ahead much: the window grows with the visits.
 
-use crate::key::{Key, Space};
+use crate::key::{Position, Space};
 use crate::page::meta::Meta;
 use crate::page::{internal, leaf, special};
 use crate::search::directory::{CachedIndex, LeafParent};
@@ -56,13 +56,13 @@ pub struct PlannedLeaf {
     /// The page.
     pub block: u32,
     /// Where it ended when the page above it was read; None for the last.
-    pub end: Option<Key>,
+    pub end: Option<Position>,
     /// Approximate share of its rows before the position of the visit, 0 to 1.
     pub(super) share: f32,
 }
 
 impl PlannedLeaf {
-    fn of(key: Key, child: Child) -> PlannedLeaf {
+    fn of(key: Position, child: Child) -> PlannedLeaf {
         PlannedLeaf {
             block: child.block,
             share: key.share_between(child.low, child.end),
@@ -96,7 +96,7 @@ impl<'s, S: PageStore> IndexReader<'s, S> {
     pub(super) fn leaf(
         &self,
         space: Space,
-        key: Key,
+        key: Position,
         at_or_left: Option<u32>,
     ) -> Locked<S::Shared> {
         let start = at_or_left.unwrap_or_else(|| {
@@ -112,7 +112,7 @@ impl<'s, S: PageStore> IndexReader<'s, S> {
         &self,
         page: Option<Locked<S::Shared>>,
         space: Space,
-        key: Key,
+        key: Position,
     ) -> u32 {
         match page {
             Some(page) => internal::find(&page, key).child,
@@ -124,13 +124,13 @@ impl<'s, S: PageStore> IndexReader<'s, S> {
     pub(crate) fn cached_parent(
         &self,
         space: Space,
-        key: Key,
-    ) -> Option<(&'s LeafParent, Option<Key>)> {
+        key: Position,
+    ) -> Option<(&'s LeafParent, Option<Position>)> {
         self.cached()?.directory.parents(space).find(key)
     }
 
     /// The page above the leaf that holds `key`, locked for reading; None if the root is a leaf.
-    pub(super) fn parent(&self, space: Space, key: Key) -> Option<Locked<S::Shared>> {
+    pub(super) fn parent(&self, space: Space, key: Position) -> Option<Locked<S::Shared>> {
         let cached = self.cached_parent(space, key).map(|(page, _)| page);
         self.read_parent(space, key, cached)
     }
@@ -139,7 +139,7 @@ impl<'s, S: PageStore> IndexReader<'s, S> {
     pub(crate) fn read_parent(
         &self,
         space: Space,
-        key: Key,
+        key: Position,
         parent: Option<&LeafParent>,
     ) -> Option<Locked<S::Shared>> {
         let start = parent.map(|parent| self.pin(parent.block));
@@ -171,8 +171,8 @@ impl<'s, S: PageStore> IndexReader<'s, S> {
     pub(super) fn plan(
         &self,
         space: Space,
-        from: Key,
-        mut each: impl FnMut(Key, PlannedLeaf) -> Option<Key>,
+        from: Position,
+        mut each: impl FnMut(Position, PlannedLeaf) -> Option<Position>,
     ) -> bool {
         let parent = self.cached_parent(space, from).map(|(parent, _)| parent);
         let mut next = Some(from);
@@ -208,7 +208,7 @@ impl<'s, S: PageStore> IndexReader<'s, S> {
     }
 
     /// Forgets the copy of the page above the leaf of `key`: it was split since.
-    pub(super) fn forget_copy(&self, space: Space, key: Key) {
+    pub(super) fn forget_copy(&self, space: Space, key: Position) {
         if let (Some(cached), Some((parent, _))) = (self.cached(), self.cached_parent(space, key)) {
             cached.forget_copy(parent);
         }
@@ -259,7 +259,7 @@ impl<S: PageStore> IndexReader<'_, S> {
 
     /// As [`IndexReader::read_ahead`], for the page above the leaf that holds `key`, if the directory
     /// names it; returns where that page ends.
-    pub(super) fn read_parent_ahead(&self, space: Space, key: Key) -> Option<Key> {
+    pub(super) fn read_parent_ahead(&self, space: Space, key: Position) -> Option<Position> {
         let (parent, end) = self.cached_parent(space, key)?;
         self.read_ahead(parent.block);
         end
@@ -278,7 +278,7 @@ impl<S: PageStore> IndexReader<'_, S> {
     }
 
     /// As [`IndexReader::warm`], for the page above the leaf that holds `key`.
-    pub(super) fn warm_parent(&self, space: Space, key: Key) {
+    pub(super) fn warm_parent(&self, space: Space, key: Position) {
         if let Some((parent, end)) = self.cached_parent(space, key) {
             match parent.copy() {
                 Some(copy) => copy.warm(key),

@@ -8,7 +8,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::key::{KEY_BITS, Key};
+use crate::key::{KEY_BITS, Position};
 use crate::page::leaf_scan::Filter;
 use simhash_base::indexed_row::scope_of_hashes;
 use std::ops::RangeInclusive;
@@ -50,15 +50,15 @@ impl Scopes {
 
     /// The first position at or after `from` that can hold a match of the filter in one of them.
     #[inline]
-    pub fn next_match(&self, filter: &Filter, mut from: Key) -> Option<Key> {
+    pub fn next_match(&self, filter: &Filter, mut from: Position) -> Option<Position> {
         loop {
             let scope = self.next(from.scope)?;
-            from = from.max(Key::at(scope, 0));
+            from = from.max(Position::at(scope, 0));
             match next_in_ball(from.rotated, filter.query, filter.within, filter.radius) {
                 Some(rotated) if rotated == from.rotated => return Some(from),
-                Some(rotated) => return Some(Key::at(scope, rotated)),
+                Some(rotated) => return Some(Position::at(scope, rotated)),
                 // The ball begins again in the next scope.
-                None => from = Key::behind_scope(scope)?,
+                None => from = Position::behind_scope(scope)?,
             }
         }
     }
@@ -250,12 +250,12 @@ mod tests {
             let scopes = if all { Scopes::All } else { Scopes::One(scope) };
             let has = |other: u32| all || other == scope;
             let filter = Filter { first_scope: 0, last_scope: u32::MAX, query, radius, beyond: -1, within, next_least: 0 };
-            let from = Key::at(from.0, from.1 ^ query);
+            let from = Position::at(from.0, from.1 ^ query);
             let lowest = |least| next_in_ball(least, query, within, radius);
-            let expected = lowest(from.rotated).filter(|_| has(from.scope)).map(|rotated| Key::at(from.scope, rotated));
+            let expected = lowest(from.rotated).filter(|_| has(from.scope)).map(|rotated| Position::at(from.scope, rotated));
             let later = || {
                 let scope = (from.scope + 1..100).find(|scope| has(*scope))?;
-                Some(Key::at(scope, lowest(0)?))
+                Some(Position::at(scope, lowest(0)?))
             };
             prop_assert_eq!(scopes.next_match(&filter, from), expected.or_else(later));
         }

@@ -7,7 +7,7 @@ use super::store::{Locked, PageImage, PageStore};
 use crate::Error;
 use crate::build::load::{BuildOptions, Loader};
 use crate::check::pages::PageSource;
-use crate::key::{Key, SPACES, Space};
+use crate::key::{Position, SPACES, Space};
 use crate::page::meta::{META_BLOCK, Meta};
 use crate::page::{PAGE_SIZE, Page};
 use crate::search::directory::{CachedIndex, RecentBuffers, read_directory};
@@ -94,7 +94,7 @@ impl Memory {
             let filed = rows
                 .iter()
                 .filter(|(_, row)| row.fingerprint.is_none() == (space == Space::NULL));
-            let mut keys: Vec<Key> = filed.map(|(tid, row)| space.key(*row, *tid)).collect();
+            let mut keys: Vec<Position> = filed.map(|(tid, row)| space.key(*row, *tid)).collect();
             keys.sort_unstable();
             let options = BuildOptions { fillfactor: 90 };
             let mut loader = Loader::new(&mut pages, space, meta.page_stamp(), options);
@@ -293,7 +293,7 @@ impl<'m> PageStore for &'m Memory {
 
     fn note_leaf(self, _space: Space, _leaf: &Locked<LockedPage<'m>>, _matches: usize) {}
 
-    fn has_memory(self, _bytes: usize) -> bool {
+    fn reserve_memory(self, _bytes: usize) -> bool {
         true
     }
 

@@ -16,7 +16,7 @@ pub mod store;
 mod tests;
 
 use crate::Error;
-use crate::key::{Key, Space};
+use crate::key::{Position, Space};
 use crate::page::meta::{META_BLOCK, Meta};
 use crate::page::special::{self, PageKind};
 use crate::page::{LEAF, Page, check_page, internal, leaf};
@@ -127,8 +127,8 @@ impl<S: PageStore> Tree<S> {
         &self,
         page: &Page,
         block: u32,
-        key: Key,
-        passed: &mut Option<Key>,
+        key: Position,
+        passed: &mut Option<Position>,
     ) -> Option<u32> {
         let begins_above = match special::level(page) {
             LEAF => {
@@ -152,7 +152,7 @@ impl<S: PageStore> Tree<S> {
     }
 
     /// Returns the block on `level` where the search for `key` begins.
-    fn descend(&self, key: Key, level: u8) -> u32 {
+    fn descend(&self, key: Position, level: u8) -> u32 {
         let (mut block, mut at) = (self.root, self.root_level);
         if at < level {
             let fault = Error::damaged(format!("no page on level {level} above it"));
@@ -175,18 +175,18 @@ impl<S: PageStore> Tree<S> {
     }
 
     /// Returns the leaf that holds `key`, locked for reading.
-    pub fn leaf(&self, key: Key) -> Locked<S::Shared> {
+    pub fn leaf(&self, key: Position) -> Locked<S::Shared> {
         self.leaf_from(self.store.pin(self.leaf_block(key)), key)
     }
 
     /// Like [`Tree::leaf`], but starts the search at `start`, a leaf known to be at or left of it.
-    pub fn leaf_from(&self, start: S::Pinned, key: Key) -> Locked<S::Shared> {
+    pub fn leaf_from(&self, start: S::Pinned, key: Position) -> Locked<S::Shared> {
         self.walk_right(start, LEAF, key).0
     }
 
     /// Returns the page of a level that holds `key`, and how many steps to the right it is from
     /// `start`, a page of that level at or left of it.
-    fn walk_right(&self, start: S::Pinned, level: u8, key: Key) -> (Locked<S::Shared>, u64) {
+    fn walk_right(&self, start: S::Pinned, level: u8, key: Position) -> (Locked<S::Shared>, u64) {
         let mut page = self.check::<ForReading>(start, level);
         let (mut right_steps, mut passed) = (0, None);
         while let Some(right) = self.next_right(&page, page.block, key, &mut passed) {
@@ -204,11 +204,11 @@ impl<S: PageStore> Tree<S> {
 
     /// Calls `each` with the low end and the block of each page right above the leaves, from left
     /// to right; with none when the root is a leaf.
-    pub fn parents_of_leaves(&self, mut each: impl FnMut(Key, u32)) {
+    pub fn parents_of_leaves(&self, mut each: impl FnMut(Position, u32)) {
         match self.root_level {
             LEAF => {}
-            PARENT => each(Key::MIN, self.root),
-            _ => self.pages_between(PARENT + 1, (Key::MIN, Key::END), |page| {
+            PARENT => each(Position::MIN, self.root),
+            _ => self.pages_between(PARENT + 1, (Position::MIN, Position::END), |page| {
                 internal::links(page).for_each(|link| each(link.key, link.child));
             }),
         }
@@ -216,9 +216,14 @@ impl<S: PageStore> Tree<S> {
 
     /// Calls `each` with the low end of each leaf that holds positions from `first` to `last`, from
     /// left to right.
-    pub fn each_leaf_between(&self, first: Key, last: Key, mut each: impl FnMut(Key)) {
+    pub fn each_leaf_between(
+        &self,
+        first: Position,
+        last: Position,
+        mut each: impl FnMut(Position),
+    ) {
         if self.root_level == LEAF {
-            return each(Key::MIN);
+            return each(Position::MIN);
         }
         self.pages_between(PARENT, (first, last), |page| {
             internal::links_between(page, first, last).for_each(|link| each(link.key));
@@ -227,7 +232,12 @@ impl<S: PageStore> Tree<S> {
 
     /// Calls `each` with the pages on a level that hold positions from `first` to `last`, from left
     /// to right.
-    fn pages_between(&self, level: u8, (first, last): (Key, Key), mut each: impl FnMut(&Page)) {
+    fn pages_between(
+        &self,
+        level: u8,
+        (first, last): (Position, Position),
+        mut each: impl FnMut(&Page),
+    ) {
         let mut next = Some(self.descend(first, level));
         let (mut begun, mut passed) = (false, None);
         while let Some(block) = next {
@@ -248,9 +258,9 @@ impl<S: PageStore> Tree<S> {
         &self,
         right: u32,
         level: u8,
-        key: Key,
+        key: Position,
         right_steps: &mut u64,
-        passed: &mut Option<Key>,
+        passed: &mut Option<Position>,
     ) -> Locked<L::Page> {
         *right_steps += 1;
         if *right_steps != MAX_RIGHT_STEPS {
@@ -261,7 +271,7 @@ impl<S: PageStore> Tree<S> {
     }
 
     /// Returns the leaf at which the search for `key` begins, by a descent from the root.
-    pub fn leaf_block(&self, key: Key) -> u32 {
+    pub fn leaf_block(&self, key: Position) -> u32 {
         self.descend(key, LEAF)
     }
 
@@ -271,7 +281,7 @@ impl<S: PageStore> Tree<S> {
     pub fn parent_of_leaf(
         &self,
         start: Option<S::Pinned>,
-        key: Key,
+        key: Position,
     ) -> Option<(Locked<S::Shared>, u64)> {
         if self.root_level == LEAF && start.is_none() {
             return None;

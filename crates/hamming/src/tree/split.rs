@@ -7,7 +7,7 @@
 use super::store::{Locked, PageImage, PageStore};
 use super::{ForWriting, Tree};
 use crate::Error;
-use crate::key::Key;
+use crate::key::Position;
 use crate::page::internal::{self, Downlink};
 use crate::page::meta::{META_BLOCK, Meta};
 use crate::page::{LEAF, leaf, leaf_rewrite, special};
@@ -17,7 +17,7 @@ impl<S: PageStore> Tree<S> {
     /// Returns the page on `level` that holds `key`, locked for writing. Splits that a crash or an
     /// error left unfinished on the way are finished first, so that no page is ever split again
     /// before its right sibling has a downlink.
-    fn page_for_write(&self, key: Key, level: u8) -> Locked<S::Exclusive> {
+    fn page_for_write(&self, key: Position, level: u8) -> Locked<S::Exclusive> {
         let mut tree = *self;
         let mut block = tree.descend(key, level);
         let mut passed = None;
@@ -42,7 +42,7 @@ impl<S: PageStore> Tree<S> {
     /// [`Tree::make_room`] has to split it first, or to finish a split, with no other page locked.
     ///
     /// The search starts at `start`, a leaf known to be that of `key` or left of it.
-    pub fn leaf_with_room(&self, start: S::Pinned, key: Key) -> Option<Locked<S::Exclusive>> {
+    pub fn leaf_with_room(&self, start: S::Pinned, key: Position) -> Option<Locked<S::Exclusive>> {
         let mut page = self.check::<ForWriting>(start, LEAF);
         let (mut right_steps, mut passed) = (0, None);
         loop {
@@ -60,7 +60,7 @@ impl<S: PageStore> Tree<S> {
 
     /// Makes room on the leaf of `key` if it has none: splits the leaf, or lets it take postings of
     /// several scopes. Finishes splits found on the way.
-    pub fn make_room(&self, key: Key) {
+    pub fn make_room(&self, key: Position) {
         let mut left = self.page_for_write(key, LEAF);
         if leaf::has_room(&left, key) {
             return;
@@ -144,7 +144,7 @@ impl<S: PageStore> Tree<S> {
         meta.levels[space] = level + 1;
         let links = [
             Downlink {
-                key: Key::MIN,
+                key: Position::MIN,
                 child: left.block,
             },
             link,

@@ -73,8 +73,8 @@ pub trait PageStore: Copy {
     /// if it sees the past, and rows of the leaf that it has to see may have been removed.
     fn note_leaf(self, space: Space, leaf: &Locked<Self::Shared>, matches: usize);
     /// Whether the session's memory has room for `bytes` more that are known of this index.
-    fn has_memory(self, bytes: usize) -> bool;
-    /// As [`PageStore::has_memory`], without anything else being dropped.
+    fn reserve_memory(self, bytes: usize) -> bool;
+    /// As [`PageStore::reserve_memory`], without anything else being dropped.
     fn has_spare_memory(self, bytes: usize) -> bool;
     /// Ends the search or the insert: this block is damaged.
     fn raise(self, block: u32, error: &Error) -> !;

@@ -5,7 +5,7 @@ use super::memory::{Crash, Memory};
 use super::store::PageStore;
 use crate::check::pages::{PageSource, StructureCheck};
 use crate::insert::insert;
-use crate::key::{Key, Space};
+use crate::key::{Position, Space};
 use crate::page::{Page, leaf, special};
 use crate::remove;
 use crate::search::nearest::NearestSearch;
@@ -271,7 +271,7 @@ proptest! {
             if special::kind_of(&page, stamp).is_ok_and(|kind| kind.level == 0) {
                 let page = <&Memory>::exclusive((&memory).pin(block));
                 let mut page = Locked { block, page };
-                let alive = |keys: &[_]| keys.iter().copied().filter(|key: &Key| !is_dead(key.tid)).collect();
+                let alive = |keys: &[_]| keys.iter().copied().filter(|key: &Position| !is_dead(key.tid)).collect();
                 let before = leaf::count(&page);
                 let (_, postings, removed) = remove::clean::<&Memory>(&mut page, stamp, alive).unwrap();
                 prop_assert_eq!((postings, leaf::count(&page)), (before, before - removed));

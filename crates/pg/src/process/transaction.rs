@@ -9,14 +9,14 @@ use pgrx::{pg_guard, pg_sys};
 use std::cell::RefCell;
 use std::ffi::c_void;
 
-/// The running transaction, which gets a number if it has none.
-pub fn top() -> u32 {
+/// The number of the running transaction, which gets one if it has none.
+pub fn top_xid() -> u32 {
     // SAFETY: in a transaction.
     unsafe { pg_sys::GetTopTransactionId() }.into_inner()
 }
 
-/// The running subtransaction, or the transaction itself, which gets a number if it has none.
-pub fn current() -> u32 {
+/// The transaction number of the running subtransaction, or of the transaction itself, which gets one if it has none.
+pub fn current_xid() -> u32 {
     // SAFETY: in a transaction.
     unsafe { pg_sys::GetCurrentTransactionId() }.into_inner()
 }
@@ -43,7 +43,7 @@ pub fn wait_until_ended(transaction: u32, context: &str) {
 }
 
 /// How many sessions the server may have at a time, and how many prepared transactions.
-pub fn most() -> [usize; 2] {
+pub fn slot_limits() -> [usize; 2] {
     // SAFETY: read variables that the server sets when it starts.
     unsafe { [pg_sys::MaxBackends, pg_sys::max_prepared_xacts].map(|most| most as usize) }
 }
@@ -62,19 +62,18 @@ pub fn with_latest<R>(f: impl FnOnce() -> R) -> R {
 }
 
 thread_local! {
-    static LISTENERS: RefCell<Vec<fn(Ends)>> = const { RefCell::new(Vec::new()) };
+    static LISTENERS: RefCell<Vec<fn(TransactionEvent)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The running subtransaction. Those that begin later have greater numbers, until the transaction
-/// ends.
-pub fn subtransaction() -> pg_sys::SubTransactionId {
+/// The number of the running subtransaction within its transaction: those that begin later have greater ones.
+pub fn subtransaction_id() -> pg_sys::SubTransactionId {
     // SAFETY: reads a variable of the backend.
     unsafe { pg_sys::GetCurrentSubTransactionId() }
 }
 
 /// The end of a transaction or of a part of it.
 #[derive(Clone, Copy)]
-pub enum Ends {
+pub enum TransactionEvent {
     /// The subtransaction is rolled back, and with it all that began later.
     RolledBack(pg_sys::SubTransactionId),
     /// The transaction is rolled back.
@@ -91,7 +90,7 @@ pub enum Ends {
 
 /// Calls `listener` from now on at each end. It must raise no ERROR, except when the transaction
 /// commits or prepares.
-pub fn on_end(listener: fn(Ends)) {
+pub fn on_end(listener: fn(TransactionEvent)) {
     let is_first = LISTENERS.with_borrow_mut(|all| {
         all.push(listener);
         all.len() == 1
@@ -105,7 +104,7 @@ pub fn on_end(listener: fn(Ends)) {
     }
 }
 
-fn notify(ends: Ends) {
+fn notify(ends: TransactionEvent) {
     LISTENERS.with_borrow(|all| all.iter().for_each(|listener| listener(ends)));
 }
 
@@ -117,18 +116,18 @@ unsafe extern "C-unwind" fn on_subtransaction(
     _argument: *mut c_void,
 ) {
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
-        notify(Ends::RolledBack(ended));
+        notify(TransactionEvent::RolledBack(ended));
     }
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn on_transaction(event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
     match event {
-        pg_sys::XactEvent::XACT_EVENT_PRE_COMMIT => notify(Ends::Commits),
-        pg_sys::XactEvent::XACT_EVENT_COMMIT => notify(Ends::Committed),
-        pg_sys::XactEvent::XACT_EVENT_PRE_PREPARE => notify(Ends::Prepares),
-        pg_sys::XactEvent::XACT_EVENT_PREPARE => notify(Ends::Prepared),
-        pg_sys::XactEvent::XACT_EVENT_ABORT => notify(Ends::Aborted),
+        pg_sys::XactEvent::XACT_EVENT_PRE_COMMIT => notify(TransactionEvent::Commits),
+        pg_sys::XactEvent::XACT_EVENT_COMMIT => notify(TransactionEvent::Committed),
+        pg_sys::XactEvent::XACT_EVENT_PRE_PREPARE => notify(TransactionEvent::Prepares),
+        pg_sys::XactEvent::XACT_EVENT_PREPARE => notify(TransactionEvent::Prepared),
+        pg_sys::XactEvent::XACT_EVENT_ABORT => notify(TransactionEvent::Aborted),
         _ => {}
     }
 }

@@ -21,7 +21,7 @@
 //! `row_security` was changed, is not used.
 
 use super::query::{connected, parameter_list};
-use super::saved_query::{SavedQuery, Sees};
+use super::saved_query::{SavedQuery, Visibility};
 use crate::process::compat::attribute;
 use crate::process::memory::MemoryContext;
 use crate::process::transaction::is_serializable;
@@ -66,7 +66,7 @@ impl OpenQuery {
         query: &SavedQuery,
         args: &'a Args,
         parameters: &[Option<Value<'_>>],
-        sees: Sees,
+        sees: Visibility,
     ) -> Option<[Option<Value<'a>>; N]> {
         match self.opened(query) {
             Some(executor) => {
@@ -262,7 +262,7 @@ impl OpenExecutor {
     pub(super) fn first_row<'a, const N: usize>(
         &self,
         parameters: &[Option<Value<'_>>],
-        sees: Sees,
+        sees: Visibility,
     ) -> Option<[Option<Value<'a>>; N]> {
         // SAFETY: usable; the values are of the parameters' types, and live until the run's end.
         // After an ERROR the subtransaction ends, and this with it. Nothing that is read is kept:
@@ -275,9 +275,11 @@ impl OpenExecutor {
             let slot = pg_sys::ffi::pg_guard_ffi_boundary(|| {
                 unguarded::CommandCounterIncrement();
                 unguarded::PushActiveSnapshot(match sees {
-                    Sees::Usual => unguarded::GetTransactionSnapshot(),
-                    Sees::Latest => unguarded::GetLatestSnapshot(),
-                    Sees::Active | Sees::Before => unguarded::GetActiveSnapshot(),
+                    Visibility::OfIsolationLevel => unguarded::GetTransactionSnapshot(),
+                    Visibility::Latest => unguarded::GetLatestSnapshot(),
+                    Visibility::Active | Visibility::BeforeStatement => {
+                        unguarded::GetActiveSnapshot()
+                    }
                 });
                 let snapshot = unguarded::GetActiveSnapshot();
                 (*estate).es_snapshot = snapshot;

@@ -19,16 +19,16 @@ use crate::sql::value::{Storage, Value};
 
 /// The rows that a run sees, besides those that this transaction has written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Sees {
+pub enum Visibility {
     /// Those that the isolation level shows: what is committed now, or what was committed when the
     /// transaction took its snapshot.
-    Usual,
+    OfIsolationLevel,
     /// Those that are committed now, whatever the isolation level.
     Latest,
     /// Those that the active snapshot shows.
     Active,
     /// The same without what the running statement has done: also rows that it has deleted.
-    Before,
+    BeforeStatement,
 }
 
 thread_local! {
@@ -114,7 +114,7 @@ impl SavedQuery {
         &self,
         _args: &'a Args,
         parameters: &[Option<Value<'_>>],
-        sees: Sees,
+        sees: Visibility,
     ) -> Option<[Option<Value<'a>>; N]> {
         self.check_values(parameters);
         let mut values: Vec<pg_sys::Datum> = parameters
@@ -138,12 +138,12 @@ impl SavedQuery {
                     }
                 }
                 let snapshot = match sees {
-                    Sees::Usual => std::ptr::null_mut(),
-                    Sees::Latest => pg_sys::GetLatestSnapshot(),
-                    Sees::Active | Sees::Before => pg_sys::GetActiveSnapshot(),
+                    Visibility::OfIsolationLevel => std::ptr::null_mut(),
+                    Visibility::Latest => pg_sys::GetLatestSnapshot(),
+                    Visibility::Active | Visibility::BeforeStatement => pg_sys::GetActiveSnapshot(),
                 };
                 // Read-only, a run does not see more than the snapshot shows.
-                let read_only = sees == Sees::Before;
+                let read_only = sees == Visibility::BeforeStatement;
                 check(pg_sys::SPI_execute_snapshot(
                     self.plan,
                     values.as_mut_ptr(),

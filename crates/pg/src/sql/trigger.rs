@@ -238,15 +238,6 @@ impl<'a> TriggerCall<'a> {
         self.value(self.new_tuple(), column)
     }
 
-    /// Returns whether another transaction has written the row that an UPDATE or DELETE takes away.
-    pub fn old_version_is_of_others(&self) -> bool {
-        // SAFETY: the tuple lives as long as the call, with its header.
-        unsafe {
-            let writer = (*(*self.old_tuple()).t_data).t_choice.t_heap.t_xmin;
-            !pg_sys::TransactionIdIsCurrentTransactionId(writer)
-        }
-    }
-
     /// A column of the row that an UPDATE replaces.
     pub fn old_value(&self, column: &Column) -> Option<Value<'a>> {
         self.value(self.old_tuple(), column)

@@ -2,7 +2,7 @@
 //!
 //! Copies that the server makes (detoasted values, deconstructed arrays) stay in the current memory
 //! context, which the executor resets after each row. The code of this crate must not make them
-//! while a shorter-lived context is current: `rows_out` and `window` run none of their callers'
+//! while a shorter-lived context is current: `rows_out` runs none of its callers'
 //! code there, and what runs in `memory::in_scratch` keeps nothing that the server has made.
 
 use std::ffi::c_char;

@@ -2,7 +2,7 @@
 //! Conditions name the older majors, so that a new one is compiled like the newest.
 //!
 //! On a major that is not in [`TESTED`], changes are logged through the server's own generic WAL
-//! functions, and indexes are built and pairs searched by one process, which is slower.
+//! functions, and indexes are built by one process, which is slower.
 
 mod am;
 mod shared;
@@ -13,10 +13,9 @@ pub(crate) use shared::*;
 
 use pgrx::pg_sys;
 
-/// The majors on which redo has replayed the WAL records that `wal::patch` puts together
+/// The majors on which redo has replayed the WAL records that `patch` in src/index/store.rs puts together
 /// (pg_test/t/001_crash.pl, with wal_consistency_checking; 015_crash_points.pl; 010_standby.pl),
-/// and several processes have built one index (020_parallel_build.pl) and searched for pairs
-/// (025_pairs_clusters.pl).
+/// and several processes have built one index (020_parallel_build.pl).
 const TESTED: [u32; 5] = [15, 16, 17, 18, 19];
 
 /// Whether the major that this library is compiled for is among them.

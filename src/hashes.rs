@@ -1,4 +1,6 @@
-//! The SQL functions; sql/ declares them. Functions that are not here are expressions in SQL.
+//! Converts hashes that people have already, in the forms in which other programs give them, to
+//! fingerprints and back, for SQL. `simhash_fingerprint::hashes` reads and refuses them. Nothing here
+//! makes a hash of data.
 
 use pgrx::PgSqlErrorCode::{ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;

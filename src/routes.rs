@@ -1,4 +1,7 @@
-//! simhash_route and simhash_meet: the keys of a fingerprint, and of a pair.
+//! Rows that are spread over several servers by their fingerprints: under which keys a row is
+//! stored and looked for, and the one key at which a pair is found. The server calls it from SQL;
+//! `simhash_hamming::routes` is the arithmetic. How servers are reached is Citus' or postgres_fdw's matter
+//! (docs/scale-out.md).
 
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys::Datum;
