@@ -5,6 +5,22 @@ use std::hash::Hasher;
 /// Seed of both Murmur hashes in preset `s1`.
 pub const S1_SEED: u32 = 999_999_937;
 
+/// Up to seven bytes as a number, which no other bytes of that length have.
+#[inline]
+pub(crate) fn packed(bytes: &[u8]) -> u64 {
+    match *bytes {
+        [] => 0,
+        [first, .., last] if bytes.len() < 4 => {
+            u64::from(first) | u64::from(bytes[1]) << 8 | u64::from(last) << 16
+        }
+        [only] => u64::from(only),
+        _ => {
+            let four = |four: Option<&[u8; 4]>| four.map_or(0, |four| u32::from_le_bytes(*four));
+            u64::from(four(bytes.first_chunk())) | u64::from(four(bytes.last_chunk())) << 32
+        }
+    }
+}
+
 /// The hash family that gives a feature its bits. A family without a 32-bit hash gives the low half
 /// of its 64-bit one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -73,10 +73,10 @@ pub fn compare<'t>(
         let of_code = |a, b| of_code(a, b, check_interrupts);
         return in_one_order(b.0 < a.0, a.0, b.0, of_code);
     }
-    if let Some(latin) = a.1.in_script_of(b.1, check_interrupts)? {
+    if let Some(latin) = a.1.in_script_of(b.1)? {
         return of_forms((a.0, &latin), b, wanted, check_interrupts).map(Comparison::owned);
     }
-    if let Some(latin) = b.1.in_script_of(a.1, check_interrupts)? {
+    if let Some(latin) = b.1.in_script_of(a.1)? {
         return of_forms(a, (b.0, &latin), wanted, check_interrupts).map(Comparison::owned);
     }
     of_forms(a, b, wanted, check_interrupts)
@@ -110,7 +110,8 @@ fn of_forms<'t>(
             false => Ok(Comparison::Signs(Vec::new())),
         };
     }
-    let (Some(cut_of_a), Some(cut_of_b)) = (&a.1.cut, &b.1.cut) else {
+    let cuts = (a.1.cut(check_interrupts)?, b.1.cut(check_interrupts)?);
+    let (Some(cut_of_a), Some(cut_of_b)) = cuts else {
         return different();
     };
     if (cut_of_a.len() == 0) != (cut_of_b.len() == 0) {
@@ -166,6 +167,15 @@ fn of_words<'t>(
                 align::hunks(&middle, &numbered, check_interrupts)?,
             );
         }
+    }
+    if !is_far && hunks.is_empty() {
+        let all = || finding(Kind::Word, 0..in_a.len(), 0..in_b.len(), true);
+        let findings = accents::decide(a, b).then(all).into_iter().collect();
+        return Ok(Comparison::Findings {
+            in_a,
+            in_b,
+            findings,
+        });
     }
     let has_replaced = || {
         sketches.is_some_and(|(of_a, of_b)| {
@@ -255,7 +265,7 @@ fn judged(
         let order = finding(Kind::Order, 0..a.len(), 0..b.len(), false);
         return Ok(vec![order]);
     }
-    let reordered = sentences::in_any_order(a, b, &shape, judged.moved, wanted, check_interrupts)?;
+    let reordered = sentences::in_any_order(a, b, &shape, &judged, wanted, check_interrupts)?;
     Ok(reordered.unwrap_or(judged.findings))
 }
 
@@ -263,7 +273,15 @@ fn judged(
 /// of a number.
 fn are_one_layout(a: &str, b: &str) -> bool {
     let last = |text: &str| text.trim_end().as_bytes().last().copied();
-    last(a) == last(b) && a.split_whitespace().eq(b.split_whitespace())
+    // Most texts differ in a letter.
+    let equal = align::equal_bytes(a.as_bytes(), b.as_bytes());
+    let is_letter = |text: &str| {
+        let next = text[text.floor_char_boundary(equal)..].chars().next();
+        next.is_some_and(|c| !c.is_whitespace())
+    };
+    !(is_letter(a) && is_letter(b))
+        && last(a) == last(b)
+        && a.split_whitespace().eq(b.split_whitespace())
 }
 
 /// The differences of texts in which each word counts.

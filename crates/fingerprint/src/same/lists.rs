@@ -1,13 +1,12 @@
 //! The words that decide and those that do not, from `text/lists/same`. They are few, and none is
 //! looked up where two texts agree.
 
-use crate::hash::{Hashed, city64};
 use crate::same::align::endings::Endings;
 use crate::same::cut::form::fold;
-use crate::same::cut::wording::Phrases;
+use crate::same::cut::wording::{Phrases, firsts as firsts_of_phrases};
+use crate::same::quick_hash;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-use std::hash::BuildHasherDefault;
 use std::sync::OnceLock;
 
 /// What a word is, one bit each.
@@ -45,9 +44,6 @@ impl Classes {
     pub const SOURCE: Self = Self(1 << 16);
     /// Ends a letter, in front of the name: regards.
     pub const CLOSING: Self = Self(1 << 17);
-    /// A phrase of `wordings` begins with it.
-    pub const BEGINS_PHRASE: Self = Self(1 << 18);
-
     /// Says that the order of the words around it counts: before, than, from.
     pub const ORDERS: Self = Self(1 << 19);
 
@@ -136,6 +132,8 @@ pub struct Entry {
     negates_in: Languages,
     /// The lines that it stands in of the lists that have words in groups.
     groups: Vec<(Group, u16)>,
+    /// The number of those phrases of `wordings` that it begins.
+    pub phrases: Option<u16>,
 }
 
 /// What the words of a line are to each other.
@@ -150,9 +148,17 @@ enum Group {
 }
 
 impl Entry {
-    /// What the word is in a text of some languages: a light word of theirs negates in no other one, and
-    /// one of another language is not light.
-    pub fn classes_in(&self, languages: Languages) -> Classes {
+    /// What a word is in a text of some languages: a light word of theirs negates in no other one, and
+    /// one of another language is not light. Nothing without an entry.
+    #[inline]
+    pub fn classes_of(entry: Option<&Self>, languages: Languages) -> Classes {
+        match entry {
+            Some(entry) => entry.classes_in(languages),
+            None => Classes::default(),
+        }
+    }
+
+    fn classes_in(&self, languages: Languages) -> Classes {
         let is_own = self.light_in.meet(languages);
         let is_known = languages != Languages::default() || self.is_consonant;
         let is_known = is_known && self.light_in != Languages::default();
@@ -167,7 +173,7 @@ impl Entry {
     /// Whether the word only labels a number or a note: no other one stands for it.
     pub fn is_label(&self) -> bool {
         let labels = Classes::TOPIC.or(Classes::LABEL).or(Classes::REFERS);
-        self.groups.is_empty() && self.classes.0 & !labels.0 == 0
+        self.groups.is_empty() && self.phrases.is_none() && self.classes.0 & !labels.0 == 0
     }
 
     /// Whether two words are forms of one.
@@ -190,14 +196,41 @@ impl Entry {
     }
 }
 
-/// By CityHash64, of which no two words have one.
-type Words = HashMap<u64, (String, Entry), BuildHasherDefault<Hashed>>;
+/// The words of all lists, by a hash of their letters.
+#[derive(Default)]
+struct Words {
+    words: Vec<(String, Entry)>,
+    /// The number of a word plus 1, or 0, at the place of its hash or behind it.
+    places: Vec<u16>,
+}
 
-fn entry_of(words: &mut Words, word: String) -> &mut Entry {
-    let of_word = words.entry(city64(word.as_bytes()));
-    let (known, entry) = of_word.or_insert_with(|| (word.clone(), Entry::default()));
-    debug_assert_eq!(*known, word);
-    entry
+/// Places, of which at most a half is taken.
+const PLACES: usize = 1 << 16;
+
+impl Words {
+    fn entry(&mut self, word: String) -> &mut Entry {
+        self.places.resize(PLACES, 0);
+        let (place, number) = self.find(&word);
+        let number = number.unwrap_or_else(|| {
+            self.words.push((word, Entry::default()));
+            self.places[place] = self.words.len() as u16;
+            self.words.len() - 1
+        });
+        &mut self.words[number].1
+    }
+
+    /// The place of a word or for it, and its number.
+    #[inline]
+    fn find(&self, word: &str) -> (usize, Option<usize>) {
+        let mut place = quick_hash(word) % PLACES;
+        loop {
+            match usize::from(self.places[place]).checked_sub(1) {
+                Some(number) if self.words[number].0 == word => return (place, Some(number)),
+                Some(_) => place = (place + 1) % PLACES,
+                None => return (place, None),
+            }
+        }
+    }
 }
 
 const OUTLINES: usize = 1 << 15;
@@ -278,7 +311,7 @@ impl Lists {
             for (languages, line) in list.lines().map(Languages::of_line) {
                 for word in folded(line) {
                     let is_consonant = word.len() == 1 && !"aeiouy".contains(&word);
-                    let entry = entry_of(&mut words, word);
+                    let entry = words.entry(word);
                     entry.is_consonant = is_consonant;
                     entry.classes.0 |= class.0;
                     match class {
@@ -298,7 +331,7 @@ impl Lists {
         ] {
             for (n, line) in (0..).zip(list.lines()) {
                 for word in folded(line) {
-                    entry_of(&mut words, word).groups.push((group, n));
+                    words.entry(word).groups.push((group, n));
                 }
             }
         }
@@ -312,11 +345,16 @@ impl Lists {
                 *deciding_characters.entry(c).or_default() |= 1 << n;
             }
         }
-        for first in crate::same::cut::wording::firsts() {
-            entry_of(&mut words, first).classes.0 |= Classes::BEGINS_PHRASE.0;
+        let mut firsts = 0;
+        for first in firsts_of_phrases() {
+            let entry = words.entry(first);
+            if entry.phrases.is_none() {
+                entry.phrases = Some(firsts);
+                firsts += 1;
+            }
         }
         let mut outlines = vec![0; OUTLINES / u64::BITS as usize];
-        for (word, _) in words.values() {
+        for (word, _) in &words.words {
             let outline = outline(word);
             outlines[outline / 64] |= 1 << (outline % 64);
         }
@@ -365,15 +403,14 @@ impl Lists {
             .map_or(Classes::default(), |entry| entry.classes)
     }
 
+    #[inline]
     pub fn entry(&self, word: &str) -> Option<&Entry> {
         let outline = outline(word);
         if self.outlines[outline / 64] >> (outline % 64) & 1 == 0 {
             return None;
         }
-        let found = self.words.get(&city64(word.as_bytes()));
-        found
-            .filter(|(known, _)| known == word)
-            .map(|(_, entry)| entry)
+        let number = self.words.find(word).1?;
+        Some(&self.words.words[number].1)
     }
 
     /// The form that stands for all of a word's forms.
@@ -393,16 +430,15 @@ impl Lists {
     pub fn are_two_words(&self, a: &str, b: &str) -> bool {
         let are_listed = matches!((self.entry(a), self.entry(b)), (Some(a), Some(b))
             if a.are(Group::Confused, b));
-        let stem = |word: &'_ str, prefix: &str| word.strip_prefix(prefix).map(str::to_owned);
         are_listed
             || is_confused_pair(a, b)
             || self.prefixes.iter().any(|line| {
                 line.iter().any(|first| {
-                    stem(a, first).is_some_and(|stem| {
-                        stem.chars().nth(2).is_some()
-                            && line.iter().any(|other| {
-                                other != first && b.strip_prefix(other.as_str()) == Some(&stem)
-                            })
+                    a.strip_prefix(first.as_str()).is_some_and(|stem| {
+                        let has_other = |other: &String| {
+                            other != first && b.strip_prefix(other.as_str()) == Some(stem)
+                        };
+                        stem.chars().nth(2).is_some() && line.iter().any(has_other)
                     })
                 })
             })
@@ -471,16 +507,23 @@ impl Lists {
     }
 
     pub fn is_page_word(&self, word: &str) -> bool {
-        self.page_words.contains(&fold(word))
+        !word.contains(|c: char| c.is_ascii_digit()) && self.page_words.contains(&fold(word))
     }
 }
 
 /// A number that few words share: of the length and three bytes.
+#[inline]
 fn outline(word: &str) -> usize {
     let bytes = word.as_bytes();
-    let byte = |at: usize| bytes.get(at).copied().unwrap_or_default();
-    let last = bytes.len().saturating_sub(1);
-    let parts = [byte(0), byte(last / 2), byte(last), bytes.len() as u8];
+    let parts = match bytes.len() {
+        0 => [0; 4],
+        length => [
+            bytes[0],
+            bytes[(length - 1) / 2],
+            bytes[length - 1],
+            length as u8,
+        ],
+    };
     (u32::from_le_bytes(parts).wrapping_mul(0x9e37_79b1) >> (u32::BITS - OUTLINES.ilog2())) as usize
 }
 

@@ -1,5 +1,5 @@
 //! A text as it is compared, which is made once and compared with many: its form, the words it is cut into,
-//! and these in one wording. [`super`] makes two of them for each pair, unless a caller keeps them. What
+//! and these in one wording, each when it is first asked for. [`super`] makes two of them for each pair, unless a caller keeps them. What
 //! depends on the other text is in none.
 
 use super::cut::bytes::Bytes;
@@ -19,7 +19,7 @@ pub struct Prepared {
     /// Empty for code.
     pub(super) form: String,
     /// None for more words than are compared.
-    pub(super) cut: Option<Tokens>,
+    cut: OnceCell<Option<Tokens>>,
     worded: OnceCell<Worded>,
     sketch: OnceCell<Option<Sketch>>,
 }
@@ -42,37 +42,50 @@ impl Prepared {
                 is_element: false,
                 may_be_cyrillic: false,
                 form: String::new(),
-                cut: None,
+                cut: OnceCell::new(),
                 worded: OnceCell::new(),
                 sketch: OnceCell::new(),
             });
         }
         Ok(Self {
             is_element: bytes.have(b"<") && code::is_element(text),
-            ..Self::of_form(form(text, &bytes, check_interrupts)?, check_interrupts)?
+            ..Self::of_form(form(text, &bytes, check_interrupts)?)
         })
     }
 
-    /// Cuts a text in the form in which it is compared.
-    fn of_form(form: String, check_interrupts: &mut dyn FnMut()) -> Result<Self, Error> {
-        Ok(Self {
+    /// A text in the form in which it is compared.
+    fn of_form(form: String) -> Self {
+        Self {
             is_code: false,
             is_element: false,
             may_be_cyrillic: form::may_be_cyrillic(&form),
-            cut: Tokens::cut(&form, check_interrupts)?,
             form,
+            cut: OnceCell::new(),
             worded: OnceCell::new(),
             sketch: OnceCell::new(),
-        })
+        }
+    }
+
+    /// Its words; None for more than are compared.
+    pub(super) fn cut(&self, check_interrupts: &mut dyn FnMut()) -> Result<Option<&Tokens>, Error> {
+        let cut = match self.cut.get() {
+            Some(cut) => cut,
+            None => {
+                let cut = Tokens::cut(&self.form, check_interrupts)?;
+                self.cut.get_or_init(|| cut)
+            }
+        };
+        Ok(cut.as_ref())
     }
 
     /// Makes all that is made once, without room for more: it is kept for many comparisons.
     pub fn complete(&mut self, check_interrupts: &mut dyn FnMut()) -> Result<(), Error> {
         self.form.shrink_to_fit();
-        if let Some(cut) = &mut self.cut {
+        self.cut(check_interrupts)?;
+        if let Some(Some(cut)) = self.cut.get_mut() {
             cut.shrink();
         }
-        if let Some(cut) = &self.cut {
+        if let Some(cut) = self.cut(check_interrupts)? {
             self.sketch(cut);
             self.worded(cut, check_interrupts)?;
         }
@@ -82,7 +95,8 @@ impl Prepared {
     /// Bytes that it takes once it is complete.
     pub fn bytes(&self) -> usize {
         let worded = self.worded.get().and_then(|worded| worded.tokens.as_ref());
-        let tokens = self.cut.iter().chain(worded).map(Tokens::bytes);
+        let cut = self.cut.get().and_then(Option::as_ref);
+        let tokens = cut.into_iter().chain(worded).map(Tokens::bytes);
         let sketch = self.sketch.get().and_then(Option::as_ref);
         size_of::<Self>()
             + self.form.capacity()
@@ -91,18 +105,12 @@ impl Prepared {
     }
 
     /// The same text in Latin letters, if it is in Cyrillic ones and the other one in Latin ones.
-    pub(super) fn in_script_of(
-        &self,
-        other: &Self,
-        check_interrupts: &mut dyn FnMut(),
-    ) -> Result<Option<Self>, Error> {
+    pub(super) fn in_script_of(&self, other: &Self) -> Result<Option<Self>, Error> {
         if !self.may_be_cyrillic || other.may_be_cyrillic {
             return Ok(None);
         }
-        match form::in_script_of(&self.form, &other.form)? {
-            Some(latin) => Ok(Some(Self::of_form(latin, check_interrupts)?)),
-            None => Ok(None),
-        }
+        let latin = form::in_script_of(&self.form, &other.form)?;
+        Ok(latin.map(Self::of_form))
     }
 
     pub(super) fn sketch(&self, cut: &Tokens) -> Option<&Sketch> {
@@ -158,8 +166,16 @@ pub(super) fn in_one_wording<'t>(
 /// The form in which the words of a text are compared.
 fn form(text: &str, bytes: &Bytes, check_interrupts: &mut dyn FnMut()) -> Result<String, Error> {
     let plain = layout::plain(text.trim(), bytes, check_interrupts)?;
-    let plain = layout::signs_joined(&plain)?;
-    let plain = layout::signs_apart(&plain)?;
+    let of_plain;
+    let bytes = match &plain {
+        Cow::Borrowed(_) => bytes,
+        Cow::Owned(plain) => {
+            of_plain = Bytes::of(plain);
+            &of_plain
+        }
+    };
+    let plain = layout::signs_joined(&plain, bytes)?;
+    let plain = layout::signs_apart(&plain, bytes)?;
     let mut folded = String::new();
     folded
         .try_reserve(plain.len() + if plain.is_ascii() { 0 } else { 2 * plain.len() })

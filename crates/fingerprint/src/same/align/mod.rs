@@ -17,11 +17,11 @@ pub mod sketch;
 use crate::error::Error;
 use crate::same::cut::tokens::Tokens;
 use crate::same::limits::{BETWEEN_PASSAGES, MOST_PAIRS};
-use crate::similarity::diff::alignment::{Numbers, align_numbers, filled};
+use crate::similarity::diff::alignment::{align_numbers, filled};
 use alike::{Likeness, Word, likeness};
 use std::ops::Range;
 
-pub use crate::similarity::diff::alignment::{Hunk, reserved};
+pub use crate::similarity::diff::alignment::{Hunk, Numbers, reserved};
 
 /// The words between those with which both texts begin and those with which both end.
 pub struct Middle {
@@ -37,17 +37,49 @@ pub struct Numbered {
     pub common: usize,
 }
 
-/// Leaves out what is equal at both ends.
+/// Leaves out what is equal at both ends. Words lie behind each other, so that those up to a place are equal
+/// where all bytes are and each ends at one place.
 pub fn middle(a: &Tokens, b: &Tokens) -> Middle {
+    let (text_a, text_b) = (a.text.as_bytes(), b.text.as_bytes());
+    let equal = equal_bytes(text_a, text_b);
+    let ends_at = |text: &Tokens, i: usize| text.at(i).end as usize;
     let shorter = a.len().min(b.len());
-    let front = (0..shorter).take_while(|&i| a.word(i) == b.word(i)).count();
-    let back = (0..shorter - front)
-        .take_while(|&i| a.word(a.len() - 1 - i) == b.word(b.len() - 1 - i))
-        .count();
+    let is_equal = |i: &usize| ends_at(a, *i) == ends_at(b, *i) && ends_at(a, *i) <= equal;
+    let front = (0..shorter).take_while(is_equal).count();
+    let equal = equal_bytes_at_end(text_a, text_b);
+    let bytes_behind =
+        |text: &Tokens, i: usize| text.text.len() - text.at(text.len() - 1 - i).begin as usize;
+    let is_equal =
+        |i: &usize| bytes_behind(a, *i) == bytes_behind(b, *i) && bytes_behind(a, *i) <= equal;
+    let back = (0..shorter - front).take_while(is_equal).count();
     Middle {
         a: front..a.len() - back,
         b: front..b.len() - back,
     }
+}
+
+/// Bytes that are compared at once.
+const AT_ONCE: usize = 32;
+
+/// With how many bytes both begin.
+pub fn equal_bytes(a: &[u8], b: &[u8]) -> usize {
+    let ((pieces_a, _), (pieces_b, _)) = (a.as_chunks::<AT_ONCE>(), b.as_chunks::<AT_ONCE>());
+    let pieces = pieces_a.iter().zip(pieces_b);
+    let begin = AT_ONCE * pieces.take_while(|(a, b)| a == b).count();
+    let rest = a[begin..].iter().zip(&b[begin..]);
+    begin + rest.take_while(|(a, b)| a == b).count()
+}
+
+/// With how many bytes both end.
+fn equal_bytes_at_end(a: &[u8], b: &[u8]) -> usize {
+    let ((_, pieces_a), (_, pieces_b)) = (a.as_rchunks::<AT_ONCE>(), b.as_rchunks::<AT_ONCE>());
+    let pieces = pieces_a.iter().rev().zip(pieces_b.iter().rev());
+    let end = AT_ONCE * pieces.take_while(|(a, b)| a == b).count();
+    let rest = a[..a.len() - end]
+        .iter()
+        .rev()
+        .zip(b[..b.len() - end].iter().rev());
+    end + rest.take_while(|(a, b)| a == b).count()
 }
 
 /// Which words of two texts differ.
@@ -121,17 +153,6 @@ pub fn passages(hunks: Vec<Hunk>) -> Vec<Hunk> {
         }
     }
     joined
-}
-
-/// A hash for which texts can be made, the same everywhere.
-pub fn quick_hash(word: &str) -> usize {
-    let of_bytes = |hash: u64, bytes: &[u8]| {
-        let eight = bytes.iter().fold(hash.rotate_left(5), |eight, byte| {
-            eight.rotate_left(8) ^ u64::from(*byte)
-        });
-        eight.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    };
-    (word.as_bytes().chunks(8).fold(0, of_bytes) >> 32) as usize
 }
 
 const BITS: usize = 64;

@@ -10,21 +10,17 @@ use crate::same::with_room;
 const STATEMENTS: &str = "if (|if(|for (|for(|while (|while(|def |function |let |const |var |class |public |\
     private |static |elif |else:|#include";
 
-/// Operators that prose has not.
-const OPERATORS: [&str; 13] = [
-    "==", "!=", " ** ", "&&", "||", "+=", "-=", "*=", "/=", "::", "++;", "<<=", ":=",
-];
-
 /// Whether a text is code: at least half of its lines are statements.
 pub fn is_code(text: &str, bytes: &Bytes) -> bool {
-    if !bytes.have(b"=;{(<&|*") || !text.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+    if !bytes.have(b"=;{(<&|*") || !bytes.have_letters() {
         return is_query(text);
     }
     if is_object(text) || is_query_string(text) {
         return false;
     }
     let lines = || text.lines().filter(|line| !line.trim().is_empty());
-    let statements = lines().filter(|line| is_statement(line.trim())).count();
+    let is_statement = |line: &&str| is_statement(line.trim(), bytes);
+    let statements = lines().filter(is_statement).count();
     2 * statements >= lines().count() && statements > 0 || is_query(text)
 }
 
@@ -45,7 +41,7 @@ pub fn is_object(text: &str) -> bool {
 pub fn is_query_string(text: &str) -> bool {
     let parts = || text.split('&');
     let is_plain = |c: char| c.is_alphanumeric() || "=&_-.+%".contains(c);
-    text.contains('&')
+    text.as_bytes().contains(&b'&')
         && text.chars().all(is_plain)
         && parts().all(|part| {
             part.split_once('=')
@@ -53,18 +49,18 @@ pub fn is_query_string(text: &str) -> bool {
         })
 }
 
-fn is_statement(line: &str) -> bool {
+/// Whether a line is a statement, of a text that has these bytes.
+fn is_statement(line: &str, bytes: &Bytes) -> bool {
     if line.contains("://") {
         return false;
     }
     // == History == is a heading.
     let has_operator = || {
-        !line.starts_with("==")
-            && line.contains(['=', '&', '|', '+', ':', '*'])
-            && (OPERATORS.iter().any(|operator| line.contains(operator)) || has_power(line))
+        bytes.have(b"=&|:+*") && !line.starts_with("==") && (has_operator(line) || has_power(line))
     };
-    let begins = STATEMENTS.split('|').any(|begin| line.starts_with(begin))
-        && line.contains(['(', '=', '{', ':', '<']);
+    let begins = line.contains(['(', '=', '{', ':', '<'])
+        && line.starts_with(|c| "iwfdlcvpse#".contains(c))
+        && STATEMENTS.split('|').any(|begin| line.starts_with(begin));
     // if a > b: swap(a, b)
     let compares = |line: &str| {
         [" < ", " > ", " <= ", " >= "]
@@ -78,7 +74,21 @@ fn is_statement(line: &str) -> bool {
         && compares(line);
     let ends =
         line.ends_with([';', '{', '}']) && (line.len() == 1 || line.contains(['(', '=', '}', '{']));
-    begins || is_condition || ends || has_operator() || is_assignment(line)
+    begins || is_condition || ends || has_operator() || bytes.have(b"=") && is_assignment(line)
+}
+
+/// Whether a line has an operator that prose has not.
+fn has_operator(line: &str) -> bool {
+    let is_operator = |pair: &[u8; 2]| {
+        matches!(
+            pair,
+            [b'=' | b'!' | b'+' | b'-' | b'*' | b'/' | b':', b'='] | b"&&" | b"||" | b"::"
+        )
+    };
+    line.as_bytes().array_windows().any(is_operator)
+        || [" ** ", "++;", "<<="]
+            .iter()
+            .any(|operator| line.contains(operator))
 }
 
 /// Whether two stars stand between two operands; in mark-up there is a space on one side.

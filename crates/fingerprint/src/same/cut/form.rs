@@ -2,6 +2,7 @@
 //! not matter to a reader, as the kind of a dash, letters of another script that look alike, Serbian in
 //! its other script. [`crate::same`] and its lists use it, in this order and before a text is cut.
 
+use super::bytes::has_any;
 use crate::error::Error;
 use crate::same::lists::lists;
 use crate::same::with_room;
@@ -17,15 +18,20 @@ pub fn fold_into(text: &str, folded: &mut String) -> Result<(), Error> {
         folded[begin..].make_ascii_lowercase();
         return Ok(());
     }
-    match text.contains(is_part_of_number) {
+    // The bytes with which those begin that are part of a number.
+    let mut pairs = text.as_bytes().array_windows();
+    let may_be_part = pairs.any(|pair| matches!(pair, [0xc2, _] | [0xe2, 0x81 | 0x85]));
+    match may_be_part && text.contains(is_part_of_number) {
         true => normalize(&with_signs(text)?, folded)?,
         false => normalize(text, folded)?,
     }
-    if folded[begin..].contains(|c: char| !c.is_ascii() && letter(c) != Some(c)) {
+    let first = folded[begin..].find(|c: char| !c.is_ascii() && letter(c) != Some(c));
+    if let Some(first) = first {
+        let first = begin + first;
         // A dash becomes shorter; no letter becomes longer.
-        let mut plain = with_room(folded.len() - begin)?;
-        plain.extend(folded[begin..].chars().filter_map(letter));
-        folded.truncate(begin);
+        let mut plain = with_room(folded.len() - first)?;
+        plain.extend(folded[first..].chars().filter_map(letter));
+        folded.truncate(first);
         folded.push_str(&plain);
     }
     Ok(())
@@ -81,6 +87,7 @@ fn with_signs(text: &str) -> Result<String, Error> {
 /// What the normal form keeps apart and a reader does not; None for a character that is dropped.
 fn letter(c: char) -> Option<char> {
     Some(match c {
+        '\u{3400}'..='\u{9fff}' => simplified(c),
         // Colours of skin, hamza by itself.
         '\u{1f3fb}'..='\u{1f3ff}' | '\u{621}' => return None,
         'ð' => 'd',
@@ -92,7 +99,7 @@ fn letter(c: char) -> Option<char> {
         '\u{911}' => '\u{906}',
         '\u{949}' => '\u{93e}',
         '\u{2044}' => '/',
-        c => simplified(c),
+        c => c,
     })
 }
 
@@ -125,12 +132,12 @@ pub fn one_spelling(folded: String) -> Result<String, Error> {
             text = text.replace(short, long);
         }
     }
-    if text.contains(LAUGHS) {
+    if LAUGHS.iter().any(|laugh| text.contains(*laugh)) {
         text.retain(|c| !LAUGHS.contains(&c));
     }
     let text = devanagari(text)?;
     // The bytes with which Greek and Cyrillic letters begin.
-    match text.bytes().any(|byte| matches!(byte, 0xcd..=0xd4)) {
+    match has_any(&text, 0xcd..=0xd4) {
         true => unmasked(text),
         false => Ok(text),
     }
@@ -240,7 +247,7 @@ pub fn in_script_of(text: &str, other: &str) -> Result<Option<String>, Error> {
 
 /// Whether a text has a byte with which Cyrillic letters begin.
 pub fn may_be_cyrillic(text: &str) -> bool {
-    !text.is_ascii() && text.bytes().any(|byte| matches!(byte, 0xd0..=0xd4))
+    has_any(text, 0xd0..=0xd4)
 }
 
 /// Whether a text has Latin letters and no Cyrillic ones.

@@ -173,8 +173,11 @@ fn forum_tag(text: &str) -> Option<usize> {
 
 /// The text with each minus beside its number: − 5 °C is −5 °C. A hyphen in front of a space is one only
 /// where degrees follow.
-pub fn signs_joined(text: &str) -> Result<Cow<'_, str>, Error> {
-    if text.is_ascii() || !text.contains("\u{2212} ") && !text.contains('°') {
+pub fn signs_joined<'t>(text: &'t str, bytes: &Bytes) -> Result<Cow<'t, str>, Error> {
+    // The bytes with which both signs begin.
+    let has_sign = bytes.have(b"\xe2") && text.contains("\u{2212} ")
+        || bytes.have(b"\xc2") && text.contains('°');
+    if !has_sign {
         return Ok(Cow::Borrowed(text));
     }
     let mut joined = with_room(text.len())?;
@@ -199,55 +202,60 @@ pub fn signs_joined(text: &str) -> Result<Cow<'_, str>, Error> {
 
 /// The text with the number sign as a word for itself, with dimensions as several numbers, and without the
 /// commands of LaTeX.
-pub fn signs_apart(text: &str) -> Result<Cow<'_, str>, Error> {
-    let bytes = text.as_bytes();
-    let (mut has_dimension, mut has_inch) = (false, false);
-    for (i, pair) in bytes.windows(2).enumerate() {
-        if pair[0].is_ascii_digit() {
-            match pair[1] {
-                b'"' => has_inch = true,
-                b'x' | b'X' | b'*' | b'T' => {
-                    has_dimension |= bytes.get(i + 2).is_some_and(u8::is_ascii_digit);
-                }
-                _ => (),
-            }
-        }
-    }
-    let has_command = text.contains('\\') && text.contains('{');
-    let has_sign = !text.is_ascii() && text.contains(['№', '×', 'º', '°', '\u{2033}', '\u{201d}']);
-    if !has_sign && !has_dimension && !has_command && !has_inch {
+pub fn signs_apart<'t>(text: &'t str, bytes: &Bytes) -> Result<Cow<'t, str>, Error> {
+    let is_between_digits = |row: &[u8; 3]| {
+        row[0].is_ascii_digit() && row[2].is_ascii_digit() && b"xX*T".contains(&row[1])
+    };
+    let has_dimension =
+        bytes.have_behind_digit(b"xX*T") && text.as_bytes().array_windows().any(is_between_digits);
+    let has_command = bytes.have(b"\\") && bytes.have(b"{");
+    // Signs behind a digit, by the bytes with which they begin; and those anywhere.
+    let has_sign = bytes.have_behind_digit(b"\"\xe2")
+        || bytes.have(b"\xe2") && text.contains('№')
+        || bytes.have(b"\xc2\xc3") && text.contains(['×', 'º', '°']);
+    if !has_sign && !has_dimension && !has_command {
         return Ok(Cow::Borrowed(text));
     }
     let mut apart = with_room(2 * text.len())?;
     let mut in_front = ' ';
     let mut in_word = false;
     let mut is_quoted = false;
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        let behind = chars.peek().copied().unwrap_or(' ');
+    // What lies in front is written.
+    let mut written = 0;
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let behind = chars.peek().map_or(' ', |(_, c)| *c);
         is_quoted ^= c == '"';
         let is_between = in_front.is_ascii_digit() && behind.is_ascii_digit();
-        match c {
-            '№' => apart.push_str("№ "),
-            '×' | '*' if is_between => apart.push_str(" x "),
-            'x' | 'X' if is_between && !in_word => apart.push_str(" x "),
+        let instead = match c {
+            '№' => Some("№ "),
+            '×' | '*' if is_between => Some(" x "),
+            'x' | 'X' if is_between && !in_word => Some(" x "),
             // The date and the time of ISO 8601.
-            'T' if is_between && chars.clone().nth(2) == Some(':') => apart.push(' '),
-            'Z' if in_front.is_ascii_digit() && has_dimension && !behind.is_alphanumeric() => (),
+            'T' if is_between && chars.clone().nth(2).is_some_and(|(_, c)| c == ':') => Some(" "),
+            'Z' if in_front.is_ascii_digit() && has_dimension && !behind.is_alphanumeric() => {
+                Some("")
+            }
             c if is_sign_of_inch(c) && in_front.is_ascii_digit() && (c != '"' || is_quoted) => {
-                apart.push_str(" inch ");
                 is_quoted = false;
+                Some(" inch ")
             }
-            'º' if matches!(behind, 'C' | 'F') => apart.push('°'),
+            'º' if matches!(behind, 'C' | 'F') => Some("°"),
             // n° 7
-            '°' | 'º' if matches!(in_front, 'n' | 'N') => (),
+            '°' | 'º' if matches!(in_front, 'n' | 'N') => Some(""),
             '\\' if has_command && behind.is_ascii_alphabetic() => {
-                while chars.next_if(char::is_ascii_alphabetic).is_some() {}
-                chars.next_if_eq(&'{');
+                while chars.next_if(|(_, c)| c.is_ascii_alphabetic()).is_some() {}
+                chars.next_if(|(_, c)| *c == '{');
+                Some("")
             }
-            '}' if has_command => (),
-            '~' if has_command => apart.push(' '),
-            c => apart.push(c),
+            '}' if has_command => Some(""),
+            '~' if has_command => Some(" "),
+            _ => None,
+        };
+        if let Some(instead) = instead {
+            apart.push_str(&text[written..at]);
+            apart.push_str(instead);
+            written = chars.peek().map_or(text.len(), |(next, _)| *next);
         }
         // 0x1F and E4x7 are names, 140x200 is not.
         in_word = c.is_ascii_alphabetic() && !matches!(c, 'x' | 'X')
@@ -255,6 +263,7 @@ pub fn signs_apart(text: &str) -> Result<Cow<'_, str>, Error> {
             || c == '0' && !in_front.is_ascii_digit() && in_front != '.';
         in_front = c;
     }
+    apart.push_str(&text[written..]);
     Ok(Cow::Owned(apart))
 }
 

@@ -18,7 +18,7 @@ pub mod tokens;
 pub mod wording;
 
 use crate::error::Error;
-use crate::same::lists::{Languages, lists};
+use crate::same::lists::lists;
 use crate::text::ngrams;
 use crate::text::scripts::is_han;
 use std::ops::Range;
@@ -54,7 +54,7 @@ impl Tokens {
         let reserved = reader.tokens.tokens.try_reserve(words);
         reserved.map_err(|_| Error::OutOfMemory)?;
         let mut next_pause = CHECKED_EVERY;
-        while let Some(c) = reader.next() {
+        while reader.at < text.len() {
             if reader.tokens.len() >= next_pause {
                 next_pause += CHECKED_EVERY;
                 check_interrupts();
@@ -62,15 +62,13 @@ impl Tokens {
             if reader.tokens.len() > MOST_WORDS {
                 return Ok(None);
             }
-            reader.step(c);
+            reader.step();
             if reader.is_full {
                 return Err(Error::OutOfMemory);
             }
         }
         let mut tokens = reader.tokens;
-        tokens.look_up();
-        let first = tokens.all().iter().take(MOST_VOTES);
-        tokens.languages = Languages::spoken(first.filter_map(|token| token.entry));
+        tokens.look_up(MOST_VOTES);
         Ok(Some(tokens))
     }
 }
@@ -120,23 +118,31 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn next(&self) -> Option<char> {
-        self.text[self.at..].chars().next()
-    }
-
     /// Reads a word, or a character that is in none.
-    fn step(&mut self, c: char) {
+    fn step(&mut self) {
         let begin = self.at;
         self.begin = begin;
-        if c == ' ' {
-            (self.at, self.in_front, self.joins) = (begin + 1, c, false);
-            return;
+        match self.text.as_bytes()[begin] {
+            b' ' => {
+                (self.at, self.in_front, self.joins) = (begin + 1, ' ', false);
+                return;
+            }
+            byte if byte.is_ascii_alphabetic() => {
+                self.word();
+                self.in_front = 'x';
+                return;
+            }
+            // Most Han characters: from U+5000 on.
+            0xe5..=0xe9 if !self.may_begin_item => {
+                self.push(begin..begin + 3, TokenKind::Character);
+                (self.at, self.in_front) = (begin + 3, '中');
+                return;
+            }
+            _ => (),
         }
-        if c.is_ascii_alphabetic() {
-            self.word();
-            self.in_front = 'x';
+        let Some(c) = self.text[begin..].chars().next() else {
             return;
-        }
+        };
         if is_han(c) && !self.may_begin_item {
             self.push(begin..begin + c.len_utf8(), TokenKind::Character);
             (self.at, self.in_front) = (begin + c.len_utf8(), '中');
@@ -160,7 +166,7 @@ impl<'t> Reader<'t> {
                 self.push(begin..begin + c.len_utf8(), TokenKind::Character);
             }
             self.at += c.len_utf8();
-        } else if is_letter(c) {
+        } else if !is_punctuation(c) && is_letter(c) {
             self.word();
         } else {
             self.mark(c, behind);
@@ -175,6 +181,7 @@ impl<'t> Reader<'t> {
         };
     }
 
+    #[inline]
     pub(super) fn push(&mut self, word: Range<usize>, kind: TokenKind) {
         let text = self.text;
         self.push_text(&text[word], kind);
@@ -190,6 +197,7 @@ impl<'t> Reader<'t> {
         written
     }
 
+    #[inline]
     fn push_text(&mut self, word: &str, kind: TokenKind) {
         let Tokens { text, tokens, .. } = &mut self.tokens;
         let longer = text.try_reserve(word.len() + MOST_ADDED);
@@ -229,9 +237,11 @@ impl<'t> Reader<'t> {
             .bytes()
             .any(|byte| byte.is_ascii_digit())
             && !(begins_with_times(&body[end..]) && &body[..end] != "0");
-        if is_code {
-            self.push_text(&body[..end + letters], TokenKind::Number);
-            self.at = begin + end + letters;
+        let is_plain = || body.as_bytes()[..end].iter().all(u8::is_ascii_digit);
+        if is_code || sign.is_empty() && is_plain() {
+            let length = end + if is_code { letters } else { 0 };
+            self.push_text(&body[..length], TokenKind::Number);
+            self.at = begin + length;
         } else {
             canonical(&body[..end], &mut |number| {
                 let number = match sign {
@@ -266,6 +276,9 @@ impl<'t> Reader<'t> {
     fn ordinal(&mut self) {
         const ENDINGS: [&str; 10] = ["st", "nd", "rd", "th", "er", "re", "eme", "e", "o", "a"];
         let rest = &self.text[self.at..];
+        if !rest.starts_with(|c: char| c == '.' || c.is_ascii_alphabetic()) {
+            return;
+        }
         let point = usize::from(rest.starts_with(".o") || rest.starts_with(".a"));
         let ending = ENDINGS.into_iter().find(|end| {
             let behind = rest[point..].strip_prefix(end);
@@ -500,6 +513,11 @@ pub fn behind_apostrophe(text: &str, word: &str) -> Option<usize> {
     let letters = &text[mark.len_utf8()..];
     let is_inside = joins && letters.starts_with(|c: char| c.is_alphabetic() && !is_character(c));
     is_inside.then(|| mark.len_utf8() + word_length(letters))
+}
+
+/// The commonest marks beyond ASCII, none of which is a letter.
+fn is_punctuation(c: char) -> bool {
+    matches!(c, '\u{2010}'..='\u{2046}' | '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}')
 }
 
 /// What a minus stands behind; behind a letter or a digit the same character is a hyphen.

@@ -53,8 +53,9 @@ pub struct Token {
     pub is_alone: bool,
     /// A hyphen joins it to the word in front.
     pub is_joined: bool,
-    /// What the lists have of it.
+    /// What the lists have of it, and what that is in the languages of the text.
     pub entry: Option<&'static Entry>,
+    pub classes: Classes,
 }
 
 /// Marks that a text has.
@@ -75,21 +76,27 @@ pub struct Tokens {
     pub marks: Marks,
     /// The languages that it may be in.
     pub languages: Languages,
+    /// The classes that its words have, and maybe others.
+    pub any: Classes,
 }
 
 impl Tokens {
+    #[inline]
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
 
+    #[inline]
     pub fn at(&self, i: usize) -> &Token {
         &self.tokens[i]
     }
 
+    #[inline]
     pub fn all(&self) -> &[Token] {
         &self.tokens
     }
 
+    #[inline]
     pub fn word(&self, i: usize) -> &str {
         let token = &self.tokens[i];
         &self.text[token.begin as usize..token.end as usize]
@@ -103,9 +110,9 @@ impl Tokens {
     }
 
     /// What the lists say of a word in a text of these languages.
+    #[inline]
     pub fn classes(&self, i: usize) -> Classes {
-        let entry = self.at(i).entry;
-        entry.map_or(Classes::default(), |entry| entry.classes_in(self.languages))
+        self.tokens[i].classes
     }
 
     /// Words in a row, without spaces.
@@ -139,6 +146,7 @@ impl Tokens {
     pub fn picked(&self, words: impl Iterator<Item = usize>) -> Self {
         let mut picked = Self {
             languages: self.languages,
+            any: self.any,
             ..Self::default()
         };
         for i in words {
@@ -153,6 +161,7 @@ impl Tokens {
         let mut filled = Self {
             marks: self.marks,
             languages: self.languages,
+            any: self.any,
             ..Self::default()
         };
         let reserved = filled.tokens.try_reserve_exact(self.len() + more);
@@ -182,24 +191,48 @@ impl Tokens {
     /// Adds a word that was not cut.
     pub fn push_other(&mut self, word: &str, token: Token) {
         let entry = lists().entry(word);
-        self.push(word, Token { entry, ..token });
+        let classes = Entry::classes_of(entry, self.languages);
+        let token = Token {
+            entry,
+            classes,
+            ..token
+        };
+        self.any = self.any.or(classes);
+        self.push(word, token);
     }
 
-    /// Looks all words up.
-    pub fn look_up(&mut self) {
+    /// Looks all words up, of which the first ones tell the languages.
+    pub fn look_up(&mut self, votes: usize) {
+        let lists = lists();
         let Self { text, tokens, .. } = self;
+        for token in &mut *tokens {
+            token.entry = lists.entry(&text[token.begin as usize..token.end as usize]);
+        }
+        let first = tokens.iter().take(votes);
+        self.languages = Languages::spoken(first.filter_map(|token| token.entry));
         for token in tokens {
-            token.entry = lists().entry(&text[token.begin as usize..token.end as usize]);
+            token.classes = Entry::classes_of(token.entry, self.languages);
+            self.any = self.any.or(token.classes);
         }
     }
 
     /// Adds words of another text.
     pub fn push_all(&mut self, other: &Tokens, words: Range<usize>) {
-        for i in words {
-            self.push(other.word(i), *other.at(i));
-        }
+        let (from, to) = match words.is_empty() {
+            true => return,
+            false => (other.tokens[words.start].begin, self.text.len() as u32),
+        };
+        self.text.push_str(other.joined(&words));
+        let moved = |place: u32| place - from + to;
+        self.tokens
+            .extend(other.tokens[words].iter().map(|token| Token {
+                begin: moved(token.begin),
+                end: moved(token.end),
+                ..*token
+            }));
     }
 
+    #[inline]
     pub fn push(&mut self, word: &str, token: Token) {
         let begin = self.text.len() as u32;
         self.text.push_str(word);
@@ -241,8 +274,15 @@ const MOST_GROUPS: usize = 64;
 
 /// Calls `number` for what a number means in one form. Commas may separate several.
 pub fn canonical(body: &str, number: &mut dyn FnMut(&str)) {
-    if body.bytes().all(|byte| byte.is_ascii_digit()) {
-        return number(body);
+    let mut signs = body.bytes().filter(|byte| !byte.is_ascii_digit());
+    let has_points_alone = signs.all(|byte| byte == b'.');
+    // 10.0.3.7 and 2.5 stay as they are, 1.500 may be a group of digits.
+    let is_group = |part: &str| part.len() == 3;
+    if has_points_alone && (!body.contains('.') || !body.split('.').skip(1).all(is_group)) {
+        return number(match body.matches('.').count() {
+            1 => whole_or_decimal(body),
+            _ => body,
+        });
     }
     if body
         .bytes()

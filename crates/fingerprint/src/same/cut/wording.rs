@@ -7,11 +7,9 @@ use super::form::fold;
 use super::tokens::{TokenKind, Tokens};
 use super::{is_character, is_elided, is_letter};
 use crate::error::Error;
-use crate::hash::{Hashed, city64};
 use crate::same::align::characters::is_kana;
-use crate::same::lists::{Classes, Languages};
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use crate::same::lists::{Languages, lists};
+use std::cell::LazyCell;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -21,8 +19,8 @@ const CHECKED_EVERY: usize = 4096;
 /// A word and its kind.
 type Part = (String, TokenKind);
 
-/// The other words of phrases and their lines, by CityHash64 of the first word, of which no two have one.
-type ByFirst = HashMap<u64, Vec<(Vec<String>, usize)>, BuildHasherDefault<Hashed>>;
+/// The other words of phrases and their lines, by the number that the lists have of the first word.
+type ByFirst = Vec<Vec<(Vec<String>, usize)>>;
 
 /// Phrases by their first words, with the line of each.
 struct Wordings {
@@ -49,17 +47,18 @@ impl Wordings {
                 if n == 0 {
                     are_kana.push(phrase.trim().starts_with(is_kana));
                     forms.push(parts);
-                } else if let Some(((first, _), rest)) = parts.split_first() {
+                } else if let Some(((first, _), rest)) = parts.split_first()
+                    && let Some(number) = lists().entry(first).and_then(|entry| entry.phrases)
+                {
                     let rest = rest.iter().map(|(word, _)| word.clone()).collect();
-                    by_first
-                        .entry(city64(first.as_bytes()))
-                        .or_default()
-                        .push((rest, line));
+                    let number = usize::from(number);
+                    by_first.resize_with(by_first.len().max(number + 1), Vec::new);
+                    by_first[number].push((rest, line));
                 }
             }
         }
         // The longest phrase first.
-        for phrases in by_first.values_mut() {
+        for phrases in &mut by_first {
             phrases.sort_by_key(|(rest, _)| std::cmp::Reverse(rest.len()));
         }
         Self {
@@ -71,8 +70,14 @@ impl Wordings {
     }
 
     /// The length of the phrase that begins at a word of a text, and its form.
-    fn at(&self, text: &Tokens, i: usize, has_kana: bool) -> Option<(usize, &[Part])> {
-        let phrases = self.by_first.get(&city64(text.word(i).as_bytes()))?;
+    fn at(
+        &self,
+        text: &Tokens,
+        i: usize,
+        has_kana: &LazyCell<bool, impl FnOnce() -> bool>,
+    ) -> Option<(usize, &[Part])> {
+        let number = text.at(i).entry?.phrases?;
+        let phrases = self.by_first.get(usize::from(number))?;
         let is_here = |rest: &Vec<String>| {
             i + rest.len() < text.len()
                 && rest
@@ -82,7 +87,7 @@ impl Wordings {
         };
         let may_be = |line: usize| {
             let of_line = self.languages[line];
-            (has_kana || !self.are_kana[line])
+            (!self.are_kana[line] || **has_kana)
                 && (of_line == Languages::default()
                     || text.languages == Languages::default()
                     || of_line.meet(text.languages))
@@ -189,22 +194,15 @@ type Phrase = (Range<usize>, &'static [Part]);
 
 /// The phrases of a text that have another form, in order.
 fn phrases(text: &Tokens, check_interrupts: &mut dyn FnMut()) -> Result<Vec<Phrase>, Error> {
-    let mut found = Vec::new();
-    let mut has_kana = None;
+    let (wordings, mut found) = (wordings(), Vec::new());
+    let has_kana = LazyCell::new(|| text.text.contains(is_kana));
     let (mut i, mut next_pause) = (0, CHECKED_EVERY);
     while i < text.len() {
         if i >= next_pause {
             next_pause = i + CHECKED_EVERY;
             check_interrupts();
         }
-        let phrase = match text.classes(i).has(Classes::BEGINS_PHRASE) {
-            true => {
-                let has_kana = *has_kana.get_or_insert_with(|| text.text.contains(is_kana));
-                wordings().at(text, i, has_kana)
-            }
-            false => None,
-        };
-        match phrase {
+        match wordings.at(text, i, &has_kana) {
             Some((length, form)) => {
                 found.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
                 found.push((i..i + length, form));

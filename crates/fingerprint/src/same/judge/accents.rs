@@ -2,6 +2,7 @@
 //! nothing else decides between two texts. A text without accents says the same, so one that is missing
 //! decides only in a text that has others.
 
+use crate::same::cut::bytes::has_any;
 use crate::same::cut::form::fold;
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -21,7 +22,7 @@ fn lines() -> &'static HashMap<&'static str, usize> {
 
 /// Whether a text may have letters of Latin scripts with accents.
 fn has_accents(text: &str) -> bool {
-    text.bytes().any(|byte| matches!(byte, 0xc3..=0xcc))
+    has_any(text, 0xc3..=0xcc)
 }
 
 /// Whether two texts have words that are others by their accents.

@@ -34,6 +34,9 @@ pub struct Addition<'t> {
     pub in_a: bool,
 }
 
+/// Letters that the names of a calling of both genders begin with, at least.
+const LEAST_OF_CALLING: usize = 4;
+
 /// Whether two words are one calling of both genders: Erzieher and Erzieherin, camarero and camarera.
 fn are_genders(a: &str, b: &str) -> bool {
     // Of a man and of a woman.
@@ -44,10 +47,11 @@ fn are_genders(a: &str, b: &str) -> bool {
             let (stem, other) = (male.strip_suffix(of_male), female.strip_suffix(of_female));
             stem.is_some()
                 && stem == other
-                && stem.is_some_and(|stem| stem.chars().nth(3).is_some())
+                && stem.is_some_and(|stem| stem.chars().nth(LEAST_OF_CALLING - 1).is_some())
         })
     };
-    is_pair(a, b) || is_pair(b, a)
+    let letters = a.chars().zip(b.chars()).take(LEAST_OF_CALLING);
+    letters.filter(|(x, y)| x == y).count() == LEAST_OF_CALLING && (is_pair(a, b) || is_pair(b, a))
 }
 
 impl Addition<'_> {

@@ -22,8 +22,8 @@ use crate::same::align::{Alignment, Hunk, Middle, Numbered, hunks, middle, numbe
 use crate::same::align::{Pairing, pair};
 use crate::same::cut::tokens::{Token, TokenKind, Tokens};
 use crate::same::limits::{
-    AROUND, FAR_SHARE, FAR_WORDS, HEAD, LEAST_REORDERED, LONG, MOST_PAIRED, NAME, SCANNED,
-    UNLIKE_SHARE, UNLIKE_WORDS, VERY_LONG, WORDS_OF_A_FIELD,
+    AROUND, FAR_SHARE, FAR_SHARE_OF_CHARACTERS, FAR_WORDS, HEAD, LEAST_REORDERED, LONG,
+    MOST_PAIRED, NAME, SCANNED, UNLIKE_SHARE, UNLIKE_WORDS, VERY_LONG, WORDS_OF_A_FIELD,
 };
 use crate::same::lists::{Classes, lists};
 use finding::Tally;
@@ -48,6 +48,8 @@ pub enum Wanted {
 pub struct Judged {
     pub findings: Vec<Finding>,
     pub moved: usize,
+    /// Most words are in one text alone, so that nothing else was asked.
+    pub is_unlike: bool,
 }
 
 impl Judged {
@@ -80,6 +82,7 @@ pub fn judge(
         return Ok(Judged {
             findings: vec![whole],
             moved: common,
+            is_unlike,
         });
     }
     let mut hunks = match numbers.take() {
@@ -91,7 +94,11 @@ pub fn judge(
     if !shape.by_characters && others == 0 && is_rotated(a, b, &middle) {
         let order = |hunk: &Hunk| finding(Kind::Order, hunk.a.clone(), hunk.b.clone(), false);
         let findings = hunks.iter().map(order).collect();
-        return Ok(Judged { findings, moved });
+        return Ok(Judged {
+            findings,
+            moved,
+            is_unlike: false,
+        });
     }
     if shape.by_characters && shape.words >= VERY_LONG {
         hunks = passages(hunks);
@@ -119,6 +126,7 @@ pub fn judge(
     Ok(Judged {
         findings: judge.findings,
         moved,
+        is_unlike: false,
     })
 }
 
@@ -126,8 +134,18 @@ pub fn judge(
 /// them together.
 pub fn are_far(a: &Tokens, b: &Tokens, middle: &Middle, numbered: &Numbered) -> bool {
     let shorter = middle.a.len().min(middle.b.len());
+    let is_beyond =
+        |share: f64| (shorter - numbered.common) as f64 > share * a.len().min(b.len()) as f64;
     shorter > FAR_WORDS
-        && (shorter - numbered.common) as f64 > FAR_SHARE * a.len().min(b.len()) as f64
+        && is_beyond(FAR_SHARE_OF_CHARACTERS)
+        && (is_beyond(FAR_SHARE) || are_of_characters(a, b))
+}
+
+/// Whether most words of two texts are letters of scripts without spaces.
+fn are_of_characters(a: &Tokens, b: &Tokens) -> bool {
+    let words = || a.all().iter().chain(b.all());
+    let characters = words().filter(|token| token.kind == TokenKind::Character);
+    2 * characters.count() > words().count()
 }
 
 /// Words in a row, or those of a row that are left.
@@ -400,14 +418,7 @@ pub struct Shape {
 
 impl Shape {
     pub fn of(a: &Tokens, b: &Tokens) -> Self {
-        let characters = |tokens: &Tokens| {
-            tokens
-                .all()
-                .iter()
-                .filter(|token| token.kind == TokenKind::Character)
-                .count()
-        };
-        let by_characters = 2 * (characters(a) + characters(b)) > a.len() + b.len();
+        let by_characters = are_of_characters(a, b);
         let words = a.len().min(b.len()) as f64 / if by_characters { 2.0 } else { 1.0 };
         let is_entry = words >= LONG && !by_characters && (is_entry(a) || is_entry(b));
         Self {
@@ -430,6 +441,9 @@ impl Shape {
 
 /// Whether a text says somewhere what thing it is about: this package, the library contains.
 fn is_entry(text: &Tokens) -> bool {
+    if !text.any.has(Classes::ITEM) {
+        return false;
+    }
     let mut last = Classes::default();
     (0..text.len()).any(|i| {
         let classes = text.classes(i);

@@ -118,7 +118,8 @@ fn content(text: &Tokens) -> u64 {
     };
     let words = (0..text.len()).filter(counts).map(|i| text.form(i));
     let letters = words.flat_map(str::bytes).filter(|b| !b" ,".contains(b));
-    letters.fold(0, |all, byte| all.wrapping_add(u64::from(byte).pow(4)))
+    let square = |byte: u64| byte * byte;
+    letters.fold(0, |all, byte| all.wrapping_add(square(square(byte.into()))))
 }
 
 /// Whether two texts are one name with the surname at either end, beside a title or in front of a comma.

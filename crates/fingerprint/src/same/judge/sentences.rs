@@ -3,25 +3,27 @@
 
 use super::Shape;
 use super::finding::{Finding, Kind, finding};
-use super::{Wanted, judge};
+use super::{Judged, Wanted, judge};
 use crate::error::Error;
-use crate::same::align::{quick_hash, reserved};
+use crate::same::align::{Numbers, reserved};
 use crate::same::cut::tokens::{TokenKind, Tokens};
 use crate::same::limits::{ALIKE_SHARE, LEAST_STEMS, MOST_ALIKE, MOST_TURNED, STEM};
 use crate::same::lists::Classes;
+use crate::same::quick_hash;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// What differs between the sentences that only one text has, if nothing of it decides. `moved` words
-/// stand elsewhere in the other text: fewer than half of a sentence are by chance.
+/// What differs between the sentences that only one text has, if nothing of it decides. Where fewer words
+/// than half of a sentence stand elsewhere in the other text, they do by chance.
 pub fn in_any_order(
     a: &Tokens,
     b: &Tokens,
     shape: &Shape,
-    moved: usize,
+    judged: &Judged,
     wanted: Wanted,
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<Option<Vec<Finding>>, Error> {
+    let moved = judged.moved;
     let (middle_of_a, middle_of_b) = middles(a, b);
     let (in_a, in_b) = (
         sentences(a, middle_of_a.clone())?,
@@ -51,8 +53,13 @@ pub fn in_any_order(
         .cloned()
         .collect();
     rest_of_a.reverse();
+    let others = rest_of_b.len();
     if shape.is_long {
         drop_reworded(a, &mut rest_of_a, b, &mut rest_of_b, check_interrupts);
+    }
+    // Words that the other text lacks are as many without equal sentences, and in any order.
+    if judged.is_unlike && rest_of_b.len() == others {
+        return Ok(None);
     }
     let is_turned = shape.is_long
         && may_be_moved(moved, &rest_of_a)
@@ -157,34 +164,28 @@ fn drop_reworded(
     of_b: &mut Vec<Range<usize>>,
     check_interrupts: &mut dyn FnMut(),
 ) {
-    let mut left: HashMap<Vec<&str>, Vec<(Vec<&str>, usize)>> = HashMap::new();
+    let mut left: HashMap<u64, Vec<usize>> = HashMap::new();
     for (n, sentence) in of_b.iter().enumerate() {
         check_interrupts();
-        let stems = stems(b, sentence);
-        let mut sorted = stems.clone();
-        sorted.sort_unstable();
-        left.entry(sorted).or_default().push((stems, n));
+        left.entry(sum_of_stems(b, sentence)).or_default().push(n);
     }
     let mut taken = vec![false; of_b.len()];
     of_a.retain(|sentence| {
         check_interrupts();
-        let stems = stems(a, sentence);
-        let mut sorted = stems.clone();
-        sorted.sort_unstable();
-        let found = left.get(&sorted).and_then(|others| {
-            let is_free =
-                |(other, n): &&(Vec<&str>, usize)| !taken[*n] && is_rotated(&stems, other);
-            others
-                .iter()
-                .take(MOST_ALIKE)
-                .find(is_free)
-                .map(|(_, n)| *n)
-        });
-        let is_reworded = found.is_some() && stems.len() >= LEAST_STEMS;
-        if let (Some(n), true) = (found, is_reworded) {
-            taken[n] = true;
+        let Some(others) = left.get(&sum_of_stems(a, sentence)) else {
+            return true;
+        };
+        let own: Vec<&str> = stems(a, sentence).collect();
+        let is_free = |n: &&usize| {
+            let other = || stems(b, &of_b[**n]).collect::<Vec<_>>();
+            !taken[**n] && is_rotated(&own, &other())
+        };
+        let found = others.iter().take(MOST_ALIKE).find(is_free);
+        match found {
+            Some(n) if own.len() >= LEAST_STEMS => taken[*n] = true,
+            _ => return true,
         }
-        !is_reworded
+        false
     });
     let mut n = 0;
     of_b.retain(|_| {
@@ -194,13 +195,13 @@ fn drop_reworded(
 }
 
 /// The begins of the words of a sentence that count.
-fn stems<'t>(text: &'t Tokens, sentence: &Range<usize>) -> Vec<&'t str> {
+fn stems<'t>(text: &'t Tokens, sentence: &Range<usize>) -> impl Iterator<Item = &'t str> {
     let left_out = Classes::FUNCTION.or(Classes::LIGHT).or(Classes::GREETING);
-    let counts = |i: &usize| {
+    let counts = move |i: &usize| {
         let classes = text.classes(*i);
         !classes.has(left_out) || classes.has(Classes::NEGATION)
     };
-    let stem = |i: usize| {
+    let stem = move |i: usize| {
         let word = text.word(i);
         let is_word = text.at(i).kind == TokenKind::Word;
         match word.char_indices().nth(STEM) {
@@ -208,7 +209,13 @@ fn stems<'t>(text: &'t Tokens, sentence: &Range<usize>) -> Vec<&'t str> {
             _ => word,
         }
     };
-    sentence.clone().filter(counts).map(stem).collect()
+    sentence.clone().filter(counts).map(stem)
+}
+
+/// A number that is equal for sentences with the same stems in whatever order.
+fn sum_of_stems(text: &Tokens, sentence: &Range<usize>) -> u64 {
+    let stems = stems(text, sentence).map(|stem| quick_hash(stem) as u64);
+    stems.fold(0, u64::wrapping_add)
 }
 
 /// Whether words are others with two blocks in turn, or the same.
@@ -229,7 +236,7 @@ fn put_in_order(
     if of_a.len() < 2 || of_b.len() < 2 {
         return Ok(false);
     }
-    let owners = Owners::new(a, of_a)?;
+    let mut owners = Owners::new(a, of_a, words_in(of_b))?;
     let mut votes = reserved(of_a.len())?;
     votes.resize(of_a.len(), 0);
     let mut places = reserved(of_b.len())?;
@@ -259,48 +266,55 @@ fn put_in_order(
     Ok(is_turned)
 }
 
-/// Which sentence has two words in a row, if it is the only one. Pairs of words may share a place, which
-/// costs a vote: so no text makes it slow.
-struct Owners(Vec<u32>);
+/// Which sentence has two words in a row, if it is the only one.
+struct Owners<'t> {
+    numbers: Numbers<'t>,
+    /// By the number of both words.
+    owners: Vec<u32>,
+}
 
-const NOBODY: u32 = u32::MAX;
-const SEVERAL: u32 = NOBODY - 1;
+const SEVERAL: u32 = u32::MAX;
 
-/// Places for each word.
-const PLACES: usize = 8;
-
-impl Owners {
-    fn new(text: &Tokens, sentences: &[Range<usize>]) -> Result<Self, Error> {
-        let words: usize = sentences.iter().map(Range::len).sum();
-        let places = (PLACES * words).next_power_of_two();
-        let mut owners = Self(reserved(places)?);
-        owners.0.resize(places, NOBODY);
-        for (n, sentence) in sentences.iter().enumerate() {
-            for i in sentence.start + 1..sentence.end {
-                let place = owners.place(text, i);
-                let owner = &mut owners.0[place];
-                *owner = match *owner {
-                    NOBODY => n as u32,
-                    other if other == n as u32 => other,
-                    _ => SEVERAL,
-                };
+impl<'t> Owners<'t> {
+    /// Those of a text; `others` words of the other one will be asked for.
+    fn new(text: &'t Tokens, sentences: &[Range<usize>], others: usize) -> Result<Self, Error> {
+        let words = words_in(sentences);
+        let mut owners = Self {
+            numbers: Numbers::new(words + others)?,
+            owners: reserved(words)?,
+        };
+        for (n, sentence) in (0..).zip(sentences) {
+            for pair in pairs(text, sentence) {
+                let number = owners.numbers.number_of(pair) as usize;
+                match owners.owners.get_mut(number) {
+                    Some(owner) if *owner == n => (),
+                    Some(owner) => *owner = SEVERAL,
+                    None => owners.owners.push(n),
+                }
             }
         }
         Ok(owners)
     }
 
     /// The owners of the pairs of words of a sentence.
-    fn of(&self, text: &Tokens, sentence: &Range<usize>) -> impl Iterator<Item = u32> {
-        let owner = move |i| self.0[self.place(text, i)];
-        (sentence.start + 1..sentence.end)
-            .map(owner)
-            .filter(|owner| *owner < SEVERAL)
+    fn of(&mut self, text: &'t Tokens, sentence: &Range<usize>) -> impl Iterator<Item = u32> {
+        let owner = |pair| {
+            let number = self.numbers.number_of(pair) as usize;
+            self.owners.get(number).copied()
+        };
+        let owners = pairs(text, sentence).filter_map(owner);
+        owners.filter(|owner| *owner != SEVERAL)
     }
+}
 
-    /// The place of a word with the one in front of it.
-    fn place(&self, text: &Tokens, i: usize) -> usize {
-        quick_hash(text.joined(&(i - 1..i + 1))) & (self.0.len() - 1)
-    }
+/// Each two words in a row of a sentence.
+fn pairs<'t>(text: &'t Tokens, sentence: &Range<usize>) -> impl Iterator<Item = &'t str> {
+    let pairs = sentence.start + 1..sentence.end;
+    pairs.map(|i| text.joined(&(i - 1..i + 1)))
+}
+
+fn words_in(sentences: &[Range<usize>]) -> usize {
+    sentences.iter().map(Range::len).sum()
 }
 
 /// Takes one of the sentences that are left.

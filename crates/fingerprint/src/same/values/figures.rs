@@ -18,13 +18,16 @@ pub fn short_number(text: &str) -> Option<(u64, usize)> {
         return Some((text[..digits].parse().ok()?, digits));
     }
     let is_numeral = |c: &char| han_digit(*c).or(han_unit(*c)).is_some();
+    if !text.starts_with(|c| is_numeral(&c)) {
+        return None;
+    }
     let row: Vec<char> = text
         .chars()
         .take(MOST_PARTS)
         .take_while(is_numeral)
         .collect();
     let length = row.iter().map(|c| c.len_utf8()).sum();
-    Some((han_number(&row)?, length)).filter(|_| !row.is_empty())
+    Some((han_number(&row)?, length))
 }
 
 fn han_digit(c: char) -> Option<u64> {

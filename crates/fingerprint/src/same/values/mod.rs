@@ -147,6 +147,9 @@ impl<'t> Text<'t> {
 
     fn meanings_of(self, i: usize, first: Line) -> Vec<(usize, Meaning)> {
         let mut found = Vec::new();
+        if first == Line::default() {
+            return found;
+        }
         found.extend(first.meanings().map(|meaning| (i + 1, meaning)));
         for end in i + 2..=(i + first.longest_phrase()).min(self.tokens.len()) {
             let phrase = self.tokens.joined(&(i..end));
@@ -160,6 +163,10 @@ impl<'t> Text<'t> {
 
     /// Whether the words that end in front of a place have a meaning, and where they begin.
     fn meaning_in_front(self, i: usize, is_it: impl Fn(Meaning) -> bool) -> Option<usize> {
+        // No phrase ends with digits.
+        if i == 0 || self.is(i - 1, TokenKind::Number) {
+            return None;
+        }
         let begins = (i.saturating_sub(2)..i).rev();
         let mut found =
             begins.filter(|begin| meanings(self.tokens.joined(&(*begin..i))).any(&is_it));

@@ -130,7 +130,7 @@ fn digits(text: Text, i: usize) -> Vec<Numeral> {
         written,
         is_article: false,
     };
-    if ENDINGS.contains(&ending) {
+    if !ending.is_empty() && ENDINGS.contains(&ending) {
         let number = Number::read(&word[..word.len() - ending.len()]);
         let ordinal = |number| numeral(i + 1, number, Written::OrdinalDigits);
         return number.map(ordinal).into_iter().collect();

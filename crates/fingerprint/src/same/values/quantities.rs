@@ -91,6 +91,10 @@ fn with_rest(text: Text, words: Range<usize>, (amount, unit): (Number, u64), val
 
 /// Whether a word may stand for the sign of a number, or begin a version.
 pub fn is_sign(word: &str) -> bool {
+    // The bytes with which they begin.
+    if !word.starts_with(['n', 'v', 'н', '号']) {
+        return false;
+    }
     let is_version =
         |word: &str| word.starts_with('v') && word[1..].starts_with(|c: char| c.is_ascii_digit());
     NUMBER_SIGNS.contains(&word) || VERSION.contains(&word) || is_version(word)
@@ -115,6 +119,9 @@ pub fn signs(text: Text, i: usize, found: &Found, values: &mut Values) {
         }
     }
     sign_of_letters(text, i, values);
+    if !is_sign(word) && !matches!(word, "百" | "千") {
+        return;
+    }
     let part = match word {
         "百" => "pct",
         "千" => "pml",

@@ -6,6 +6,7 @@
 use super::CHECKED_EVERY;
 use super::cutting::Words;
 use crate::error::{Error, check_memory};
+use crate::hash::packed;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -118,7 +119,8 @@ pub struct Numbers<'t> {
     key: u64,
     /// The number that has each slot, plus one.
     slots: Vec<u32>,
-    words: Vec<&'t str>,
+    /// By number, with a short word as one integer, so that its letters need not be read.
+    words: Vec<(u64, &'t str)>,
 }
 
 impl<'t> Numbers<'t> {
@@ -154,17 +156,28 @@ impl<'t> Numbers<'t> {
         self.words.len()
     }
 
-    fn number_of(&mut self, word: &'t str) -> u32 {
+    /// The number of a word, of which no more are new than there is room for.
+    #[inline]
+    pub fn number_of(&mut self, word: &'t str) -> u32 {
         let last = self.slots.len() - 1;
         let mut at = hash(word, self.key) & last;
+        let length = word.len();
+        let short = if length < 8 {
+            packed(word.as_bytes())
+        } else {
+            0
+        };
+        let is_equal = |(packed, other): &(u64, &str)| {
+            other.len() == length && *packed == short && (length < 8 || *other == word)
+        };
         loop {
             match self.slots[at].checked_sub(1) {
                 None => {
-                    self.words.push(word);
+                    self.words.push((short, word));
                     self.slots[at] = self.words.len() as u32;
                     return self.words.len() as u32 - 1;
                 }
-                Some(number) if self.words[number as usize] == word => return number,
+                Some(number) if is_equal(&self.words[number as usize]) => return number,
                 Some(_) => at = (at + 1) & last,
             }
         }
@@ -183,22 +196,11 @@ fn hash(word: &str, key: u64) -> usize {
         let product = u128::from(hash ^ eight) * u128::from(key);
         product as u64 ^ (product >> 64) as u64
     };
-    let mut eights = word.as_bytes().chunks_exact(8);
-    let mut hash = key.rotate_left(32) ^ word.len() as u64;
-    for eight in &mut eights {
-        hash = mixed(
-            hash,
-            eight
-                .iter()
-                .rev()
-                .fold(0, |eight, byte| eight << 8 | u64::from(*byte)),
-        );
-    }
-    let rest = eights.remainder().iter();
-    let rest = rest
-        .rev()
-        .fold(0, |rest, byte| rest << 8 | u64::from(*byte));
-    (mixed(hash, rest) >> 16) as usize
+    let (eights, rest) = word.as_bytes().as_chunks();
+    let hash = key.rotate_left(32) ^ word.len() as u64;
+    let eights = eights.iter().map(|eight| u64::from_le_bytes(*eight));
+    let hash = eights.fold(hash, mixed);
+    (mixed(hash, packed(rest)) >> 16) as usize
 }
 
 /// Room for numbers.
