@@ -47,7 +47,7 @@ INSERT INTO argument VALUES
 	('text', NULL, '''config'''), ('text', 'preset', '''words'''), ('text', 'method', '''star'''),
 	('text', 'key', '''fp'''), ('text', 'key_a', '''fp'''), ('text', 'key_b', '''fp'''), ('text', 'columns', '''fp'''),
 	('text', 'columns_a', '''fp'''), ('text', 'columns_b', '''fp'''), ('text', 'list', '''body'''), ('text', 'within', '''body'''),
-	('text', 'across', 'NULL'), ('text', 'numbered', 'NULL'), ('text[]', 'keys', '''{fp}'''),
+	('text', 'across', 'NULL'), ('text', 'differ', '''body'''), ('text', 'numbered', 'NULL'), ('text[]', 'keys', '''{fp}'''),
 	('jsonb', NULL, '''{}'''), ('tsvector', NULL, '''words'''), ('cstring', NULL, '''(1,2)'''), ('hamming_ball', NULL, '''(1,2)'''),
 	('bigint', NULL, '1'), ('int', NULL, '1'), ('int', 'bits', '64'), ('float8', NULL, '0.5'), ('boolean', NULL, 'true'),
 	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('text[]', 'differ', '''{body}'''), ('text[]', 'within', '''{body}'''),

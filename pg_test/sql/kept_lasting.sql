@@ -1,5 +1,5 @@
 -- Ids of kept clusters that stay, the log of what became of them, what people judge about whole clusters. Random changes are
--- compared with the rule for ids, told in loops, and with a replay of the log.
+-- compared with the rule for ids, told in loops, and with a replay of the log. Stored records have the same, in the last part.
 \set SHOW_CONTEXT never
 \pset format unaligned
 SET client_min_messages = warning;
@@ -138,16 +138,17 @@ INSERT INTO old_offer VALUES (1001, 'b', 0);
 
 -- ---- random changes
 SELECT setseed(0.5);
-CREATE TABLE ticket (id int PRIMARY KEY, fp bigint);
+CREATE TABLE ticket (id int PRIMARY KEY, fp bigint, name text GENERATED ALWAYS AS (substr(md5(fp::text), 1, 9) || ' ' || md5((fp / 256)::text)) STORED);
 CREATE INDEX ON ticket USING simhash (fp);
 CREATE TABLE decision (a int, b int, same boolean NOT NULL, PRIMARY KEY (a, b));
 CREATE INDEX ON decision (b);
 SELECT simhash_keep_clusters('ticket', 'id', 'fp', 2, clusters => 'plain', log => 'plain_log');
 SELECT simhash_keep_clusters('ticket', 'id', 'fp', 2, clusters => 'noted', log => 'noted_log', refresh => 'manual');
 SELECT simhash_keep_clusters('ticket', 'id', 'fp', 2, clusters => 'decided', log => 'decided_log', decisions => 'decision');
+SELECT simhash_keep_records('ticket', 'id', 0.5, 'name', decisions => 'decision', records => 'recorded', log => 'recorded_log');
 CREATE TABLE before (clusters text, key int, lasting_id bigint);
 CREATE TABLE highest (clusters text PRIMARY KEY, id bigint);
-INSERT INTO highest VALUES ('plain', 0), ('noted', 0), ('decided', 0);
+INSERT INTO highest VALUES ('plain', 0), ('noted', 0), ('decided', 0), ('recorded', 0);
 -- What is not as the rule says of the entries, beside those before.
 CREATE FUNCTION faults(name text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -189,7 +190,7 @@ CREATE FUNCTION change() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	fp CONSTANT text := '(1::bigint << (8 * (random() * 3)::int)) * (1 << (random() * 5)::int) - 1';
 	few CONSTANT text := 'id IN (SELECT id FROM ticket ORDER BY random() LIMIT (random() * 5)::int)';
-	kind CONSTANT int := random() * 10;
+	kind CONSTANT int := random() * 12;
 	statement text;
 BEGIN
 	statement := CASE kind
@@ -204,10 +205,19 @@ BEGIN
 		WHEN 6 THEN format('UPDATE ticket SET fp = %s WHERE %s', fp, few)
 		WHEN 7 THEN 'SELECT simhash_judge_cluster(''decided'', lasting_id, random() < 0.5) FROM decided ORDER BY random() LIMIT 1'
 		WHEN 8 THEN 'SELECT simhash_undo_merge(''decided'', nr) FROM decided_log WHERE event <> ''left'' ORDER BY random() LIMIT 1'
-		ELSE format('INSERT INTO ticket SELECT i, %s FROM generate_series(1, 32) i WHERE random() < 0.2 ON CONFLICT DO NOTHING', fp) END;
+		WHEN 9 THEN 'SELECT simhash_judge_cluster(''recorded'', lasting_id, random() < 0.5) FROM recorded ORDER BY random() LIMIT 1'
+		WHEN 10 THEN 'SELECT simhash_undo_merge(''recorded'', nr) FROM recorded_log WHERE event <> ''left'' ORDER BY random() LIMIT 1'
+		ELSE format('INSERT INTO ticket (id, fp) SELECT i, %s FROM generate_series(1, 32) i WHERE random() < 0.2 ON CONFLICT DO NOTHING', fp) END;
 	EXECUTE statement;
 	RETURN statement;
 END $$;
+CREATE FUNCTION recorded_groups() RETURNS TABLE (key bigint, cluster_id bigint) LANGUAGE sql AS $$
+	WITH link AS (
+		SELECT a, b FROM simhash_record_pairs('ticket', 'id', 0.5, 'name', weights => '{}') AS p
+		WHERE NOT EXISTS (SELECT FROM decision AS d WHERE NOT d.same AND (d.a, d.b) IN ((p.a, p.b), (p.b, p.a)))
+		UNION ALL SELECT d.a, d.b FROM decision AS d JOIN ticket AS x ON x.id = d.a JOIN ticket AS y ON y.id = d.b WHERE d.same AND d.a <> d.b
+	) SELECT c.* FROM (SELECT array_agg(a) AS a, array_agg(b) AS b FROM link) AS l, simhash_components(l.a, l.b) AS c
+$$;
 CREATE TABLE wrong (step int, statement text, fault text);
 DO $$
 DECLARE
@@ -221,12 +231,46 @@ BEGIN
 			PERFORM simhash_refresh_clusters('noted');
 			INSERT INTO wrong SELECT step, statement, faults('noted');
 		END IF;
+		IF random() < 0.4 THEN
+			PERFORM simhash_refresh_records('recorded');
+			INSERT INTO wrong SELECT step, statement, faults('recorded');
+			INSERT INTO wrong SELECT step, statement, format('%s is in %s, not %s', key, r.cluster_id, e.cluster_id)
+			FROM recorded AS r FULL JOIN recorded_groups() AS e USING (key) WHERE r.cluster_id IS DISTINCT FROM e.cluster_id;
+		END IF;
 		EXIT WHEN EXISTS (TABLE wrong);
 	END LOOP;
 END $$;
 TABLE wrong;
 SELECT event, count(*) > 5 AS often FROM decided_log GROUP BY 1 ORDER BY 1;
+SELECT event, count(*) > 5 AS often FROM recorded_log GROUP BY 1 ORDER BY 1;
 SELECT count(*) > 10 AS caused FROM decided_log WHERE decision IS NOT NULL;
+SELECT count(*) > 5 AS caused FROM recorded_log WHERE decision IS NOT NULL;
 -- A decision of the log says what came true.
 SELECT l.* FROM decided_log l WHERE decision IS NOT NULL AND NOT (decision && keys);
+-- The work list is that of clusters.
+SELECT count(*) = (SELECT count(DISTINCT lasting_id) FROM recorded) AS all_of_them FROM simhash_unjudged_clusters('recorded');
+DELETE FROM decision;
+UPDATE recorded SET judged_at = NULL;
+SELECT count(*) > 0 AS some, (count(*) = (SELECT count(DISTINCT lasting_id) FROM recorded)) AS all_of_them FROM simhash_unjudged_clusters('recorded');
+SELECT simhash_judge_cluster('recorded', lasting_id) FROM (SELECT DISTINCT lasting_id FROM recorded) AS r;
+SELECT count(*) FROM simhash_unjudged_clusters('recorded');
+-- Another table that takes the name is noticed, and ids stay.
+SELECT simhash_refresh_records('recorded') IS NOT NULL AS done;
+CREATE TABLE earlier AS TABLE recorded;
+ALTER TABLE ticket RENAME TO old_ticket;
+SELECT simhash_refresh_records('recorded') AS nothing;
+CREATE TABLE ticket AS SELECT id, fp, name FROM old_ticket WHERE id > 3;
+SELECT simhash_refresh_records('recorded');
+UPDATE recorded_about SET relation = 'lasting_test.ticket';
+SELECT simhash_refresh_records('recorded') IS NOT NULL AS done;
+SELECT count(*) > 3 AS some, bool_and(o.lasting_id = n.lasting_id) AS as_before FROM recorded AS n JOIN earlier AS o USING (key);
+SELECT * FROM faults('recorded');
+SELECT simhash_drop_records('recorded');
+SELECT count(*) > 0 AS stays FROM recorded_log;
+-- Records without decisions and log.
+SELECT simhash_keep_records('ticket', 'id', 0.5, 'name', records => 'bare');
+SELECT simhash_judge_cluster('bare', lasting_id, true) FROM bare LIMIT 1;
+SELECT simhash_undo_merge('bare', 1);
+SELECT simhash_keep_records('ticket', 'id', 0.5, 'name', records => 'b', log => 'decision');
+SELECT simhash_keep_records('ticket', 'id', 0.5, 'name', records => 'b', decisions => 'ticket');
 DROP SCHEMA lasting_test CASCADE;

@@ -93,7 +93,7 @@ DO $$ BEGIN
 END $$;
 SELECT count(*), min(similarity), bool_and(a < b)
 FROM simhash_record_pairs_keyed(NULL::uuid, '"other schema"."it''s 100%"', 'the key', 0.99);
-SELECT count(*) FROM simhash_record_pairs_keyed(NULL::uuid, '"other schema"."it''s 100%"', 'the key', 0.99, '{"c \"150'' %s"}');
+SELECT count(*) FROM simhash_record_pairs_keyed(NULL::uuid, '"other schema"."it''s 100%"', 'the key', 0.99, 'c "150'' %s');
 CREATE TABLE typed (id bigint PRIMARY KEY, at timestamptz, doc jsonb, tags text[], price numeric, ok boolean);
 INSERT INTO typed VALUES (-1, '2024-02-29 10:00+00', '{"a": ["x1"]}', '{red,blue}', 19.99, true),
 	(-2, '2024-02-29 10:00+00', '{"a": ["x1"]}', '{red,blue}', 19.99, true),
@@ -162,7 +162,6 @@ RESET ROLE;
 -- Errors.
 SELECT * FROM simhash_record_pairs('person', 'nope', 0.5);
 SELECT * FROM simhash_record_pairs('person', 'id', 0.5, '{surname, nope}');
-SELECT * FROM simhash_record_pairs('person', 'id', 0.5, '{surname, NULL}');
 SELECT * FROM simhash_record_pairs('person', 'id', 0.5, '{ctid}');
 SELECT * FROM simhash_record_pairs('person', 'id', differ => '{nope}');
 SELECT * FROM simhash_record_pairs('person', 'id', 1.5);
@@ -178,7 +177,7 @@ SELECT * FROM simhash_record_pairs('product', 'id', 0.5, relation_b => 'offer', 
 SELECT * FROM simhash_record_pairs(4294967290, 'id', 0.5);
 SELECT * FROM simhash_record_pairs(NULL, 'id', 0.5);
 SELECT * FROM simhash_record_pairs('person', NULL, 0.5);
-SELECT * FROM simhash_record_pairs('person', 'id', 0.5, NULL);
+SELECT count(*) > 90 AS of_all FROM simhash_record_pairs('person', 'id', 0.5, NULL);
 SELECT * FROM simhash_record_pairs('person', 'id', 0.5, one_to_one => NULL);
 SELECT * FROM simhash_record_report('person', 'id', rare => NULL);
 SELECT * FROM simhash_record_report('person', 'id', relation_b => 'product');

@@ -4,15 +4,14 @@
 //! their ranges.
 
 use super::source::{RecordSettings, RecordTable};
-use crate::pairs::arguments::{in_range, required};
-use crate::pairs::named_columns::check_key;
-use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
+use crate::pairs::arguments::{in_range, named, required};
+use crate::pairs::chosen_columns::named_list;
+use crate::pairs::named_columns::{check_key, open_relation};
+use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
-use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::Error;
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::fmgr::Args;
-use simhash_pg::sql::value::Value;
 
 /// A column that weighs more is the only one that counts.
 const MOST_WEIGHT: f64 = 100.0;
@@ -62,10 +61,14 @@ impl<'a> Arguments<'a> {
         let Place {
             relation, columns, ..
         } = self.place(1);
-        let columns = self.args.varlena(columns, pg_sys::TEXTARRAYOID);
         self.args.get::<pg_sys::Oid>(relation).is_some()
             || self.args.name(relation + 1).is_some()
-            || columns.is_some_and(|columns| !columns.array().items.is_empty())
+            || self.lists_any(columns)
+    }
+
+    /// Whether an argument names columns.
+    fn lists_any(&self, i: usize) -> bool {
+        named(self.args, i).is_some_and(|list| !matches!(list.trim(), "" | "{}"))
     }
 
     fn place(&self, side: usize) -> Place {
@@ -83,14 +86,8 @@ impl<'a> Arguments<'a> {
 
     /// Reads the relations.
     pub fn tables<const N: usize>(&self) -> [RecordTable; N] {
-        let columns = std::array::from_fn(|side| {
-            let Place {
-                columns, ending, ..
-            } = self.place(side);
-            self.columns(columns, &format!("columns{ending}"))
-        });
-        let all = self.open(&columns);
-        if N == 1 || columns.iter().any(|columns| !columns.is_empty()) {
+        let all = self.open(None);
+        if N == 1 || (0..N).any(|side| self.lists_any(self.place(side).columns)) {
             return all;
         }
         // A column that one of two relations lacks says nothing about a pair.
@@ -104,22 +101,24 @@ impl<'a> Arguments<'a> {
             .hint("Name the columns with columns and columns_b, in the same order.")
             .raise()
         }
-        self.open(&std::array::from_fn(|_| shared.clone()))
+        self.open(Some(&shared))
     }
 
-    /// Opens the relations, of which these columns are compared.
-    fn open<const N: usize>(&self, columns: &[Vec<String>; N]) -> [RecordTable; N] {
-        let within = self.columns(self.rarity + 2, "within");
-        let differ = self.columns(self.rarity + 4, "differ");
+    /// Opens the relations, of which these columns are compared, or those that are named.
+    fn open<const N: usize>(&self, columns: Option<&[String]>) -> [RecordTable; N] {
         std::array::from_fn(|side| {
-            let Place {
-                relation, ending, ..
-            } = self.place(side);
-            let name = |argument| format!("{argument}{ending}");
-            let oid = required(self.args.get(relation), self.function, &name("relation"));
-            let key = required(self.args.name(relation + 1), self.function, &name("key"));
+            let place = self.place(side);
+            let name = |argument| format!("{argument}{}", place.ending);
+            let oid = self.args.get(place.relation);
+            let oid = required(oid, self.function, &name("relation"));
+            let key = self.args.name(place.relation + 1);
+            let key = required(key, self.function, &name("key"));
+            let (opened, _) = open_relation(oid);
+            let listed = |i| named_list(self.args, i, &opened);
+            let columns = columns.map_or_else(|| listed(place.columns), <[String]>::to_vec);
+            let [within, differ] = [listed(self.rarity + 2), listed(self.rarity + 4)];
             let scope = [&within[..], &differ[..]];
-            let table = RecordTable::open(oid, &key, self.key_type, &columns[side], scope);
+            let table = RecordTable::open(oid, &key, self.key_type, &columns, scope);
             if self.key_type != pg_sys::TEXTOID {
                 let column_type = table.key_column_type(&key);
                 check_key(&key, column_type, self.key_type, |wanted| match wanted {
@@ -131,24 +130,6 @@ impl<'a> Arguments<'a> {
             }
             table
         })
-    }
-
-    /// Reads an array of names of columns.
-    fn columns(&self, i: usize, argument: &str) -> Vec<String> {
-        let array = self.args.varlena(i, pg_sys::TEXTARRAYOID);
-        let items = required(array, self.function, argument).array().items;
-        let name = |item: Option<Value<'_>>| match item {
-            Some(name) => name_to_utf8(name.bytes()).into_owned(),
-            None => Error::new(
-                ERRCODE_NULL_VALUE_NOT_ALLOWED,
-                format!(
-                    "argument \"{argument}\" of {} must not contain nulls",
-                    self.function
-                ),
-            )
-            .raise(),
-        };
-        items.into_iter().map(name).collect()
     }
 
     /// Reads how records are compared. `rare` stands before `rarity`, if pairs are looked for.

@@ -1,10 +1,12 @@
-//! simhash_catalog.record_features and simhash_catalog.record_links: what the refresh of stored
+//! simhash_catalog.record_features, record_links and write_groups: what the refresh of stored
 //! records needs. The PL/pgSQL of simhash_refresh_records calls them. Links are between records, by
-//! their hashes: equal rows are one record.
+//! their hashes: equal rows are one record. Groups are entries of a table of clusters.
 
 use super::source::{RecordTable, Records};
 use super::stored::{Stored, StoredRecord};
 use super::threshold::compare_from;
+use crate::clusters::kept::entries::Entries;
+use crate::clusters::kept::refresh::lock;
 use crate::pairs::arguments::required;
 use crate::pairs::value_store::ValueBuffer;
 use pgrx::pg_sys;
@@ -100,7 +102,7 @@ fn link_all(
     let query = format!(
         "SELECT DISTINCT ON (record, CASE WHEN record IS NULL THEN key END)
             COALESCE(record, 0::pg_catalog.int8), columns, scope, differ FROM {}",
-        stored.records
+        stored.rows
     );
     if stored.learns {
         stored.settings.learn();
@@ -127,6 +129,23 @@ fn link_all(
     if stored.learns || stored.chooses {
         store_learnt(args, &stored.about, threshold, &found.weights);
     }
+}
+
+pg_function!(simhash_write_groups);
+/// simhash_catalog.write_groups(records regclass, groups text) -> bigint: how many entries have changed
+fn simhash_write_groups(args: &Args) -> Datum {
+    const NAME: &str = "simhash_catalog.write_groups";
+    let clusters = required(args.get(0), NAME, "records");
+    let groups = args.varlena(1, pg_sys::TEXTOID);
+    let groups = required(groups, NAME, "groups").to_text();
+    // Nobody judges a cluster meanwhile.
+    lock(clusters, false);
+    let write = Entries::of(clusters).replace_all("", &groups);
+    let changed = SavedQuery::new(&write, &[], false).first_row(args, &[], Sees::Latest);
+    let Some([Some(changed)]) = changed else {
+        return args.result(Some(0i64));
+    };
+    args.result(Some(changed.integer()))
 }
 
 /// Stores how much each column counts, if no weights were given, and the threshold.

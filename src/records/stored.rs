@@ -1,4 +1,4 @@
-//! Stored records: the table that `simhash_keep_records` has made, and those beside it. `search`
+//! Stored records: the tables beside that of clusters, which `simhash_keep_records` has made. `search`
 //! asks about one record that is in no row, `links` about rows that are new. What is found has the
 //! similarity that a search of all stored records would give it; everything is read from these
 //! tables, none from the relation that they are of.
@@ -11,6 +11,7 @@ use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT;
 use pgrx::pg_sys::Oid;
 use simhash_fingerprint::hash::Hashed;
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
+use simhash_pg::catalog::table_name::TableName;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{or_out_of_memory, work_mem_bytes};
@@ -50,8 +51,8 @@ thread_local! {
 pub struct Stored {
     /// The table itself, locked against DDL.
     pub table: OpenTable,
-    /// Its name and that of the table of features, as SQL text.
-    pub records: String,
+    /// The tables of its rows and of features, as SQL text.
+    pub rows: String,
     terms: String,
     /// The relation whose rows are stored, and the names of its columns.
     pub relation: Oid,
@@ -123,8 +124,14 @@ pub type Keys = HashMap<i64, Vec<String>>;
 impl Stored {
     /// Opens a table of stored records; raises an ERROR if it is another one.
     pub fn open(oid: Oid) -> Self {
-        let (table, records) = open_relation(oid);
-        if table::column(table.rel(), "record").is_none() {
+        let (table, _) = open_relation(oid);
+        let schema = table::schema_name(table::schema(oid)).unwrap_or_default();
+        let beside = |ending: &str| {
+            let name = table.rel().name();
+            format!("{}.{}", quoted(&schema), quoted(&format!("{name}{ending}")))
+        };
+        let rows = beside("_row");
+        if TableName::parse(&rows).is_none_or(|name| name.find(oid).is_none()) {
             let message = format!(
                 "\"{}\" is not a table of stored records",
                 table.rel().name()
@@ -133,11 +140,6 @@ impl Stored {
                 .hint("Call simhash_keep_records first, and name the table that it returns.")
                 .raise()
         }
-        let schema = table::schema_name(table::schema(oid)).unwrap_or_default();
-        let beside = |ending: &str| {
-            let name = table.rel().name();
-            format!("{}.{}", quoted(&schema), quoted(&format!("{name}{ending}")))
-        };
         let about = beside("_about");
         let query = format!(
             "SELECT relation::pg_catalog.oid, columns, within, differ, weights, learns, threshold, chooses, rare, rarity, ngram, count, version
@@ -193,7 +195,7 @@ impl Stored {
         let terms = beside("_term");
         Stored {
             table,
-            records,
+            rows,
             terms,
             relation,
             columns,
@@ -213,7 +215,7 @@ impl Stored {
     pub fn has(&self, hash: i64) -> bool {
         let query = format!(
             "SELECT true FROM {} WHERE record OPERATOR(pg_catalog.=) $1 LIMIT 1",
-            self.records
+            self.rows
         );
         let mut found = false;
         for_each_row(&query, &[Some(Value::from(hash))], &mut |[_]| found = true);
@@ -224,7 +226,7 @@ impl Stored {
     pub fn read(&self, hashes: impl ExactSizeIterator<Item = i64>) -> (Vec<StoredRecord>, Keys) {
         let query = format!(
             "SELECT record, scope, columns, differ, key::pg_catalog.text FROM {} WHERE record OPERATOR(pg_catalog.=) ANY ($1)",
-            self.records
+            self.rows
         );
         let (mut records, mut keys) = (Vec::new(), Keys::new());
         for_each_row(&query, &[Some(bigints(hashes))], &mut |row| {
@@ -294,7 +296,7 @@ impl Stored {
             "SELECT k.i, r.records FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) AS k (i, a, b),
                 LATERAL (SELECT pg_catalog.array_agg(DISTINCT s.record) AS records FROM {} AS s
                     WHERE s.parts OPERATOR(pg_catalog.@>) ARRAY[k.a, k.b]) AS r",
-            self.records
+            self.rows
         );
         let mut together = vec![Vec::new(); asked.len()];
         if keys[0].is_empty() {

@@ -35,12 +35,10 @@ pub fn compare_from(
     }
     let mut report = Report::default();
     let mut waiting = Sorter::new(work_mem_bytes() / 4, ScoredByPair);
-    let mut partners = or_out_of_memory(Partners::if_wanted(has_two, found.copies.records()));
+    let mut partners = or_out_of_memory(Partners::new(found.copies.records()));
     compare_candidates(found, settings, activity, |copies, pair, similarity| {
         report.add(pair, similarity, copies.count(pair));
-        if has_two {
-            or_out_of_memory(partners.add(pair, similarity));
-        }
+        or_out_of_memory(partners.add(pair, similarity));
         if similarity >= LEAST {
             or_out_of_memory(waiting.add(Scored { pair, similarity }, &mut TempFiles));
         }

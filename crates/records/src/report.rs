@@ -102,7 +102,7 @@ impl Report {
         })
     }
 
-    /// Returns the threshold that is taken if none is given, and why. Of two tables it needs the partners.
+    /// Returns the threshold that is taken if none is given, and why. It needs the partners.
     pub fn choose(&self, has_two: bool) -> (f64, Why) {
         threshold::choose(&self.parts, has_two)
     }

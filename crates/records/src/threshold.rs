@@ -3,8 +3,10 @@
 //! labels: what it takes depends on the similarities alone.
 //!
 //! Pairs of two things become many fast as similarity falls; pairs of one thing do not. Where the
-//! first begin, the logarithm of the number of pairs has a valley, or at least a kink: it is the
-//! place farthest below a straight line (the triangle method of Zack, Rogers and Latt 1977). Of two
+//! first begin, the logarithm of the number of pairs has a valley, or at least a kink: it is a
+//! place farthest below a straight line (the triangle method of Zack, Rogers and Latt 1977). Names and
+//! dates that are frequent make other ones, lower down: so one above which nearly each pair is the best
+//! of both its rows comes before all others. Of two
 //! tables without a clear one, each row has one partner or none: the threshold is where the pairs
 //! agree best with those of which each row is the other's best.
 
@@ -13,16 +15,19 @@ use crate::report::{PARTS, Part};
 use simhash_base::bytes::get_u64;
 use simhash_base::runs::{Item, Order};
 
-/// Where the line begins and ends, and how far it is searched, in parts of [`PARTS`]. What is more similar is too few pairs.
+/// Where the line begins and ends, in parts of [`PARTS`]. What is more similar is too few pairs.
 const LINE: [usize; 2] = [30, 95];
-const LAST: usize = 90;
 
 /// The numbers of pairs are smoothed by a normal distribution of this deviation, in parts.
 const SMOOTH: f64 = 5.0;
 
 /// How far below the line a kink is, at least, and a clear one: in logarithms of the number of pairs.
-const KINK: f64 = 0.05;
+const KINK: f64 = 0.03;
 const CLEAR: f64 = 0.7;
+/// Kinks that differ by less than this are equally deep: the lower one is taken.
+const EQUAL: f64 = 0.1;
+/// The share of pairs that are the best of both rows, from which on they are in no groups of several.
+const IN_TWOS: f64 = 0.8;
 
 /// What is taken without a reason for another one.
 const UNKNOWN: f64 = 0.5;
@@ -90,8 +95,31 @@ pub(crate) fn choose(parts: &[Part], has_two: bool) -> (f64, Why) {
     }
 }
 
-/// Returns how far below the line the farthest part is, and which.
+/// Returns how far below the line a kink is, and its part: the deepest one with pairs in twos, else the deepest.
 fn kink(parts: &[Part]) -> (f64, usize) {
+    let [first, last] = LINE;
+    let below = below_line(parts);
+    let is_kink = |at: &usize| {
+        let before = below
+            .get(at.wrapping_sub(1))
+            .is_none_or(|x| *x < below[*at]);
+        before && below.get(at + 1).is_none_or(|x| *x <= below[*at])
+    };
+    let kinks = (0..last - first).filter(is_kink);
+    let kinks: Vec<(f64, usize)> = kinks.map(|at| (below[at], first + at)).collect();
+    let deepest =
+        |kinks: &mut dyn Iterator<Item = (f64, usize)>| kinks.max_by(|a, b| a.0.total_cmp(&b.0));
+    let mut in_twos = (kinks.iter().copied())
+        .filter(|(below, at)| *below >= KINK && mutual_share(&parts[*at..]) >= IN_TWOS);
+    deepest(&mut in_twos).unwrap_or_else(|| {
+        let deep = deepest(&mut kinks.iter().copied()).map_or(0.0, |kink| kink.0);
+        let lowest = kinks.iter().find(|kink| kink.0 > deep - EQUAL);
+        lowest.copied().unwrap_or((0.0, first))
+    })
+}
+
+/// Returns how far each part of the line is above the smoothed logarithms of the numbers of pairs.
+fn below_line(parts: &[Part]) -> Vec<f64> {
     let logarithms: Vec<f64> = (parts.iter().take(PARTS))
         .map(|part| ((part.pairs - part.equal) as f64 + 1.0).ln())
         .collect();
@@ -107,10 +135,15 @@ fn kink(parts: &[Part]) -> (f64, usize) {
     let ends = [smooth(first), smooth(last)];
     let below = |at: usize| {
         let share = (at - first) as f64 / (last - first) as f64;
-        (ends[0] + (ends[1] - ends[0]) * share - smooth(at), at)
+        ends[0] + (ends[1] - ends[0]) * share - smooth(at)
     };
-    let deepest = (first..=LAST).map(below).max_by(|a, b| a.0.total_cmp(&b.0));
-    deepest.unwrap_or((0.0, first))
+    (first..=last).map(below).collect()
+}
+
+/// Returns which share of pairs is the best of both rows.
+fn mutual_share(parts: &[Part]) -> f64 {
+    let sum = |count: fn(&Part) -> u64| parts.iter().map(count).sum::<u64>();
+    sum(|part| part.mutual) as f64 / sum(|part| part.pairs).max(1) as f64
 }
 
 /// Returns from which part on the pairs agree best with all mutual best partners: by the F measure of the two sets.
@@ -175,6 +208,21 @@ mod tests {
                 .abs()
                 < 0.05
         );
+    }
+
+    #[test]
+    fn a_kink_with_pairs_in_twos_comes_before_a_deeper_one() {
+        // Copies at 0.9, neighbours at 0.6, and what is left.
+        let pairs = |s: f64| {
+            1e5 * hill(s, 0.3, 0.05) + 3e4 * hill(s, 0.55, 0.05) + 300.0 * hill(s, 0.9, 0.05)
+        };
+        let in_twos = parts(pairs, |s| if s > 0.7 { pairs(s) } else { 0.0 });
+        let (upper, why) = choose(&in_twos, false);
+        assert!((0.7..0.8).contains(&upper) && why == Why::Kink, "{upper}");
+        // Groups of several have the lower of two that are equally deep.
+        let two = |s: f64| (12.0 - 8.0 * s - hill(s, 0.45, 0.05) - hill(s, 0.75, 0.05)).exp();
+        let lower = choose(&parts(two, |_| 0.0), false).0;
+        assert!((0.42..0.48).contains(&lower), "{lower}");
     }
 
     #[test]

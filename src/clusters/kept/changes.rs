@@ -1,14 +1,13 @@
-//! What an answer writes, as SQL text: entries, their lasting ids, and the log. `queries` calls it with
+//! What an answer writes, as SQL text: entries, their lasting ids, and the log. `entries` and `queries` call it with
 //! the tables `old`, the entries before, and `fresh`, the clusters after, both whole clusters. All is
 //! written by one statement under the locks of the entries, so log and ids are as right as these are.
 
-use super::queries::KeptQueries;
+use super::entries::Entries;
 
-impl KeptQueries {
-    /// The common end of the queries: computes the clusters of the rows with these keys, and writes
-    /// what differs from the entries `old`, which `found` has found. `others` adds entries. Returns how
-    /// many have changed.
-    pub(super) fn write_changes(&self, found: &str, keys: &str, others: &str) -> String {
+impl Entries {
+    /// The common end of the queries: writes what differs in the clusters `fresh` from the entries `old`, which
+    /// `found` has found. Returns how many have changed.
+    pub(super) fn write_changes(&self, found: &str, fresh: &str) -> String {
         let Self {
             clusters, equality, ..
         } = self;
@@ -19,7 +18,6 @@ impl KeptQueries {
         );
         let is_entry = equality.clause("old.key", "fresh.key");
         let is_same = equality.clause("old.cluster_id", "fresh.cluster_id");
-        let fresh = self.fresh(keys, others);
         let (ids, log) = (self.lasting_ids(), self.log());
         let [column, id, source, is_as_before, set, begun] = match self.has_ids {
             false => ["", "", "fresh", "", "", ""],

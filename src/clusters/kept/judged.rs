@@ -9,9 +9,8 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys::Datum;
 use pgrx::pg_sys::{self, Oid};
 
-use super::kept_table::KeptTable;
-use super::queries::KeptQueries;
-use super::refresh::{kept_table, lock};
+use super::entries::{Entries, Tables};
+use super::refresh::lock;
 use crate::pairs::arguments::required;
 use simhash_pg::catalog::table::OpenTable;
 use simhash_pg::catalog::table_name;
@@ -29,10 +28,8 @@ fn simhash_judge_cluster(args: &Args) -> Datum {
     let clusters = required(args.get::<Oid>(0), NAME, "clusters");
     let id = required(args.get::<i64>(1), NAME, "lasting_id");
     let (same, size) = (args.get::<bool>(2), args.get::<i64>(3));
-    let kept = kept_table(clusters);
-    lock_all(&kept);
-    let queries = KeptQueries::new(&kept);
-    let found = count(args, &queries.mark(), id);
+    let entries = locked(clusters);
+    let found = count(args, &entries.mark(), id);
     if found == 0 || size.is_some_and(|size| size != found) {
         let table = table_name::shown(clusters);
         let message = format!("cluster {id} of table \"{table}\" has {found} rows");
@@ -40,9 +37,9 @@ fn simhash_judge_cluster(args: &Args) -> Datum {
             .hint("It has changed: look at it again.")
             .raise();
     }
-    let pairs = same.map(|same| (queries.pairs_of_cluster(same), same));
+    let pairs = same.map(|same| (entries.pairs_of_cluster(same), same));
     args.result(Some(
-        pairs.map_or(0, |pairs| decide(args, &kept, &queries, pairs, id)),
+        pairs.map_or(0, |pairs| decide(args, &entries, pairs, id)),
     ))
 }
 
@@ -50,14 +47,12 @@ pg_function!(simhash_undo_merge);
 /// simhash_undo_merge(clusters regclass, nr bigint) -> bigint: the same
 fn simhash_undo_merge(args: &Args) -> Datum {
     const NAME: &str = "simhash_undo_merge";
-    let kept = kept_table(required(args.get::<Oid>(0), NAME, "clusters"));
+    let clusters = required(args.get::<Oid>(0), NAME, "clusters");
     let nr = required(args.get::<i64>(1), NAME, "nr");
-    lock_all(&kept);
-    let queries = KeptQueries::new(&kept);
-    let pairs = queries
-        .pairs_of_merge()
-        .unwrap_or_else(|| missing(&kept, "log"));
-    args.result(Some(decide(args, &kept, &queries, (pairs, false), nr)))
+    let entries = locked(clusters);
+    let pairs = entries.pairs_of_merge();
+    let pairs = pairs.unwrap_or_else(|| missing(&entries.tables, "log"));
+    args.result(Some(decide(args, &entries, (pairs, false), nr)))
 }
 
 pg_function!(simhash_unjudged_clusters);
@@ -65,43 +60,42 @@ pg_function!(simhash_unjudged_clusters);
 fn simhash_unjudged_clusters(args: &Args) -> Datum {
     let mut rows = RowsOut::begin(args);
     let clusters = required(args.get::<Oid>(0), "simhash_unjudged_clusters", "clusters");
-    let query = SavedQuery::new(
-        &KeptQueries::new(&kept_table(clusters)).unjudged(),
-        &[],
-        false,
-    );
+    let query = SavedQuery::new(&Entries::of(clusters).unjudged(), &[], false);
     query.for_each_row::<2>(&[], &mut |row| {
         rows.push(row.map(|value| value.map(|value| ResultValue::from(value.integer()))));
     });
     args.null()
 }
 
-/// Locks the clusters until the transaction ends, so that no row joins one meanwhile. A TRUNCATE of the
+/// Finds the clusters, and locks them until the transaction ends, so that no row joins one meanwhile. A TRUNCATE of the
 /// decisions locks these first, so they are locked first here too.
-fn lock_all(kept: &KeptTable) {
-    kept.decisions.into_iter().for_each(OpenTable::lock);
-    lock(kept.clusters, false);
+fn locked(clusters: Oid) -> Entries {
+    let entries = Entries::of(clusters);
+    (entries.tables.decisions.into_iter()).for_each(OpenTable::lock);
+    lock(clusters, false);
+    entries
 }
 
 /// Writes what is said of pairs, and returns how many decisions have changed.
-fn decide(
-    args: &Args,
-    kept: &KeptTable,
-    queries: &KeptQueries,
-    (pairs, same): (String, bool),
-    of: i64,
-) -> i64 {
-    let decide = queries.decide(&pairs, same);
-    let decide = decide.unwrap_or_else(|| missing(kept, "decisions"));
+fn decide(args: &Args, entries: &Entries, (pairs, same): (String, bool), of: i64) -> i64 {
+    let decide = entries.decide(&pairs, same);
+    let decide = decide.unwrap_or_else(|| missing(&entries.tables, "decisions"));
     count(args, &decide, of)
 }
 
-fn missing(kept: &KeptTable, argument: &str) -> ! {
-    let table = table_name::shown(kept.clusters);
+fn missing(tables: &Tables, argument: &str) -> ! {
+    let table = table_name::shown(tables.clusters);
+    let [drop, keep] = match tables.are_records {
+        true => ["simhash_drop_records", "simhash_keep_records"],
+        false => [
+            "simhash_drop_clusters with triggers_only",
+            "simhash_keep_clusters",
+        ],
+    };
     let message = format!("clusters of table \"{table}\" are kept without \"{argument}\"");
     Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message)
         .hint(format!(
-            "Call simhash_drop_clusters with triggers_only, then simhash_keep_clusters with {argument} => '...'."
+            "Call {drop}, then {keep} with {argument} => '...'."
         ))
         .raise()
 }
@@ -115,7 +109,7 @@ fn count(args: &Args, sql: &str, number: i64) -> i64 {
     count.integer()
 }
 
-impl KeptQueries {
+impl Entries {
     /// Notes that somebody has looked at cluster `$1`, and returns how many rows it has.
     fn mark(&self) -> String {
         format!(

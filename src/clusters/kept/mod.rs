@@ -6,7 +6,8 @@
 //! [`refresh`] runs it for those that are stored, [`answer`] for those of a statement, after
 //! [`claims`] has said what the transaction waits for. [`kept_table`] is what the arguments of a
 //! trigger mean, [`cluster_table`] the table that is written, and [`triggers`] finds the triggers that
-//! name it. [`changes`] says what an answer writes, [`judged`] what people say of whole clusters. What must not live here: the search for clusters, which is `clusters::simhash_clusters`'s.
+//! name it. [`entries`] are what is written, [`changes`] how, with ids and a log, [`judged`] what people say of whole clusters: all three
+//! serve stored records too. What must not live here: the search for clusters, which is `clusters::simhash_clusters`'s.
 //!
 //! **What holds.** Two rows are linked if they are near and pass the check, unless a person has
 //! judged them different, or if a person has judged them the same. Clusters are the components of
@@ -47,10 +48,11 @@ mod answer;
 mod changes;
 mod claims;
 mod cluster_table;
+pub mod entries;
 mod judged;
 mod kept_table;
 mod pending;
 mod queries;
-mod refresh;
+pub mod refresh;
 mod trigger;
 mod triggers;

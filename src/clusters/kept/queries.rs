@@ -1,21 +1,21 @@
 //! The queries about kept clusters, as SQL text: `refresh` and `answer` run them. The answer looks at
 //! noted keys, the rows near them, and the members of the clusters in which these are; [`super`] says
-//! why that suffices. What is written then is in `changes`. Names in a text are qualified: the search_path
+//! why that suffices. What is written then is in `entries` and `changes`. Names in a text are qualified: the search_path
 //! changes nothing.
 
 use pgrx::pg_sys::Oid;
 
-use super::cluster_table::has_ids;
+use super::entries::{Entries, Tables};
 use super::kept_table::{KeptTable, is_made_of, named};
 use crate::index::fingerprint_function;
 use crate::pairs::named_columns::column;
 use crate::trigger::hash_column::{HashColumn, Radius, first_found};
 use simhash_pg::catalog::fingerprint_index::{FingerprintIndex, indexes_of};
 use simhash_pg::catalog::indexes::Serving;
-use simhash_pg::catalog::table::{self, OpenTable, quoted};
+use simhash_pg::catalog::table::{OpenTable, quoted};
 use simhash_pg::catalog::table_name::literal;
 use simhash_pg::spi::saved_query::SavedQuery;
-use simhash_pg::sql::key_type::{Equality, KeyType, no_order};
+use simhash_pg::sql::key_type::{Equality, no_order};
 
 /// How many of the rows that are equal to a new one are looked at for one that is in a cluster: more
 /// may be of other scopes.
@@ -25,23 +25,9 @@ const MOST_JOINING: u32 = 256;
 
 /// Parts of the queries, as SQL text. `$1` is an array of keys.
 pub struct KeptQueries {
-    pub(super) rows: String,
-    pub(super) clusters: String,
+    pub entries: Entries,
     notes: Option<String>,
-    pub(super) decisions: Option<String>,
-    pub(super) log: Option<String>,
-    /// Whether entries `c` have lasting ids, and these as SQL text.
-    pub(super) has_ids: bool,
-    id_of_c: &'static str,
-    /// The column of the keys.
-    pub(super) key: String,
-    /// The fingerprint of row `r`.
-    fp: String,
     pub(super) hashes: HashColumn,
-    /// The condition that row `r` of the table has the columns of the scope that `d` has, after AND.
-    is_in_scope: String,
-    /// The columns of the scope of `r`, each after a comma.
-    scope_columns: String,
     /// The text of `r`, after a comma, and the condition that `d` has the same, after AND. Texts that a
     /// collation finds equal may differ.
     text_column: String,
@@ -50,10 +36,6 @@ pub struct KeptQueries {
     tells_all: bool,
     /// Bits.
     radius: u32,
-    /// The base type of keys, a cast to it in the type's default collation, and the equality.
-    key_type: String,
-    pub(super) cast: String,
-    pub(super) equality: Equality,
     /// The arguments of clusters_among, without the keys.
     arguments: String,
 }
@@ -62,7 +44,14 @@ impl KeptQueries {
     pub fn new(kept: &KeptTable) -> Self {
         let options = &kept.options;
         let opened = OpenTable::new(kept.relation);
-        let base_type = column(&opened, &options.key, "the key").base_type();
+        let tables = Tables {
+            rows: kept.relation,
+            clusters: kept.clusters,
+            decisions: kept.decisions,
+            log: kept.log,
+            are_records: false,
+        };
+        let mut entries = Entries::new(tables, &options.key);
         let within: Vec<&str> = options.within.iter().map(String::as_str).collect();
         let serving = Serving {
             access_method: "simhash",
@@ -88,22 +77,14 @@ impl KeptQueries {
                 (format!("r.{quoted_fingerprint}{}", hashes.cast()), hashes)
             }
         };
-        let key_type = KeyType::new(base_type);
-        let (Some(order), Some(equality)) =
-            (&key_type, key_type.as_ref().and_then(KeyType::equality))
-        else {
-            no_order(base_type).raise()
-        };
-        let collate = (order.collation()).map_or(String::new(), |name| format!(" COLLATE {name}"));
-        let key_type = table::qualified_type_name(base_type);
-        let (mut scope_columns, mut is_in_scope) = (String::new(), String::new());
+        entries.fp = fp;
         for name in &options.within {
             let type_id = column(&opened, name, "part of the scope").base_type();
             let equality = Equality::for_type(type_id).unwrap_or_else(|| no_order(type_id).raise());
             let name = quoted(name);
-            scope_columns += &format!(", r.{name}");
-            is_in_scope += " AND ";
-            is_in_scope += &equality.clause(&format!("r.{name}"), &format!("d.{name}"));
+            entries.scope_columns += &format!(", r.{name}");
+            entries.is_in_scope += " AND ";
+            entries.is_in_scope += &equality.clause(&format!("r.{name}"), &format!("d.{name}"));
         }
         let text = options.text.as_deref().map(|name| {
             let text = format!(
@@ -114,33 +95,17 @@ impl KeptQueries {
             (format!(", {text} AS simhash_text"), has_text)
         });
         let (text_column, has_text) = text.unwrap_or_default();
-        let has_ids = has_ids(kept.clusters);
         Self {
-            log: kept.log.map(named),
-            has_ids,
-            id_of_c: match has_ids {
-                true => "c.lasting_id",
-                false => "NULL::pg_catalog.int8",
-            },
             tells_all: kept.decisions.is_none()
                 && options.across.is_empty()
                 && (kept.checked_by.is_none() || options.text.is_some()),
             text_column,
             has_text,
-            rows: named(kept.relation),
-            clusters: named(kept.clusters),
             notes: kept.notes.map(named),
-            decisions: kept.decisions.map(named),
-            key: quoted(&options.key),
-            fp,
             hashes,
-            is_in_scope,
-            scope_columns,
             radius: options.radius,
-            cast: format!("::{key_type}{collate}"),
-            arguments: arguments(kept, &key_type),
-            key_type,
-            equality,
+            arguments: arguments(kept, &entries.key_type),
+            entries,
         }
     }
 
@@ -162,7 +127,7 @@ impl KeptQueries {
     /// Answers the notes that are stored. Returns one row: the number of entries of the table of
     /// clusters that changed.
     pub fn answer_notes(&self) -> String {
-        let cast = &self.cast;
+        let cast = &self.entries.cast;
         let notes = self.notes.as_deref().unwrap_or_default();
         let noted = format!("DELETE FROM {notes} WHERE key IS NOT NULL RETURNING key{cast} AS key");
         self.answer("", &noted, "")
@@ -193,26 +158,32 @@ impl KeptQueries {
 
     /// `noted` is a query of keys, for which tables are found `before`; `others` adds entries.
     fn answer(&self, before: &str, noted: &str, others: &str) -> String {
-        let (inside, key_type) = (self.inside(noted), &self.key_type);
+        let (inside, key_type) = (self.inside(noted), &self.entries.key_type);
         let keys = format!("ARRAY(SELECT key FROM near UNION SELECT key FROM old)::{key_type}[]");
-        self.write_changes(&format!("{before}{inside}"), &keys, others)
+        let is_given = self.entries.equality.any_of("n.a", &format!("({keys})"));
+        let fresh = (self.entries).fresh(&self.among(&keys), &format!(" AND {is_given}"), others);
+        self.entries
+            .write_changes(&format!("{before}{inside}"), &fresh)
     }
 
     /// Finds the cluster of a row that is equal to that of `noted.key` and is not noted itself, if that row only
     /// joins it: the rows near it are in that cluster.
     fn joined(&self) -> String {
-        let Self {
+        let Entries {
             clusters,
             rows,
             key,
             fp,
             is_in_scope,
-            has_text,
             scope_columns,
-            text_column,
             equality,
             cast,
             id_of_c,
+            ..
+        } = &self.entries;
+        let Self {
+            has_text,
+            text_column,
             ..
         } = self;
         let has_key = equality.clause(&format!("r.{key}"), "noted.key");
@@ -242,28 +213,25 @@ impl KeptQueries {
 
     /// Computes all clusters again, which answers all notes. Returns one row, as above.
     pub fn compute_all(&self) -> String {
-        let Self {
-            clusters,
-            cast,
-            id_of_c,
-            ..
-        } = self;
         let noted = match &self.notes {
             Some(notes) => format!("noted AS (DELETE FROM {notes}), "),
             None => String::new(),
         };
-        let old = format!(
-            "{noted}old AS MATERIALIZED (
-                SELECT c.key{cast} AS key, c.cluster_id{cast} AS cluster_id, {id_of_c} AS lasting_id
-                FROM {clusters} AS c
-            )"
-        );
-        self.write_changes(&old, &format!("NULL::{}[]", self.key_type), "")
+        let all = format!("NULL::{}[]", self.entries.key_type);
+        self.entries.replace_all(&noted, &self.among(&all))
+    }
+
+    /// A query of the clusters of the rows with these keys.
+    fn among(&self, keys: &str) -> String {
+        let arguments = &self.arguments;
+        format!(
+            "SELECT f.key, f.cluster_id FROM simhash_catalog.clusters_among({arguments}, {keys}) AS f"
+        )
     }
 
     /// Tests whether one of the keys matters: it has an entry, or its row another one near it.
     pub fn find_what_matters(&self) -> String {
-        let Self {
+        let Entries {
             clusters,
             rows,
             key,
@@ -271,7 +239,7 @@ impl KeptQueries {
             equality,
             scope_columns,
             ..
-        } = self;
+        } = &self.entries;
         let noted = self.given();
         let has_entry = equality.clause("c.key", "noted.key");
         let has_key = equality.clause(&format!("r.{key}"), "noted.key");
@@ -288,12 +256,12 @@ impl KeptQueries {
 
     /// Finds whether a row other than that which `has_key` says is near `d`.
     fn first_near(&self, has_key: &str) -> String {
-        let Self {
+        let Entries {
             rows,
             fp,
             is_in_scope,
             ..
-        } = self;
+        } = &self.entries;
         let near = (self.hashes).near(fp, "d.fp", Radius::Bits(self.radius));
         let one = |near: String| {
             format!("SELECT true FROM {rows} AS r WHERE {near}{is_in_scope} AND NOT ({has_key})")
@@ -305,12 +273,12 @@ impl KeptQueries {
     /// Finds the keys of entries that an answer of `$1` may change, whose rows the current user does not
     /// see.
     pub fn find_unseen(&self) -> String {
-        let Self {
+        let Entries {
             rows,
             key,
             equality,
             ..
-        } = self;
+        } = &self.entries;
         let inside = self.inside(&self.given());
         let has_key = equality.clause(&format!("r.{key}"), "old.key");
         format!(
@@ -321,26 +289,32 @@ impl KeptQueries {
 
     /// Tests whether a row has one of the keys `$1`.
     pub fn find_stored(&self) -> String {
-        let has_key = self.equality.any_of(&format!("r.{}", self.key), "$1");
-        format!("SELECT FROM {} AS r WHERE {has_key} LIMIT 1", self.rows)
+        let has_key = self
+            .entries
+            .equality
+            .any_of(&format!("r.{}", self.entries.key), "$1");
+        format!(
+            "SELECT FROM {} AS r WHERE {has_key} LIMIT 1",
+            self.entries.rows
+        )
     }
 
     /// The keys of `$1`, each once.
     fn given(&self) -> String {
-        let cast = &self.cast;
+        let cast = &self.entries.cast;
         format!("SELECT DISTINCT n.key{cast} AS key FROM pg_catalog.unnest($1) AS n (key)")
     }
 
     /// The condition that row `r` is near `d`, of the columns `fp` and `scope_columns`.
     fn is_near(&self) -> String {
-        let near = (self.hashes).is_near(&self.fp, "d.fp", self.radius);
-        near + &self.is_in_scope
+        let near = (self.hashes).is_near(&self.entries.fp, "d.fp", self.radius);
+        near + &self.entries.is_in_scope
     }
 
     /// The tables `near`, the noted keys and those of the rows near theirs, and `old`, the entries of
     /// the clusters in which these are. `noted` is a query of the noted keys.
     fn inside(&self, noted: &str) -> String {
-        let Self {
+        let Entries {
             rows,
             clusters,
             key,
@@ -350,26 +324,30 @@ impl KeptQueries {
             equality,
             id_of_c,
             ..
-        } = self;
+        } = &self.entries;
         let is_near = self.is_near();
         let is_noted = equality.among(&format!("r.{key}"), "key", "FROM noted");
         let is_near_key = equality.among("c.key", "key", "FROM near");
         let of_near = format!("FROM {clusters} AS c WHERE {is_near_key}");
         let is_old = equality.among("c.cluster_id", "c.cluster_id", &of_near);
-        let decided = self.decisions.as_ref().map_or(String::new(), |decisions| {
-            let sides = ["a", "b"].into_iter().zip(["b", "a"]);
-            sides
-                .map(|(side, other)| {
-                    let is_noted = equality.among(&format!("n.{side}"), "key", "FROM noted");
-                    let is_other = equality.clause(&format!("r.{key}"), &format!("n.{other}"));
-                    format!(
-                        " UNION SELECT other.key FROM {decisions} AS n CROSS JOIN LATERAL (
+        let decided = self
+            .entries
+            .decisions
+            .as_ref()
+            .map_or(String::new(), |decisions| {
+                let sides = ["a", "b"].into_iter().zip(["b", "a"]);
+                sides
+                    .map(|(side, other)| {
+                        let is_noted = equality.among(&format!("n.{side}"), "key", "FROM noted");
+                        let is_other = equality.clause(&format!("r.{key}"), &format!("n.{other}"));
+                        format!(
+                            " UNION SELECT other.key FROM {decisions} AS n CROSS JOIN LATERAL (
                             SELECT r.{key}{cast} AS key FROM {rows} AS r WHERE {is_other} LIMIT 1
                         ) AS other WHERE {is_noted} AND n.same"
-                    )
-                })
-                .collect()
-        });
+                        )
+                    })
+                    .collect()
+            });
         format!(
             "noted AS ({noted}), changed AS MATERIALIZED (
                 SELECT DISTINCT {fp} AS fp{scope_columns} FROM {rows} AS r
@@ -383,61 +361,6 @@ impl KeptQueries {
             ), old AS MATERIALIZED (
                 SELECT c.key{cast} AS key, c.cluster_id{cast} AS cluster_id, {id_of_c} AS lasting_id
                 FROM {clusters} AS c WHERE {is_old}
-            )"
-        )
-    }
-
-    /// The table `fresh`, the clusters of the rows with these keys. What a person has judged the same
-    /// is put together behind the search, since the rows need not be near. `others` adds entries, with
-    /// their lasting ids.
-    pub(super) fn fresh(&self, keys: &str, others: &str) -> String {
-        let Self {
-            rows,
-            key,
-            fp,
-            cast,
-            equality,
-            arguments,
-            is_in_scope,
-            scope_columns,
-            ..
-        } = self;
-        let computed = format!(
-            "SELECT f.key{cast} AS key, f.cluster_id{cast} AS cluster_id
-            FROM simhash_catalog.clusters_among({arguments}, {keys}) AS f"
-        );
-        let Some(decisions) = &self.decisions else {
-            return format!(
-                "fresh AS MATERIALIZED (
-                    SELECT key, cluster_id, NULL::pg_catalog.int8 AS lasting_id FROM ({computed}) AS f{others}
-                )"
-            );
-        };
-        let is_given = match keys.starts_with("NULL") {
-            true => String::new(),
-            false => format!(" AND {}", equality.any_of("n.a", &format!("({keys})"))),
-        };
-        let is_itself = equality.clause("n.a", "n.b");
-        let [is_a, is_b] =
-            ["a", "b"].map(|side| equality.clause(&format!("r.{key}"), &format!("n.{side}")));
-        format!(
-            "computed AS MATERIALIZED ({computed}), linked AS MATERIALIZED (
-                SELECT key, cluster_id FROM computed
-                UNION ALL
-                SELECT d.simhash_key, other.key FROM {decisions} AS n
-                CROSS JOIN LATERAL (
-                    SELECT r.{key}{cast} AS simhash_key, {fp} AS fp{scope_columns}
-                    FROM {rows} AS r WHERE {is_a} LIMIT 1
-                ) AS d
-                CROSS JOIN LATERAL (
-                    SELECT r.{key}{cast} AS key FROM {rows} AS r
-                    WHERE {is_b} AND {fp} IS NOT NULL{is_in_scope} LIMIT 1
-                ) AS other
-                WHERE n.same AND NOT ({is_itself}) AND d.fp IS NOT NULL{is_given}
-            ), fresh AS MATERIALIZED (
-                SELECT f.key{cast} AS key, f.cluster_id{cast} AS cluster_id, NULL::pg_catalog.int8 AS lasting_id FROM (
-                    SELECT pg_catalog.array_agg(key) AS a, pg_catalog.array_agg(cluster_id) AS b FROM linked
-                ) AS pairs CROSS JOIN LATERAL simhash_catalog.components(pairs.a, pairs.b) AS f
             )"
         )
     }
