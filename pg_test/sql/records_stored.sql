@@ -220,7 +220,7 @@ CREATE FUNCTION unlike_offer() RETURNS TABLE (of_sellers bigint, checked bigint)
 $$;
 SELECT *, (SELECT count(*) FROM of_sellers) > 100 AS many, (SELECT count(*) FROM checked) > 50 AS also FROM unlike_offer();
 UPDATE offer SET price = price + 3 WHERE id % 5 = 0;
-UPDATE offer SET seller = 'd' WHERE id % 11 = 0;
+UPDATE offer SET seller = CASE WHEN id % 11 = 0 THEN 'd' ELSE 'a' END WHERE id % 3 > 0;
 INSERT INTO decision SELECT min(key), max(key), false FROM checked GROUP BY cluster_id ORDER BY 1 LIMIT 5;
 INSERT INTO decision VALUES (1, 2, true), (1, 3, true);
 SELECT simhash_refresh_records('of_sellers') > 0 AS some, simhash_refresh_records('checked') > 0 AS also;
