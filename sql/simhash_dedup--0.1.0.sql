@@ -1471,6 +1471,8 @@ BEGIN
 		'$14 AS checked_by, to_regclass($15) AS log, 0::bigint AS count, 0::bigint AS version', simhash_catalog.beside(of, '_about'))
 	USING $1, $2, $3, compared, $5, $7, $8, $9, scope, ARRAY(SELECT coalesce(($11 ->> c.name)::float8, 1)
 		FROM unnest(compared) WITH ORDINALITY AS c (name, place) ORDER BY c.place), $11 IS NULL, differing, apart, checked, logged;
+	-- A publication of all tables takes only updates that say which row was there.
+	EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', simhash_catalog.beside(of, '_about'));
 	SELECT format('%I', n.nspname) INTO here
 	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
 	EXECUTE format('SELECT %s.simhash_refresh_records($1, true)', here) USING of;

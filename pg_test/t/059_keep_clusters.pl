@@ -13,7 +13,7 @@ my $conf = "max_prepared_transactions = 5\nwal_level = logical\n";
 my $node = new_node('keep', init => [ allows_streaming => 'logical' ], conf => $conf);
 
 # Functions of a database: faults_of(clusters), what is not as simhash_clusters has it; few(), which has notes answered row by
-# row, as in a large table.
+# row, as in a large table; off_log(clusters), keys that are not where a replay of the log puts them.
 my $functions = <<'SQL';
 CREATE FUNCTION faults_of(clusters regclass) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
@@ -24,6 +24,12 @@ BEGIN
 		UNION ALL SELECT ''missing: '' || key || '' in '' || cluster_id FROM (TABLE afresh EXCEPT TABLE stored) x ORDER BY 1', $1);
 END $$;
 CREATE FUNCTION few() RETURNS void LANGUAGE sql AS 'UPDATE pg_class SET reltuples = 1000000 WHERE relname = ''doc''';
+CREATE FUNCTION off_log(clusters regclass) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN QUERY EXECUTE format('SELECT %1$L || '' '' || key FROM (
+			SELECT DISTINCT ON (k.key) k.key, to_id FROM %2$I, unnest(keys) AS k (key) ORDER BY k.key, nr DESC
+		) AS l FULL JOIN %1$s USING (key) WHERE to_id IS DISTINCT FROM lasting_id', $1, $1 || '_log');
+END $$;
 CREATE TABLE doc (id int PRIMARY KEY, fp bigint);
 CREATE INDEX ON doc USING simhash (fp);
 SQL
@@ -31,6 +37,8 @@ my $sql = sub { my ($query, $on) = @_; return ($on // $node)->safe_psql('postgre
 my $refresh = "SELECT simhash_refresh_clusters('later')";
 my $none = "SELECT faults_of('later')";
 my $none_at_once = "SELECT faults_of('now')";
+my $off_log = "SELECT off_log('now')";
+my $ids = "SELECT md5(string_agg(concat_ws(' ', key, lasting_id), ',' ORDER BY key)) FROM";
 $sql->($functions);
 $sql->('INSERT INTO doc SELECT i, i % 50 * 4095 FROM generate_series(1, 200) i');
 
@@ -38,7 +46,7 @@ $sql->('INSERT INTO doc SELECT i, i % 50 * 4095 FROM generate_series(1, 200) i')
 my $writer = open_session($node);
 $writer->query_safe('BEGIN; INSERT INTO doc VALUES (201, 1), (202, 3)');
 my $keeper = open_session($node);
-start_statement($keeper, "SELECT simhash_keep_clusters('doc', 'id', 'fp', clusters => 'now')");
+start_statement($keeper, "SELECT simhash_keep_clusters('doc', 'id', 'fp', clusters => 'now', log => 'now_log')");
 ok(wait_for_wait($node, '%simhash_keep_clusters%'), 'keep waits for the writer');
 $node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND relation = 'doc'::regclass");
 $writer->query_safe('COMMIT');
@@ -118,7 +126,9 @@ $writer->query_safe("BEGIN; INSERT INTO doc VALUES (220, 9); $refresh");
 $writer->query_safe('COMMIT');
 is($sql->($none), '', 'clusters of a refresh in the transaction of a change');
 
-# ---- dumps
+# ---- dumps, with ids and log; of stored records too
+$sql->("SELECT simhash_keep_records('doc', 'id', 0.9, 'fp', records => 'recorded', log => 'recorded_log')");
+my @ids = map { $sql->("$ids $_") } qw(now recorded);
 my $dump = $node->basedir . '/keep.sql';
 command_ok([ 'pg_dump', '-h', $node->host, '-p', $node->port, '-f', $dump, 'postgres' ], 'pg_dump');
 $sql->('INSERT INTO doc VALUES (230, 7 << 40)');
@@ -127,8 +137,10 @@ $node->safe_psql('postgres', "CREATE DATABASE $_") for qw(whole part);
 command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', $node->host, '-p', $node->port, '-d', $_, '-f', $dump ],
 	"restored to $_") for qw(whole part);
 my $in = sub { my ($database, $query) = @_; return $node->safe_psql($database, "SET client_min_messages = warning; $query") };
+is($in->('whole', "$ids $_->[0]"), $_->[1], "ids of a dump: $_->[0]") for [ 'now', $ids[0] ], [ 'recorded', $ids[1] ];
 $in->('whole', "SELECT few(); INSERT INTO doc VALUES (231, 9), (232, 11); DELETE FROM doc WHERE id = 2");
 like($in->('whole', "$refresh; $none; $none_at_once"), qr/^[1-9]\d*$/, 'a restored database goes on');
+is($in->('whole', "$off_log; SELECT simhash_refresh_records('recorded') > 0; SELECT off_log('recorded')"), 't', 'its logs too');
 is($in->('whole', "SELECT simhash_keep_clusters('doc', 'id', 'fp', clusters => 'later', refresh => 'manual')::text"), 'later',
 	'nothing is missing there');
 # Data alone: with triggers disabled; or with them, but without the clusters that they make.
@@ -144,7 +156,7 @@ for my $how ([ 'triggers disabled', '--disable-triggers' ], [ 'triggers', '--exc
 }
 
 # ---- owners
-$sql->("CREATE ROLE gone; CREATE ROLE heir; ALTER TABLE doc OWNER TO gone; ALTER TABLE now OWNER TO gone; ALTER TABLE later OWNER TO gone;
+$sql->("CREATE ROLE gone; CREATE ROLE heir; ALTER TABLE doc OWNER TO gone; ALTER TABLE now OWNER TO gone; ALTER TABLE now_log OWNER TO gone; ALTER TABLE later OWNER TO gone;
 	ALTER TABLE later_note OWNER TO gone; GRANT USAGE, CREATE ON SCHEMA public TO heir; REASSIGN OWNED BY gone TO heir");
 is($sql->("SET ROLE heir; INSERT INTO doc VALUES (240, 9); $refresh"), 2, 'the heir of an owner may do all');
 
@@ -166,7 +178,7 @@ $standby->stop;
 my $subscriber = new_node('keep_subscriber', conf => "max_prepared_transactions = 5\n");
 $sql->($functions, $subscriber);
 $sql->("SELECT simhash_keep_clusters('doc', 'id', 'fp', clusters => 'later', refresh => 'manual'), simhash_keep_clusters('doc', 'id', 'fp',
-	clusters => 'now');
+	clusters => 'now', log => 'now_log');
 	ALTER TABLE doc ENABLE ALWAYS TRIGGER later_keep, ENABLE ALWAYS TRIGGER later_truncate, ENABLE ALWAYS TRIGGER now_keep,
 		ENABLE ALWAYS TRIGGER now_truncate", $subscriber);
 $sql->('CREATE PUBLICATION docs FOR TABLE doc; CREATE PUBLICATION everything FOR ALL TABLES');
@@ -184,10 +196,11 @@ $sql->('SELECT few()', $subscriber);
 $sql->('INSERT INTO doc VALUES (260, 9), (261, 4095 << 20), (262, 4095 << 20); UPDATE doc SET fp = 9 WHERE id = 3;
 	DELETE FROM doc WHERE id = 4');
 is($sql->($refresh) > 0, 1, 'notes are deleted where all tables are published');
+is($sql->("SELECT simhash_refresh_records('recorded') > 0; SELECT off_log('recorded')"), 't', 'records are refreshed there');
 $synced->();
 is($sql->("SELECT count(*) FROM later_note", $subscriber), 5, 'subscriber: changes are noted');
 is($sql->("$refresh", $subscriber) > 0, 1, 'subscriber: and answered');
-is($sql->("$none; $none_at_once", $subscriber), '', 'subscriber: clusters after changes');
+is($sql->("$none; $none_at_once; $off_log", $subscriber), '', 'subscriber: clusters after changes, as its log says');
 $sql->('TRUNCATE doc; INSERT INTO doc VALUES (1, 1), (2, 2)');
 $synced->();
 $sql->($refresh, $subscriber);
