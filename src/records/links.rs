@@ -141,7 +141,7 @@ fn simhash_write_groups(args: &Args) -> Datum {
     // Nobody judges a cluster meanwhile.
     lock(clusters, false);
     let write = Entries::of(clusters).replace_all("", &groups);
-    let changed = SavedQuery::new(&write, &[], false).first_row(args, &[], Sees::Latest);
+    let changed = SavedQuery::new(&write, &[], false).first_row(args, &[], Visibility::Latest);
     let Some([Some(changed)]) = changed else {
         return args.result(Some(0i64));
     };
