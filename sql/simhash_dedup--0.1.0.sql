@@ -713,13 +713,15 @@ COMMENT ON FUNCTION simhash_catalog.ordering(regclass, text) IS
 
 CREATE FUNCTION simhash_catalog.duplicates(
 	relation regclass, columns text, within text, first_by text, across text, named text,
-	OUT "group" bigint, OUT size bigint, OUT key text, OUT stays boolean, OUT differs text
+	OUT "group" bigint, OUT size bigint, OUT key text, OUT stays boolean, OUT original text, OUT differs text
 ) RETURNS SETOF record
 LANGUAGE plpgsql STABLE COST 100000 ROWS 1000 SET search_path = pg_catalog, pg_temp AS $function$
 DECLARE
 	texts text[];
 	numbered text;
 	rows_of text := format('%s AS r', relation);
+	-- The key of a row r as SQL text, and what its group is found by.
+	shown text;
 	found_by text;
 	-- The primary key; of a table without one, where the row is.
 	own text[] := ARRAY(
@@ -744,8 +746,9 @@ BEGIN
 	ELSIF own = '{}' THEN
 		own := '{ctid}';
 	END IF;
-	found_by := (SELECT format(CASE count(*) WHEN 1 THEN '%s' ELSE 'ROW(%s)' END, string_agg(format('r.%I', name), ', ' ORDER BY place))
+	shown := (SELECT format(CASE count(*) WHEN 1 THEN '%s' ELSE 'ROW(%s)' END, string_agg(format('r.%I', name), ', ' ORDER BY place))
 		FROM unnest(own) WITH ORDINALITY AS n (name, place));
+	found_by := shown;
 	IF first_by IS NOT NULL THEN
 		numbered := simhash_catalog.ordering(relation, first_by)
 			|| (SELECT string_agg(format(', r.%I', name), '' ORDER BY place) FROM unnest(own) WITH ORDINALITY AS n (name, place));
@@ -754,18 +757,17 @@ BEGIN
 		found_by := 'r.simhash_key';
 	END IF;
 	RETURN QUERY EXECUTE format(
-		'SELECT dense_rank() OVER (ORDER BY g.size DESC, g.cluster), g.size, %s::text, g.number = g.cluster,
+		'SELECT dense_rank() OVER (ORDER BY g.size DESC, g.cluster), g.size, g.own, g.number = g.cluster, g.original,
 			regexp_replace(CASE WHEN g.number = g.cluster THEN left(g.text, 80) || substr('' ...'', 1, 4 * (length(g.text) > 80)::int)
 				WHEN g.text = g.first THEN '''' ELSE @extschema@.simhash_diff(g.first, g.text, 2) END, ''\s+'', '' '', ''g'')
 		FROM (
-			SELECT c.*, %s AS text, first_value(%2$s) OVER (PARTITION BY c.cluster ORDER BY c.number) AS first, %s
-			FROM simhash_catalog.duplicate_groups($1, $2, $3, $4, $5, $6) AS c JOIN %s ON %s::text = c.key) AS g
+			SELECT c.cluster, c.number, c.size, %s::text AS own, %s AS text, first_value(%1$s::text) OVER w AS original, first_value(%2$s) OVER w AS first
+			FROM simhash_catalog.duplicate_groups($1, $2, $3, $4, $5, $6) AS c JOIN %s ON %s::text = c.key
+			WINDOW w AS (PARTITION BY c.cluster ORDER BY c.number)) AS g
 		ORDER BY 1, g.number',
-		(SELECT format(CASE count(*) WHEN 1 THEN '%s' ELSE 'ROW(%s)' END, string_agg(format('g.own_%s', place), ', ' ORDER BY place))
-			FROM unnest(own) WITH ORDINALITY AS n (name, place)),
+		shown,
 		(SELECT CASE count(*) WHEN 1 THEN min(text) ELSE 'concat_ws(chr(10), ' || string_agg(format('nullif(%s, '''')', text), ', ' ORDER BY place) || ')' END
 			FROM unnest(texts) WITH ORDINALITY AS n (name, place), format('r.%I::text', name) AS text),
-		(SELECT string_agg(format('r.%I AS own_%s', name, place), ', ') FROM unnest(own) WITH ORDINALITY AS n (name, place)),
 		rows_of, found_by)
 	USING relation, own, numbered, texts, within, across;
 END
@@ -776,14 +778,18 @@ COMMENT ON FUNCTION simhash_catalog.duplicates(regclass, text, text, text, text,
 CREATE FUNCTION simhash_duplicates(
 	relation regclass, columns text DEFAULT NULL, within text DEFAULT NULL, first_by text DEFAULT NULL,
 	across text DEFAULT NULL, key text DEFAULT NULL,
-	OUT "group" bigint, OUT size bigint, OUT key text, OUT stays boolean, OUT differs text
+	OUT "group" bigint, OUT size bigint, OUT key text, OUT stays boolean, OUT original text, OUT differs text
 ) RETURNS SETOF record
 LANGUAGE sql STABLE COST 100000 ROWS 1000 AS 'SELECT * FROM simhash_catalog.duplicates($1, $2, $3, $4, $5, $6)';
 COMMENT ON FUNCTION simhash_duplicates(regclass, text, text, text, text, text) IS
-	'near-duplicate rows of a table, in groups: the size, the key as text, whether the row stays, and how its text differs '
-	'from that of the row that does; of that one its first 80 characters; columns names those of the text, within those in which '
+	'near-duplicate rows of a table, in groups: the size, the key as text, whether the row stays, the key of the one that does; differs shows '
+	'how its text differs from that one, of that one it has the first 80 characters; columns names those of the text, within those in which '
 	'rows of a group are equal, across those in which they differ from the row that stays, first_by what comes first, key what '
 	'tells rows apart';
+
+CREATE FUNCTION simhash_catalog.review_script() RETURNS text
+LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_review_script';
+COMMENT ON FUNCTION simhash_catalog.review_script() IS 'the review page as a script for psql, that of this server';
 
 -- VOLATILE: it draws at random. Keys of any type come back as text.
 CREATE FUNCTION simhash_radius_report(
@@ -1891,6 +1897,11 @@ LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_check_flag';
 COMMENT ON FUNCTION simhash_catalog.check_flag(regclass, oid, text, text[]) IS
 	'raises the error that a trigger with these arguments would raise; returns whether an index says what it compares';
 
+CREATE FUNCTION simhash_catalog.same_flag(relation regclass, function oid, arguments text[]) RETURNS text
+LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_same_flag';
+COMMENT ON FUNCTION simhash_catalog.same_flag(regclass, oid, text[]) IS
+	'the name of a trigger that does what one with these arguments would do; NULL if there is none';
+
 -- Each row is one statement in one line, a transaction of its own, for \gexec and the migrations of others.
 CREATE FUNCTION simhash_guard(
 	relation regclass, columns text DEFAULT NULL, within text DEFAULT NULL, arguments text[] DEFAULT '{}',
@@ -1912,7 +1923,6 @@ DECLARE
 	made text;
 	flags CONSTANT oid := '@extschema@.simhash_flag_duplicate'::regproc;
 	other name;
-	is_same boolean;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
 	-- Names of triggers begin with that of the table, unless it is so long that they would be cut.
@@ -1978,15 +1988,12 @@ BEGIN
 			array_to_string(ARRAY(SELECT quote_ident(name) FROM unnest(scope) WITH ORDINALITY AS n (name, place) ORDER BY place)
 				|| coalesce(quote_ident(fingerprint), format(made, '')), ', '));
 	END IF;
-	FOR other, is_same IN
-		SELECT t.tgname, t.tgargs = (SELECT string_agg(convert_to(a, getdatabaseencoding()) || decode('00', 'hex'), '' ORDER BY place)
-			FROM unnest(said) WITH ORDINALITY AS n (a, place))
-		FROM pg_trigger AS t WHERE t.tgrelid = relation AND t.tgfoid = flags ORDER BY t.tgname
-	LOOP
-		IF is_same THEN
-			RAISE NOTICE 'trigger "%" for table "%" already exists, skipping', other, relation;
-			RETURN;
-		END IF;
+	other := simhash_catalog.same_flag(relation, flags, said);
+	IF other IS NOT NULL THEN
+		RAISE NOTICE 'trigger "%" of table "%" does this already, skipping', other, relation;
+		RETURN;
+	END IF;
+	FOR other IN SELECT t.tgname FROM pg_trigger AS t WHERE t.tgrelid = relation AND t.tgfoid = flags ORDER BY t.tgname LOOP
 		RAISE NOTICE 'trigger "%" of table "%" looks for near-duplicates too, with other arguments', other, relation;
 	END LOOP;
 	IF 'mode=conflict' = ANY (said) THEN

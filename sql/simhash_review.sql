@@ -22,7 +22,7 @@ DO $$ BEGIN
 	RAISE EXCEPTION 'variable "relation" is missing' USING ERRCODE = 'invalid_parameter_value',
 		HINT = 'Usage: psql -X -q -f simhash_review.sql -v relation=TABLE [-v key=COLUMN] [-v text=COLUMN] [-v fp=COLUMN] '
 			'[-v radius=12] [-v checked_by=simhash_same] [-v jaccard=0.8] [-v within=COLUMNS] [-v across=COLUMNS] '
-			'[-v columns=COLUMNS] [-v image=COLUMN] [-v keep=COLUMN] [-v marks=COLUMN] [-v method=leader] [-v seed=1] [-v max_pairs=1000000] '
+			'[-v columns=COLUMNS] [-v image=COLUMN] [-v first_by=ORDER] [-v marks=COLUMN] [-v method=leader] [-v seed=1] [-v max_pairs=1000000] '
 			'[-v compared=20000] [-v examples=8] [-v clusters=25] [-v steps=on] [-v decisions=TABLE] > review.html';
 END $$;
 \endif
@@ -96,7 +96,7 @@ SELECT CASE WHEN :relation_oid <> 0 THEN (SELECT * FROM simhash_catalog.named_co
 SELECT coalesce(min(attname), '') AS key, false AS key_named FROM pg_index i JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
 WHERE indrelid = :relation_oid AND indisprimary AND indnkeyatts = 1 \gset
 \endif
-\if :{?keep} \else \set keep :key \endif
+\if :{?first_by} \else \set first_by :key \endif
 \if :decisions_named \else
 SELECT format('%I.%I', nspname, left(c.relname, 50) || '_decision') AS decisions, d.oid AS decisions_oid
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_class d ON d.relnamespace = c.relnamespace AND d.relkind = 'r'
@@ -137,7 +137,7 @@ WITH number (name, value, low, high) AS (
 	VALUES ('radius', :'radius', 0, :bits::numeric), ('jaccard', :'jaccard', 0, 1), ('seed', :'seed', -:largest, :largest), ('max_pairs', :'max_pairs', 0, :largest),
 		('compared', :'compared', 0, 1000000), ('examples', :'examples', 0, 10000), ('clusters', :'clusters', 0, 10000)
 ), named AS (
-	SELECT * FROM (VALUES ('key', ARRAY[:'key']), ('fp', array_remove(ARRAY[:'fp'], :'text')), ('text', ARRAY[:'text']), ('keep', ARRAY[:'keep']), ('within', :within_is),
+	SELECT * FROM (VALUES ('key', ARRAY[:'key']), ('fp', array_remove(ARRAY[:'fp'], :'text')), ('text', ARRAY[:'text']), ('within', :within_is),
 		('across', :across_is), ('columns', :columns_is), ('image', array_remove(ARRAY[:'image'], '')), ('marks', array_remove(ARRAY[:'marks'], ''))) AS v (name, columns), unnest(columns) AS c
 	LEFT JOIN pg_attribute ON attrelid = :relation_oid AND attname = c AND attnum > 0 AND NOT attisdropped
 )
@@ -168,9 +168,11 @@ END $$;
 SELECT count(*) AS rows, count(:fp_is) AS fingerprints FROM :rel t \gset
 SELECT coalesce(string_agg(format('t.%I', c), ', ') FILTER (WHERE c = ANY (:within_is)), 'CAST(NULL AS text)') AS within_of,
 	coalesce(string_agg(format('t.%I', c), ', ') FILTER (WHERE c = ANY (:across_is)), 'CAST(NULL AS text)') AS across_of,
-	-- In which order rows of a cluster stay: those that a trigger has marked come last.
-	concat('t.' || quote_ident(NULLIF(:'marks', '')) || ' IS NOT NULL, ', format('t.%I, t.%I', :'keep', :'key')) AS best_first
+	simhash_catalog.ordering(:relation_oid::regclass, :'first_by') AS ordering
 FROM unnest(:within_is || :across_is) AS c \gset
+-- In which order rows of a cluster stay: those that a trigger has marked come last. Beside a row stands the value of the first column.
+SELECT concat('r.' || quote_ident(NULLIF(:'marks', '')) || ' IS NOT NULL, ', :'ordering', format(', r.%I', :'key')) AS best_first,
+	replace((regexp_match(:'ordering', '^r\."((?:[^"]|"")*)"'))[1], '""', '"') AS keep \gset
 \set record 'CAST(NULL AS jsonb)'
 SELECT :columns_is <> '{}' AS with_columns, :'image' <> '' AS with_image \gset
 \if :with_columns
@@ -314,7 +316,7 @@ SELECT format(E'found AS MATERIALIZED (\n    SELECT c.key, c.representative\n   
 	'FROM link JOIN numbered x ON x.key = link.a JOIN numbered y ON y.key = link.b) l, %1$I.simhash_components(l.a, l.b) p\n        '
 	'JOIN numbered n ON n.number = p.key\n), placed AS (\n    '
 	'SELECT p.*, first_value(p.key) OVER w AS stays, row_number() OVER w AS place\n    '
-	'FROM part p JOIN %3$s t ON t.%4$I = p.key WINDOW w AS (PARTITION BY p.cluster ORDER BY %10$s)\n), member AS (\n    '
+	'FROM part p JOIN %3$s r ON r.%4$I = p.key WINDOW w AS (PARTITION BY p.cluster ORDER BY %10$s)\n), member AS (\n    '
 	'SELECT p.*, count(*) OVER (PARTITION BY cluster) AS size FROM placed p\n    '
 	'WHERE NOT EXISTS (SELECT FROM judged j WHERE NOT j.same AND j.a = p.stays AND j.b = p.key)\n)',
 	:'ext', :'key_type', :'rel', :'key', :'fp', :'radius'::int, :'method', :'text',
@@ -416,7 +418,7 @@ FROM short \gset
 -- ---------------------------------------------------------------- safe for HTML
 
 SELECT jsonb_build_object('relation', :'rel', 'key', :'key', 'fp', CASE WHEN :'of_text' THEN 'made of ' ELSE '' END || :'fp', 'text', :'text', 'keep', :'keep',
-	'stays', concat(:'keep', ' of those without ' || NULLIF(:'marks', '')),
+	'stays', concat(:'first_by', ' of those without ' || NULLIF(:'marks', '')),
 	'radius', :'radius'::int, 'counts', CASE WHEN :least IS NULL THEN format('%s returns true', :'check_name')
 		ELSE format('their texts have a similarity of %s or more', :least) END, 'shown', :'shown'::jsonb, 'keys', :'keys'::jsonb,
 	'insert', :'create_is' || format('INSERT INTO %s (a, b, same) VALUES', :'decisions'), 'select', format('SELECT * FROM %s WHERE %I IN', :'rel', :'key'),
@@ -582,7 +584,7 @@ WITH page AS (SELECT :'page'::jsonb AS p), member AS (
 		jsonb_to_recordset(p->'keys') AS k (grp int, keys text)
 	WHERE kind = 'member' AND k.grp = s.grp
 )
-SELECT format('<h2>The largest clusters</h2><p class="quiet">Of each cluster the row with the smallest <bdi>%s</bdi> would stay; '
+SELECT format('<h2>The largest clusters</h2><p class="quiet">Of each cluster the first row by <bdi>%s</bdi> would stay; '
 	'it comes first. <del>It alone</del> has these words, <ins>only the other row</ins> those. '
 	'<ins><strong>What has a frame</strong></ins> makes another text for simhash_same. Longer texts are shortened.</p>
 <p class="script" hidden=""><label>show <input id="filter" type="search" placeholder="words or a key"></label><label>that differ in
@@ -627,7 +629,7 @@ SELECT format('<div class="script" hidden=""><h2>What you have decided</h2><p cl
 <p><label><span class="decided">0</span> decisions as <select id="as"><option value="sql">SQL</option><option value="csv">CSV</option></select></label>
 <button id="copy">Copy</button> <a id="save">Save</a></p>
 <textarea id="decisions" rows="8" readonly="" aria-label="decisions"></textarea><pre hidden="" id="insert">%s</pre></div>
-<h2>What would delete the others</h2><p class="quiet">Nothing has been changed. This keeps the row with the smallest '
+<h2>What would delete the others</h2><p class="quiet">Nothing has been changed. This keeps the first row by '
 	'<bdi>%s</bdi> of each cluster.</p><pre>%s</pre>
 <h2>All clusters as CSV</h2><p class="quiet">For psql: <code>psql -X -q -f export.sql &gt; clusters.csv</code></p><pre>%s</pre>', p->>'insert', p->>'stays', p->>'delete', p->>'export')
 FROM (SELECT :'page'::jsonb) AS page (p);

@@ -77,8 +77,9 @@ sub state_of
 		"SELECT (SELECT count(*) FROM pg_class), (SELECT count(*) FROM pg_proc), (SELECT count(*) FROM pg_type),
 		(SELECT md5(string_agg(t::text, ' ' ORDER BY $k)) FROM $t t)");
 }
+is($node->safe_psql('postgres', 'SELECT simhash_catalog.review_script()'), slurp_file(review_script($node)), 'the server has the script');
 my $before = state_of();
-my ($status, $page, $errors) = review($node, 'postgres', @given, 'keep=created_at');
+my ($status, $page, $errors) = review($node, 'postgres', @given, 'first_by=created_at');
 is("$status$errors", '0', 'it prints a page');
 is_deeply(\@stages, [ 'counting rows', 'estimating pairs', 'finding pairs', 'comparing texts', 'finding clusters', 'one step more and less',
 	'comparing words', 'done' ], 'and says what it does');
@@ -253,7 +254,7 @@ for my $case (
 	my ($given, $function, $condition) = @$case;
 	my $literal = $function =~ s/'/''/gr;
 	(my $checked = $clusters) =~ s/min_jaccard => 0\.6\)$/checked_by => '$literal'::regprocedure)/;
-	($status, my $page, $errors) = review($node, 'postgres', @given, "checked_by=$given", 'keep=created_at');
+	($status, my $page, $errors) = review($node, 'postgres', @given, "checked_by=$given", 'first_by=created_at');
 	is("$status$errors" . fault($page), '0', "$function: a page");
 	my %found = %{ counts($page) };
 	is("$found{clusters}|$found{members}|$found{pairs}",
@@ -336,7 +337,7 @@ for my $list ('within', 'across')
 
 # ---- again, on a standby, by another seed
 sub timeless { return $_[0] =~ s/Read on [\d :-]+ UTC//r }
-(undef, my $again) = review($node, 'postgres', @given, 'keep=created_at');
+(undef, my $again) = review($node, 'postgres', @given, 'first_by=created_at');
 is(timeless($again), timeless($page), 'the same rows are drawn again');
 # At a border that more pairs are near than the page shows.
 my @drawn = map { (undef, my $page) = review($node, 'postgres', @given, 'jaccard=0.8', "seed=$_"); timeless($page) } 1, 7;
@@ -346,7 +347,7 @@ my $standby = PostgreSQL::Test::Cluster->new('review_standby');
 $standby->init_from_backup($node, 'base', has_streaming => 1);
 $standby->start;
 $node->wait_for_catchup($standby);
-($status, $again, $errors) = review($standby, 'postgres', @given, 'keep=created_at');
+($status, $again, $errors) = review($standby, 'postgres', @given, 'first_by=created_at');
 is("$status$errors" . timeless($again), '0' . timeless($page), 'a standby prints the same');
 $standby->stop;
 
@@ -388,7 +389,7 @@ for my $column (qw(id n))
 # Of rows that a trigger has marked those without a mark stay, whatever their keys.
 $node->safe_psql('postgres', q{CREATE TABLE marked (id int, fp bigint, body text, "dup""of" int);
 	INSERT INTO marked SELECT i, i / 4, 'one and the same text ' || i / 4, CASE i WHEN 1 THEN 2 WHEN 3 THEN 2 WHEN 5 THEN 4 END FROM generate_series(1, 6) AS i});
-for my $case ([ '1,4' ], [ '2,4', 'marks=dup"of' ], [ '2,6', 'marks=dup"of', 'keep=dup"of' ])
+for my $case ([ '1,4' ], [ '3,6', 'first_by=fp, id DESC NULLS LAST' ], [ '2,4', 'marks=dup"of' ], [ '2,6', 'marks=dup"of', 'first_by=dup"of' ])
 {
 	my ($stay, @marks) = @$case;
 	$node->safe_psql('postgres', 'UPDATE marked SET "dup""of" = 6 WHERE id = 4') if @marks == 2;
@@ -418,7 +419,7 @@ CREATE OPERATOR public.= (LEFTARG = text, RIGHTARG = name, FUNCTION = public.eq)
 CREATE FUNCTION public.joined(text, text) RETURNS text LANGUAGE sql RETURN public.planted();
 CREATE OPERATOR public.|| (LEFTARG = text, RIGHTARG = text, FUNCTION = public.joined);
 END
-	($status, $again, $errors) = review($node, 'postgres', @given, 'keep=created_at');
+	($status, $again, $errors) = review($node, 'postgres', @given, 'first_by=created_at');
 	is("$status$errors" . timeless($again), '0' . timeless($page), 'planted functions and operators are not called');
 	$node->safe_psql('postgres', 'DROP FUNCTION public.planted CASCADE');
 }
@@ -460,8 +461,9 @@ for my $case ([ 'postgres', qr/variable "relation" is missing.*Usage: psql -X/s 
 		"'65' is not a number from 0 to 64", 65 ],
 		(map { [ $_, "'-1' is not a number from 0 to", -1 ] } qw(radius jaccard max_pairs compared examples clusters)),
 		[ 'jaccard', "'1.01' is", 1.01 ], [ 'seed', "'x' is not a number", 'x' ],
-		(map { [ $_, 'public.plain has no column "none"', 'none' ] } qw(keep within across columns image marks)),
-		[ 'columns', 'public.plain has no column "a,b"', '"a,b"' ]))
+		(map { [ $_, 'public.plain has no column "none"', 'none' ] } qw(within across columns image marks)),
+		[ 'columns', 'public.plain has no column "a,b"', '"a,b"' ]),
+	[ 'postgres', qr/column "none" of relation "plain" does not exist/, 'relation=plain', 'key=id', 'fp=fp', 'text=body', 'first_by=none desc' ])
 {
 	my ($database, $message, @variables) = @$case;
 	($status, my $none, $errors) = review($node, $database, @variables);

@@ -82,7 +82,7 @@ impl<'t, J: Judge> Chunks<'t, J> {
 
     /// Calls `each` with each pair of classes, in any order, and the verdict; None where it does not
     /// pass, and where a value is NULL or gone. Leaves out the pairs that are not wanted when their
-    /// turn comes.
+    /// turn comes. All pairs in which a class comes second are shown before those in which it comes first.
     pub fn judge(
         &mut self,
         pairs: EdgeList,
@@ -146,11 +146,12 @@ impl<'t, J: Judge> Chunks<'t, J> {
         }
     }
 
-    /// Sorts pairs of places so that those whose values are in the same chunks are side by side.
+    /// Sorts pairs of places so that those whose values are in the same chunks are side by side, and within them by
+    /// the first place.
     fn by_chunks(&self, mut pairs: EdgeList) -> SortedEdges<TempFile<'static>> {
         let mut sorter = EdgeSorter::new(
             memory_of_pairs(),
-            ByNumbers::without_bits(self.chunk.trailing_zeros()),
+            ByNumbers::in_squares(self.chunk.trailing_zeros()),
         );
         for_each_edge(&mut pairs, |pair| {
             or_out_of_memory(sorter.add(pair, &mut TempFiles));

@@ -6,7 +6,7 @@
 use crate::errors::or_raise;
 use crate::row::jaccard::{Comparer, letters};
 use pgrx::pg_sys::Oid;
-use simhash_fingerprint::same::{Prepared, Strictness, same_prepared};
+use simhash_fingerprint::same::{Numbers, Prepared, Strictness, same_prepared};
 use simhash_fingerprint::similarity::letters::Letters;
 use simhash_fingerprint::similarity::ngram_set::Similarity;
 use simhash_fingerprint::text::ngrams::GramLengths;
@@ -170,25 +170,37 @@ impl SameJudge {
     }
 }
 
+/// A text and its numbers, of which many pairs need no more.
+#[derive(Clone)]
+pub struct KeptText {
+    text: String,
+    numbers: Numbers,
+}
+
 impl Judge for SameJudge {
-    type Kept = String;
+    type Kept = KeptText;
     type Verdict = ();
 
-    fn keep(&self, value: Value<'_>) -> String {
+    fn keep(&self, value: Value<'_>) -> KeptText {
         value.show_bytes(|bytes| {
-            let text = to_utf8(bytes);
-            let mut kept = String::new();
-            or_out_of_memory(kept.try_reserve_exact(text.len()));
-            kept.push_str(&text);
-            kept
+            let found = to_utf8(bytes);
+            let mut text = String::new();
+            or_out_of_memory(text.try_reserve_exact(found.len()));
+            text.push_str(&found);
+            let numbers = or_raise(Numbers::of(&text));
+            KeptText { text, numbers }
         })
     }
 
-    fn bytes(kept: &String) -> usize {
-        kept.len()
+    fn bytes(kept: &KeptText) -> usize {
+        kept.text.len() + kept.numbers.bytes()
     }
 
-    fn judge(&mut self, a: (u32, &String), b: (u32, &String)) -> Option<()> {
+    fn judge(&mut self, a: (u32, &KeptText), b: (u32, &KeptText)) -> Option<()> {
+        if a.1.numbers.differ(&b.1.numbers) {
+            return None;
+        }
+        let [a, b] = [a, b].map(|(row, kept)| (row, &kept.text));
         if self.bytes > work_mem_bytes() / 2 {
             self.prepared.clear();
             self.bytes = 0;

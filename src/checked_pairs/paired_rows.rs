@@ -14,11 +14,15 @@ use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::sets::UnionFind;
 use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::error::notice;
 use simhash_pg::process::memory::{collected, filled, or_out_of_memory, reserve, work_mem_bytes};
 use simhash_pg::process::temp_file::{TempFile, TempFiles};
 use simhash_pg::sql::key_type::KeyType;
 use simhash_pg::sql::value::Value;
 use std::collections::HashMap;
+
+/// Pairs from which on a call takes minutes, which a NOTICE says.
+const MANY: u64 = 10_000_000;
 
 /// Bytes for a list of pairs, or for sorting it: two of them exist at the same time.
 pub fn memory_of_pairs() -> usize {
@@ -107,6 +111,14 @@ impl<const N: usize> Pairs for PairCollector<N> {
             return;
         }
         add_edge(&mut self.edges, Edge { a, b, distance });
+        if self.edges.count() == MANY {
+            let hint = "Texts of one template are near each other. Fewer are compared with within => '...', with another list \
+                        of columns, or within a smaller radius.";
+            notice(
+                format!("more than {MANY} pairs of rows are near"),
+                Some(hint),
+            );
+        }
     }
 
     fn is_transitive(&self) -> bool {

@@ -11,19 +11,19 @@ use super::value_reader::ValueReader;
 use simhash_base::bytes::{get_u32, get_u64};
 use simhash_base::runs::Item;
 use simhash_hamming::components::edges::{Edge, List};
-use simhash_hamming::components::group::Classes;
+use simhash_hamming::components::group::{Classes, ClusterMethod};
 use simhash_hamming::pairs::sets::UnionFind;
 use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::memory::{or_out_of_memory, work_mem_bytes};
+use simhash_pg::process::memory::{filled, or_out_of_memory, work_mem_bytes};
 use simhash_pg::process::temp_file::{TempFile, TempFiles};
 use std::cell::RefCell;
 
 /// What a call needs to know.
 #[derive(Clone, Copy)]
 pub struct Asked {
-    /// It only matters which rows are connected: pairs that others connect are left out.
-    pub connects: bool,
+    /// The pairs are for clusters of this method: those that change none are left out.
+    pub method: Option<ClusterMethod>,
     /// The similarities of texts are needed too.
     pub similarities: bool,
 }
@@ -112,13 +112,18 @@ fn judged<J: Judge>(
 ) -> PassingPairs {
     let (classes, mut candidates) = classes_by_text(values, edges, &mut judge, activity);
     let mut chunks = Chunks::new(values, &classes, &mut candidates, judge);
-    let sets = RefCell::new(asked.connects.then(|| separate(classes.count())));
+    let is_for = |method| asked.method == Some(method);
+    let sets = RefCell::new(is_for(ClusterMethod::Components).then(|| separate(classes.count())));
+    // The classes that join another one, and lead none: those before a class are known when its turn comes.
+    let joined = is_for(ClusterMethod::Leader).then(|| filled(classes.count(), false));
+    let joined = RefCell::new(joined);
     let mut pairs = no_edges();
     let mut similarities = List::new(work_mem_bytes() / 4);
     let mut is_wanted = |pair: Edge| {
         let mut sets = sets.borrow_mut();
         let is_separate = |sets: &mut UnionFind| sets.find(pair.a) != sets.find(pair.b);
-        sets.as_mut().is_none_or(is_separate)
+        let leads = |joined: &Vec<bool>| !joined[pair.a as usize];
+        sets.as_mut().is_none_or(is_separate) && joined.borrow().as_ref().is_none_or(leads)
     };
     let mut each = |pair: Edge, verdict: Option<J::Verdict>| {
         if let Some(verdict) = verdict {
@@ -130,6 +135,9 @@ fn judged<J: Judge>(
             }
             if let Some(sets) = sets.borrow_mut().as_mut() {
                 sets.union(pair.a, pair.b);
+            }
+            if let Some(joined) = joined.borrow_mut().as_mut() {
+                joined[pair.b as usize] = true;
             }
         }
     };

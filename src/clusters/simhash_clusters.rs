@@ -145,7 +145,7 @@ fn verify(
     activity: &mut Activity,
 ) -> Vec<Assignment> {
     let asked = Asked {
-        connects: method == ClusterMethod::Components,
+        method: Some(method),
         similarities: check.texts.is_some(),
     };
     let least = check.least_jaccard();

@@ -82,7 +82,7 @@ impl ComparedTables {
             let Ok(options) = parse(&trigger.arguments) else {
                 continue;
             };
-            if let Ok(other) = Source::new(origin.table, &options)
+            if let Ok(other) = Source::new(origin.table, &options, Some(origin.trigger))
                 && options.lock
                 && other.is_same(source)
             {

@@ -14,7 +14,7 @@ use super::check::{CheckCondition, settle_operands};
 use super::columns::Columns;
 use super::compared_tables::ComparedTables;
 use super::search_query::{QueryBuilder, SearchQueries};
-use super::source::Source;
+use super::source::{Source, SourceIndex};
 use crate::citus::refuse_shard;
 use crate::trigger::call::{Known, accepted, refuse_foreign, remembered};
 use crate::trigger::hash_column::HashColumn;
@@ -84,7 +84,8 @@ impl FlaggedTable {
         let mut tables = ancestors(fired.oid());
         tables.extend([fired.oid(), searched]);
         let current = watch(&tables);
-        let mut source = Source::new(searched, &options).unwrap_or_else(|error| call.raise(*error));
+        let mut source = Source::new(searched, &options, Some(origin))
+            .unwrap_or_else(|error| call.raise(*error));
         settle_operands(call, searched, &options, &mut source);
         let (columns, has_copies) = columns(call, searched, &options, &source);
         for (_, key) in &columns.key {
@@ -186,6 +187,9 @@ fn hashes(
         if let Some(invalid) = index.filter(|index| !index.valid) {
             warn_once(searched, name, "", columns, Some(invalid.oid));
         }
+        if let Some(index) = index.filter(|index| !index.others.is_empty()) {
+            warn_of_others(searched, name, index);
+        }
         return HashColumn::Fingerprints {
             has_index: index.is_some_and(|index| index.valid),
         };
@@ -262,6 +266,20 @@ fn warn_once(table: Oid, name: &str, fingerprint: &str, columns: &Columns, inval
         ),
     };
     simhash_pg::process::error::warn(message, hint);
+}
+
+/// Warns, once in a session, that other indexes compare other texts.
+fn warn_of_others(table: Oid, name: &str, index: &SourceIndex) {
+    if WARNED.with_borrow_mut(|warned| warned.insert(table.to_u32())) {
+        let taken = table::name(index.oid).unwrap_or_default();
+        let message =
+            format!("of the simhash indexes of table \"{name}\", its trigger takes \"{taken}\"");
+        let hint = format!(
+            "Create the trigger again with 'index=...': {taken}, {}.",
+            index.others.join(", ")
+        );
+        simhash_pg::process::error::warn(message, hint);
+    }
 }
 
 fn how_to_create(table: Oid, fingerprint: &str, columns: &Columns) -> String {

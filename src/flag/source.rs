@@ -4,21 +4,19 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_OBJECT};
+use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use crate::index::fingerprint_function;
+use super::chosen_index::{Choice, chosen, fitting, pins};
 use simhash_hamming::ball::NEAR_TEXTS;
-use simhash_pg::catalog::fingerprint_index::{FingerprintIndex, generated_from, indexes_of};
+use simhash_pg::catalog::fingerprint_index::{FingerprintIndex, generated_from};
+use simhash_pg::catalog::indexes::primary_key;
 use simhash_pg::catalog::table::{self, Column, OpenTable, quoted};
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::error::Error;
 use simhash_trigger::arguments::DEFAULT_RADIUS;
 use simhash_trigger::flag_options::{Check, FlagOptions};
-
-/// The access method of the indexes.
-const METHOD: &str = "simhash";
 
 /// What a trigger compares, with everything that its arguments leave out.
 pub struct Source {
@@ -46,14 +44,23 @@ pub struct SourceIndex {
     predicate_columns: Vec<Option<String>>,
     /// What tells its fingerprint from others of the table.
     identity: String,
+    /// The names of others that the arguments fit too, which compare something else.
+    pub others: Vec<String>,
 }
 
 impl Source {
-    /// Resolves the arguments of a trigger that searches this table.
-    pub fn new(table: Oid, options: &FlagOptions) -> Result<Self, Box<Error>> {
+    /// Resolves the arguments of a trigger that searches this table; `trigger` is None before there is one.
+    pub fn new(
+        table: Oid,
+        options: &FlagOptions,
+        trigger: Option<Oid>,
+    ) -> Result<Self, Box<Error>> {
         let mut source = Self::said(options);
         if source.column.is_none() {
-            let (oid, index) = chosen(table, options)?;
+            let Choice {
+                taken: (oid, index),
+                others,
+            } = chosen(table, options, trigger)?;
             if pins(&index, &options.across) {
                 let message = format!(
                     "index \"{}\" compares rows that are equal in a column of \"across\"",
@@ -65,6 +72,9 @@ impl Source {
                 ));
             }
             source.take_from_index(table, oid, &index)?;
+            if let Some(index) = &mut source.index {
+                index.others = others;
+            }
         }
         Ok(source.with_defaults(options))
     }
@@ -72,11 +82,11 @@ impl Source {
     /// The same where an index is to be made for the text that the arguments name, unless there is one.
     pub fn proposed(table: Oid, options: &FlagOptions) -> Result<Self, Box<Error>> {
         if options.texts.is_empty() || options.index.is_some() || options.fingerprint.is_some() {
-            return Self::new(table, options);
+            return Self::new(table, options, None);
         }
         match fitting(table, options).is_empty() {
             true => Ok(Self::said(options).with_defaults(options)),
-            false => Self::new(table, options),
+            false => Self::new(table, options, None),
         }
     }
 
@@ -134,8 +144,34 @@ impl Source {
             columns: index.columns(),
             predicate_columns: index.predicate_columns(),
             identity: index.identity(),
+            others: Vec::new(),
         });
         Ok(())
+    }
+
+    /// Returns what a trigger with these arguments does, where all that they leave out is filled in, and the index that
+    /// makes the fingerprints.
+    pub fn meaning(self, table: Oid, options: FlagOptions) -> (FlagOptions, Option<Oid>) {
+        let sorted = |mut names: Vec<String>| {
+            names.sort_unstable();
+            names
+        };
+        let index = self.index.filter(|_| self.column.is_none());
+        let meant = FlagOptions {
+            fingerprint: self.column,
+            index: None,
+            radius: Some(self.radius),
+            texts: self.texts,
+            check: self.check,
+            within: sorted(self.within),
+            across: sorted(options.across),
+            key: match options.key == primary_key(table) {
+                true => Vec::new(),
+                false => options.key,
+            },
+            ..options
+        };
+        (meant, index.map(|index| index.oid))
     }
 
     /// Returns whether two triggers that search one table compare the same fingerprints.
@@ -189,130 +225,6 @@ fn call(function: &str, index: Oid, columns: &[Option<String>]) -> String {
     format!("simhash_catalog.{function}('{index}'::pg_catalog.oid{columns})")
 }
 
-/// Index and definition.
-type Read = (Oid, FingerprintIndex<'static>);
-
-fn all_of(table: Oid) -> Vec<Read> {
-    let read = |oid| {
-        Some((
-            oid,
-            FingerprintIndex::read(oid, METHOD, fingerprint_function)?,
-        ))
-    };
-    indexes_of(table).into_iter().filter_map(read).collect()
-}
-
-/// Returns the indexes that make fingerprints of what the arguments name, or of anything.
-fn fitting(table: Oid, options: &FlagOptions) -> Vec<Read> {
-    let fits = |index: &FingerprintIndex<'_>| {
-        (options.texts.is_empty() || texts_of(table, index) == options.texts)
-            && !pins(index, &options.across)
-            && (options.within.is_empty()
-                || (index.scope.iter()).all(|column| {
-                    column
-                        .as_ref()
-                        .is_some_and(|column| options.within.contains(column))
-                }))
-    };
-    let all = all_of(table).into_iter();
-    let mut fitting: Vec<_> = all.filter(|(_, index)| fits(index)).collect();
-    // There are two of an index for a while, when it is rebuilt beside writers.
-    if fitting.iter().any(|(_, index)| index.valid) {
-        fitting.retain(|(_, index)| index.valid);
-    }
-    fitting
-}
-
-/// Returns whether an index compares rows that are equal in one of these columns alone.
-fn pins(index: &FingerprintIndex<'_>, columns: &[String]) -> bool {
-    let pinned = index.scope.iter().flatten();
-    pinned.into_iter().any(|column| columns.contains(column))
-}
-
-/// Returns, of indexes of the same texts in the same scope, those that make the fingerprints themselves: one on a
-/// column of fingerprints may serve another purpose, such as kept clusters, and must not stop the trigger.
-fn of_texts_themselves(table: Oid, mut fitting: Vec<Read>) -> Vec<Read> {
-    let compared = |(_, index): &Read| (texts_of(table, index), index.scope.clone());
-    let Some(first) = fitting.first().map(compared) else {
-        return fitting;
-    };
-    let makes_them = |(_, index): &Read| index.column.is_none();
-    if !first.0.is_empty()
-        && fitting.iter().all(|one| compared(one) == first)
-        && fitting.iter().any(makes_them)
-    {
-        fitting.retain(makes_them);
-    }
-    fitting
-}
-
-/// Leaves out partial indexes of the texts that `text=` names, if another one has all rows: somebody may make them
-/// for searches, which must not stop the trigger.
-fn of_all_rows(mut fitting: Vec<Read>, options: &FlagOptions) -> Vec<Read> {
-    let has_all = |(_, index): &Read| index.predicate_columns().is_empty();
-    if !options.texts.is_empty() && fitting.iter().any(has_all) {
-        fitting.retain(has_all);
-    }
-    fitting
-}
-
-/// Returns the index that the arguments mean. Of several of the texts that `text=` names, it is the one with the
-/// shortest expression, which is the same one after REINDEX CONCURRENTLY: sessions that take different ones would
-/// compare fingerprints of different expressions.
-fn chosen(table: Oid, options: &FlagOptions) -> Result<Read, Box<Error>> {
-    let names = |all: &[Read]| {
-        let names = all.iter().filter_map(|(oid, _)| table::name(*oid));
-        names.collect::<Vec<_>>()
-    };
-    let name = table::name(table).unwrap_or_default();
-    if let Some(wanted) = &options.index {
-        let all = all_of(table);
-        let known = names(&all);
-        return (all.into_iter())
-            .find(|(oid, _)| table::name(*oid).as_ref() == Some(wanted))
-            .ok_or_else(|| {
-                let message = format!("table \"{name}\" has no simhash index \"{wanted}\"");
-                let hint = match &known[..] {
-                    [] => how_to_create(table, options),
-                    known => format!("Its simhash indexes: {}.", known.join(", ")),
-                };
-                Box::new(Error::new(ERRCODE_UNDEFINED_OBJECT, message).hint(hint))
-            });
-    }
-    let mut fitting = of_all_rows(of_texts_themselves(table, fitting(table, options)), options);
-    if !options.texts.is_empty() {
-        fitting.sort_by_cached_key(|(_, index)| (index.identity().len(), index.identity()));
-    }
-    let same = |(_, one): &Read, (_, other): &Read| {
-        (!options.texts.is_empty() || one.identity() == other.identity())
-            && (!options.within.is_empty() || one.scope == other.scope)
-            && one.predicate_columns() == other.predicate_columns()
-    };
-    let known = names(&fitting);
-    let mut rest = fitting.into_iter();
-    match rest.next() {
-        None => {
-            let message =
-                format!("table \"{name}\" has no simhash index that says what is compared");
-            let hint = how_to_create(table, options);
-            Err(Box::new(
-                Error::new(ERRCODE_UNDEFINED_OBJECT, message).hint(hint),
-            ))
-        }
-        Some(first) if rest.all(|other| same(&first, &other)) => Ok(first),
-        Some(_) => {
-            let message = format!("table \"{name}\" has several simhash indexes");
-            let hint = format!(
-                "Create the trigger again with one of them as 'index=...': {}.",
-                known.join(", ")
-            );
-            Err(Box::new(
-                Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message).hint(hint),
-            ))
-        }
-    }
-}
-
 /// Returns whether a column is a text that a trigger can check, or a document, which it checks as its text.
 pub fn is_checked_text(column: &Column) -> bool {
     const DOCUMENTS: [Oid; 3] = [pg_sys::JSONBOID, pg_sys::JSONOID, pg_sys::XMLOID];
@@ -320,7 +232,7 @@ pub fn is_checked_text(column: &Column) -> bool {
 }
 
 /// The columns of texts that an index compares.
-fn texts_of(table: Oid, index: &FingerprintIndex<'_>) -> Vec<String> {
+pub(super) fn texts_of(table: Oid, index: &FingerprintIndex<'_>) -> Vec<String> {
     let opened = OpenTable::new(table);
     let own = |name: &String| table::column(opened.rel(), name);
     let read = match &index.column {
@@ -339,7 +251,7 @@ fn texts_of(table: Oid, index: &FingerprintIndex<'_>) -> Vec<String> {
 }
 
 /// The statement for an index that the trigger can use.
-fn how_to_create(table: Oid, options: &FlagOptions) -> String {
+pub(super) fn how_to_create(table: Oid, options: &FlagOptions) -> String {
     let opened = OpenTable::new(table);
     let text = match &options.texts[..] {
         [] => table::columns(opened.rel())

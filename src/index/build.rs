@@ -91,6 +91,7 @@ pub unsafe extern "C-unwind" fn ambuild(
             let message = format!("index \"{}\" already contains data", index.name());
             Error::new(ERRCODE_INTERNAL_ERROR, message).raise();
         }
+        crate::flag::tell_of_triggers(table, index.oid());
         let counts = build(Build { table, index, info });
         let result = pg_sys::palloc0(size_of::<pg_sys::IndexBuildResult>())
             .cast::<pg_sys::IndexBuildResult>();

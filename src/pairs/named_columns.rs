@@ -61,6 +61,9 @@ fn no_relation(oid: pg_sys::Oid) -> ! {
 pub fn column(table: &OpenTable, name: &str, what: &str) -> Column {
     table::column(table.rel(), name).unwrap_or_else(|| {
         let error = table::no_column(table.rel(), name, what);
+        if error.hint.is_some() {
+            error.raise();
+        }
         let hint = "Name a column of the table, or of a view that computes it.";
         error.hint(hint).raise()
     })

@@ -147,7 +147,7 @@ fn return_passing(
     let edges = std::mem::replace(&mut paired_rows.edges, no_edges());
     let values = ValueReader::new(sources, &check.values, &paired_rows);
     let asked = Asked {
-        connects: false,
+        method: None,
         similarities: false,
     };
     let passing = PassingPairs::find(&values, check.judge, None, edges, asked, activity);

@@ -64,10 +64,9 @@ pub fn found_column(
 ) -> Column {
     let table = call.relation();
     table::column(table, name).unwrap_or_else(|| {
-        call.raise(Error {
-            hint: hint(),
-            ..table::no_column(table, name, what)
-        })
+        let mut error = table::no_column(table, name, what);
+        error.hint = error.hint.or_else(hint);
+        call.raise(error)
     })
 }
 

@@ -1,7 +1,7 @@
 //! Whether a person would call two texts the same, by what differs instead of how much.
 //! `simhash_same` and `simhash_why` return it.
 //!
-//! In the order in which two texts flow through: `prepared` is a text as it is compared, `cut` into words
+//! In the order in which two texts flow through: `numbers` tells most texts of one template apart, `prepared` is a text as it is compared, `cut` into words
 //! without what carries it. `compare` brings two of them together. `values` gives what stands for one value
 //! one form. `align` finds the words that differ and those that are forms of one. `judge` says of each
 //! stretch that differs whether it decides, and then what all together decide. `lists` has the words that
@@ -16,6 +16,7 @@ mod cut;
 mod judge;
 mod limits;
 mod lists;
+mod numbers;
 mod prepared;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ use judge::Wanted;
 use judge::finding::Finding;
 
 pub use judge::finding::Kind;
+pub use numbers::Numbers;
 pub use prepared::Prepared;
 
 /// Words of a text that are compared: one by one up to here, all together beyond. So it is with those
@@ -73,6 +75,9 @@ pub fn same_as(
     if a == b {
         return Ok(true);
     }
+    if Numbers::of(a)?.differ(&Numbers::of(b)?) {
+        return Ok(false);
+    }
     let prepared = [
         Prepared::new(a, check_interrupts)?,
         Prepared::new(b, check_interrupts)?,
@@ -85,7 +90,7 @@ pub fn same_as(
     )
 }
 
-/// Whether two texts are the same that were prepared before.
+/// Whether two texts are the same that were prepared before, whose [`Numbers`] do not differ.
 pub fn same_prepared(
     a: (&str, &Prepared),
     b: (&str, &Prepared),

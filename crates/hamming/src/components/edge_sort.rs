@@ -12,7 +12,8 @@ use simhash_base::store::Store;
 /// Edges that are sorted at once, without a check for interrupts.
 const SORTED_AT_ONCE: usize = 4096;
 
-/// Sort order of edges: by `a`, then by `b`, without this number of their lowest bits.
+/// Sort order of edges: by the square in which they lie, of numbers that differ in this number of their lowest bits alone, then by
+/// `a`, then by `b`.
 #[derive(Clone, Copy)]
 pub struct ByNumbers(u32);
 
@@ -20,9 +21,10 @@ impl ByNumbers {
     /// By `a`, then by `b`.
     pub const ALL: ByNumbers = ByNumbers(0);
 
-    /// By `a`, then by `b`, without this number of their lowest bits, at most 31.
+    /// By squares of 2 to the power of `bits` numbers, at most 31 bits: those with smaller `a` come first, then those
+    /// with smaller `b`. Within one by `a`, then by `b`.
     #[inline]
-    pub fn without_bits(bits: u32) -> Self {
+    pub fn in_squares(bits: u32) -> Self {
         ByNumbers(bits)
     }
 }
@@ -31,7 +33,11 @@ impl Order<Edge> for ByNumbers {
     type Key = u64;
 
     fn key(&self, edge: &Edge) -> u64 {
-        u64::from(edge.a >> self.0) << u32::BITS | u64::from(edge.b >> self.0)
+        let bits = self.0;
+        let low = |number: u32| u64::from(number & ((1 << bits) - 1));
+        let square = u64::from(edge.a >> bits) << (u32::BITS + bits)
+            | u64::from(edge.b >> bits) << (2 * bits);
+        square | low(edge.a) << bits | low(edge.b)
     }
 
     fn sort(&self, edges: &mut [Edge], check_interrupts: &mut dyn FnMut()) {
@@ -97,7 +103,7 @@ mod tests {
             let raw: Vec<Edge> = raw.into_iter().map(|(a, b, distance)| Edge { a, b, distance }).collect();
             let mut nothing = || ();
             let stores = &mut InMemory::new(&mut nothing);
-            let (mut list, mut sorter) = (Edges::new(edges * EDGE), EdgeSorter::new(edges * EDGE, ByNumbers::without_bits(bits)));
+            let (mut list, mut sorter) = (Edges::new(edges * EDGE), EdgeSorter::new(edges * EDGE, ByNumbers::in_squares(bits)));
             for edge in &raw {
                 list.add(*edge, stores).unwrap();
                 sorter.add(*edge, stores).unwrap();
@@ -111,7 +117,7 @@ mod tests {
             prop_assert_eq!(&listed, &raw);
             let by_all = |e: &Edge| (e.a, e.b, e.distance);
             let mut sorted: Vec<Edge> = sorter.finish(stores).unwrap().collect();
-            prop_assert!(sorted.is_sorted_by_key(|e| (e.a >> bits, e.b >> bits)));
+            prop_assert!(sorted.is_sorted_by_key(|e| (e.a >> bits, e.b >> bits, e.a, e.b)));
             sorted.sort_by_key(by_all);
             listed.sort_by_key(by_all);
             prop_assert_eq!(sorted, listed);
@@ -149,7 +155,7 @@ mod tests {
         let (mut nothing, mut x) = (|| (), 1u64);
         let stores = &mut InMemory::new(&mut nothing);
         for (mask, bits) in [(u64::MAX, 0), (0xFF_0000_00FF, 3), (0, 0)] {
-            let mut sorter = EdgeSorter::new(1 << 20, ByNumbers::without_bits(bits));
+            let mut sorter = EdgeSorter::new(1 << 20, ByNumbers::in_squares(bits));
             for distance in 0..5 * SORTED_AT_ONCE as u32 {
                 x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let y = (x ^ x >> 32) & mask;

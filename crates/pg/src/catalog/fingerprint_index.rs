@@ -198,14 +198,29 @@ impl<'p> FingerprintIndex<'p> {
 
     /// What tells this fingerprint from others of the table, whichever index has it.
     pub fn identity(&self) -> String {
-        // SAFETY: a live expression; the server returns a string.
-        unsafe {
-            string(pg_sys::nodeToString(
-                self.expression.as_ptr::<std::ffi::c_void>(),
-            ))
-        }
-        .unwrap_or_default()
+        as_text(self.expression)
     }
+
+    /// The same of the predicate; empty where the index has all rows.
+    pub fn condition(&self) -> String {
+        self.predicate.map_or(String::new(), as_text)
+    }
+}
+
+fn as_text(expression: NodeRef<'_>) -> String {
+    // SAFETY: a live expression; the server returns a string.
+    unsafe {
+        string(pg_sys::nodeToString(
+            expression.as_ptr::<std::ffi::c_void>(),
+        ))
+    }
+    .unwrap_or_default()
+}
+
+/// Returns whether REINDEX, or a statement that rewrites the table, is rebuilding this index.
+pub fn is_being_rebuilt(index: Oid) -> bool {
+    // SAFETY: reads a variable of the backend.
+    unsafe { pg_sys::ReindexIsProcessingIndex(index) }
 }
 
 /// How a key column of an open index is made: the SQL text of its expression, or of that of the generated

@@ -136,9 +136,20 @@ pub fn column(table: Rel<'_>, name: &str) -> Option<Column> {
 }
 
 /// Returns the error for a table in which [`column`] finds no column of that name; `what` says what
-/// the column is to stand for.
+/// the column is to stand for. It has a HINT where the name is a list without commas.
 pub fn no_column(table: Rel<'_>, name: &str, what: &str) -> Error {
     let relation = table.name();
+    let words: Vec<&str> = name.split_whitespace().collect();
+    if words.len() > 1 && words.iter().all(|word| column(table, word).is_some()) {
+        return Error::new(
+            PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
+            format!("column \"{name}\" of relation \"{relation}\" does not exist"),
+        )
+        .hint(format!(
+            "Separate columns by commas: '{}'.",
+            words.join(", ")
+        ));
+    }
     match is_system_column(table, name) {
         true => Error::new(
             PgSqlErrorCode::ERRCODE_INVALID_COLUMN_REFERENCE,

@@ -8,8 +8,11 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::trigger::{TriggerCall, arguments};
+use crate::catalog::lookup::{function_schema, string};
 use crate::catalog::relation::Rel;
-use crate::catalog::table::OpenTable;
+use crate::catalog::table::{OpenTable, function_name, schema_name};
+use crate::catalog::table_name;
+use crate::process::encoding::name_to_utf8;
 
 /// The trigger that CREATE TRIGGER made on the topmost table. Partitions have copies of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,8 +27,14 @@ pub struct Origin {
 
 /// A trigger with the same function.
 pub struct RelatedTrigger {
+    /// pg_trigger.tgname.
+    pub name: String,
+    /// pg_trigger.tgfoid.
+    function: Oid,
     /// The arguments that CREATE TRIGGER gave.
     pub arguments: Vec<String>,
+    /// Whether it fires before each row that is inserted or updated, whatever its values.
+    pub fires_always: bool,
     /// The trigger of which it is a copy, or itself.
     pub origin: Origin,
 }
@@ -60,11 +69,62 @@ impl TriggerCall<'_> {
                 };
                 t.tgfoid == self.function_oid() && is_like
             })
-            .map(|trigger| RelatedTrigger {
-                arguments: arguments(trigger),
-                origin: origin(trigger, table.oid()),
-            })
+            .map(|trigger| RelatedTrigger::new(trigger, table.oid()))
             .collect()
+    }
+}
+
+/// The triggers of a table that call one of these functions.
+pub fn triggers_of(table: Rel<'_>, is_wanted: impl Fn(Oid) -> bool) -> Vec<RelatedTrigger> {
+    let wanted = triggers(table).iter().filter(|t| is_wanted(t.tgfoid));
+    wanted
+        .map(|trigger| RelatedTrigger::new(trigger, table.oid()))
+        .collect()
+}
+
+impl RelatedTrigger {
+    fn new(trigger: &pg_sys::Trigger, table: Oid) -> Self {
+        const EACH: u32 = pg_sys::TRIGGER_TYPE_ROW
+            | pg_sys::TRIGGER_TYPE_BEFORE
+            | pg_sys::TRIGGER_TYPE_INSERT
+            | pg_sys::TRIGGER_TYPE_UPDATE;
+        // SAFETY: a zero-terminated string that lives as long as the trigger.
+        let name = unsafe { CStr::from_ptr(trigger.tgname) };
+        Self {
+            name: name_to_utf8(name.to_bytes()).into_owned(),
+            function: trigger.tgfoid,
+            arguments: arguments(trigger),
+            fires_always: trigger.tgtype as u32 & EACH == EACH
+                && trigger.tgnattr == 0
+                && trigger.tgqual.is_null()
+                && trigger.tgenabled as u8 != pg_sys::TRIGGER_DISABLED,
+            origin: origin(trigger, table),
+        }
+    }
+
+    /// The statement that makes the trigger again with an argument more.
+    pub fn with_argument(&self, argument: &str) -> String {
+        // SAFETY: the function takes an OID, and returns a text or NULL.
+        let definition = unsafe {
+            let oid = self.origin.trigger.into();
+            pgrx::direct_function_call_as_datum(pg_sys::pg_get_triggerdef, &[Some(oid)])
+                .map(|text| string(pg_sys::text_to_cstring(text.cast_mut_ptr())))
+        };
+        let definition = definition.flatten().unwrap_or_default();
+        // The function has its schema, whatever the search_path of the statement that asks.
+        let (schema, name) = (function_schema(self.function), function_name(self.function));
+        let schema = table_name::identifier(&schema_name(schema).unwrap_or_default());
+        let called = format!("{}(", table_name::identifier(&name));
+        let parts = definition
+            .strip_prefix("CREATE ")
+            .and_then(|rest| rest.strip_suffix(')'))
+            .and_then(|rest| rest.split_once(" EXECUTE FUNCTION "))
+            .and_then(|(head, tail)| Some((head, tail.split_once(&called)?.1)));
+        let (head, arguments) = parts.unwrap_or_default();
+        let argument = table_name::literal(argument);
+        format!(
+            "CREATE OR REPLACE {head} EXECUTE FUNCTION {schema}.{called}{arguments}, {argument})"
+        )
     }
 }
 
