@@ -4,6 +4,7 @@
 
 use super::decisions::EveryPair;
 use super::judge::{FunctionJudge, JaccardJudge, Judge};
+use super::paired_rows::Needed;
 use crate::pairs::arguments::{in_range, required};
 use crate::pairs::source::SourceTable;
 use crate::row::same::{simhash_same, simhash_same_strict};
@@ -132,6 +133,18 @@ impl Check {
             texts,
             judge: AnyJudge::Function(FunctionJudge::new(call, of_texts, own)),
         })
+    }
+
+    /// Returns which pairs have to be judged.
+    pub fn needed(&self, source: &SourceTable) -> Needed {
+        let is_own = matches!(&self.judge, AnyJudge::Function(judge) if judge.own().is_some());
+        let made_of = source.made_of.as_ref();
+        match made_of.map(|text| format!("{text}::pg_catalog.text")) {
+            Some(text) if is_own && self.values.iter().all(|value| *value == text) => {
+                Needed::Undecided
+            }
+            _ => Needed::All,
+        }
     }
 
     /// Returns the least Jaccard similarity of texts whose pairs pass; None where others decide.

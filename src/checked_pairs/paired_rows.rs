@@ -2,6 +2,7 @@
 //! keys. Clusters, and pairs that are checked, begin here. Where pairs are needed, rows of equal
 //! fingerprints form a class, and the pairs are those of classes; of two relations each row is one.
 
+use super::known_numbers::KnownNumbers;
 use crate::pairs::hashes_in_parts::{find_pairs_of_hashes, memory_of_rows};
 use crate::pairs::row_keys::RowKeys;
 use crate::pairs::scope_columns::ScopeColumns;
@@ -12,6 +13,7 @@ use simhash_hamming::components::edges::{Edge, Edges};
 use simhash_hamming::components::group::{Classes, ClusterMethod, representatives};
 use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::sets::UnionFind;
+use simhash_hamming::pairs::sink::Row;
 use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::notice;
@@ -50,6 +52,17 @@ pub fn for_each_edge(edges: &mut EdgeList, mut each: impl FnMut(Edge)) {
     }));
 }
 
+/// Which pairs a caller needs.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Needed {
+    /// All.
+    All,
+    /// It only matters which rows of one relation are connected.
+    Connections,
+    /// Those of texts that `simhash_same` has to judge: others may be left out.
+    Undecided,
+}
+
 /// Collects pairs while they are found, of one relation or of two.
 struct PairCollector<const N: usize> {
     sides: [CollectedRows; N],
@@ -58,6 +71,8 @@ struct PairCollector<const N: usize> {
     /// The components, where the pairs themselves are not needed. Then `edges` stays empty.
     sets: Option<UnionFind>,
     is_across: bool,
+    /// What tells pairs apart; None where all are needed.
+    numbers: Option<KnownNumbers>,
 }
 
 /// The rows of a relation that have a pair, numbered as they come.
@@ -97,6 +112,12 @@ impl CollectedRows {
 
 impl<const N: usize> Pairs for PairCollector<N> {
     fn pair(&mut self, a: u64, b: u64, distance: u32) {
+        if distance > 0
+            && let Some(numbers) = &self.numbers
+            && numbers.tell_apart(a, b)
+        {
+            return;
+        }
         let (a, b) = (self.sides[0].number(a), self.sides[N - 1].number(b));
         if let Some(sets) = &mut self.sets {
             while sets.count() < self.sides[0].tags.len() {
@@ -137,6 +158,16 @@ impl<const N: usize> Pairs for PairCollector<N> {
 impl<const N: usize> Tags for PairCollector<N> {
     fn tag(&mut self, side: usize, key: Value<'_>, set: Option<u32>) -> u64 {
         self.sides[side].keys.add(key, set)
+    }
+
+    fn wants_texts(&self) -> bool {
+        self.numbers.is_some()
+    }
+
+    fn text(&mut self, row: Row, text: Value<'_>) {
+        if let Some(numbers) = &mut self.numbers {
+            numbers.add(row, text);
+        }
     }
 }
 
@@ -185,12 +216,12 @@ pub struct PairedSide {
 }
 
 impl PairedRows {
-    /// Finds the pairs. If `connects`, it only matters which rows of one relation are connected.
+    /// Finds the pairs.
     pub fn find<const N: usize>(
         sources: &[SourceTable; N],
         columns: &ScopeColumns<'_>,
         radius: u32,
-        connects: bool,
+        needed: Needed,
         activity: &mut Activity,
     ) -> Self {
         let memory = work_mem_bytes();
@@ -208,8 +239,9 @@ impl PairedRows {
         let pairs = PairCollector {
             sides: std::array::from_fn(collected_rows),
             edges: no_edges(),
-            sets: connects.then(UnionFind::new),
+            sets: (needed == Needed::Connections).then(UnionFind::new),
             is_across: columns.is_across(),
+            numbers: (N == 1 && needed == Needed::Undecided).then(KnownNumbers::default),
         };
         let mut search = PairSearch::new(pairs, activity);
         let memory_of_keys: usize = memory_of_keys.iter().sum();
@@ -218,6 +250,9 @@ impl PairedRows {
         let mut fingerprints = Vec::new();
         let mut firsts = [0; N];
         columns.read(sources, &mut search, &mut rows, |search, group| {
+            if let Some(numbers) = &mut search.pairs.numbers {
+                numbers.settle();
+            }
             if !find_pairs_of_hashes(sources, group, search, radius) {
                 group.find_pairs(search, radius);
             }

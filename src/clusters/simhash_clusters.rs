@@ -7,7 +7,7 @@ use crate::checked_pairs::chunks::Chunks;
 use crate::checked_pairs::decisions::{DifferentKeys, DifferentRows};
 use crate::checked_pairs::judge::JaccardJudge;
 use crate::checked_pairs::paired_rows::{
-    EdgeList, PairedRows, add_edge, no_edges, representatives_by,
+    EdgeList, Needed, PairedRows, add_edge, no_edges, representatives_by,
 };
 use crate::checked_pairs::passing::{Asked, PassingPairs, SimilarityList};
 use crate::checked_pairs::value_reader::ValueReader;
@@ -90,8 +90,12 @@ fn clusters(args: &Args, name: &'static str, kept: Option<KeptArguments<'_>>) ->
     let check = Check::new(checked, &sources).or_else(|| different.as_ref().map(|_| no_check()));
     let method = method(args, &sources[0], check.is_some());
     let mut activity = Activity::new(name);
-    let connects = method == ClusterMethod::Components && check.is_none();
-    let mut paired_rows = PairedRows::find(&sources, &columns, radius, connects, &mut activity);
+    let needed = match &check {
+        Some(check) => check.needed(&sources[0]),
+        None if method == ClusterMethod::Components => Needed::Connections,
+        None => Needed::All,
+    };
+    let mut paired_rows = PairedRows::find(&sources, &columns, radius, needed, &mut activity);
     let mut edges = std::mem::replace(&mut paired_rows.edges, no_edges());
     let assigned = match check {
         Some(check) => {
@@ -297,7 +301,8 @@ fn simhash_duplicate_groups(args: &Args) -> Datum {
     let check = Check::new(checked, &sources).unwrap_or_else(no_check);
     let radius = radius_of(None, NAME, &sources, false);
     let mut activity = Activity::new(NAME);
-    let mut paired_rows = PairedRows::find(&sources, &columns, radius, false, &mut activity);
+    let needed = check.needed(&sources[0]);
+    let mut paired_rows = PairedRows::find(&sources, &columns, radius, needed, &mut activity);
     let edges = std::mem::replace(&mut paired_rows.edges, no_edges());
     // The similarities of texts are not asked for.
     let check = (

@@ -145,6 +145,7 @@ impl<'a> ScopeColumns<'a> {
             if count.is_multiple_of(REPORTED) {
                 search.activity.show("reading rows", count, expected);
             }
+            row
         };
         if self.is_empty() {
             for (side, source) in sources.iter().enumerate() {
@@ -154,9 +155,19 @@ impl<'a> ScopeColumns<'a> {
                     .then(|| ScannableSource::new(source));
                 match scannable.flatten() {
                     Some(table) => table.read(side, rows, search),
-                    None => self.run(&source.query(), &mut |row| {
-                        add(search, rows, side, row, None)
-                    }),
+                    None => match source.query_with_text() {
+                        Some(query) if search.pairs.wants_texts() => {
+                            self.run(&query, &mut |[key, fp, text]| {
+                                let row = add(search, rows, side, [key, fp], None);
+                                if let Some(text) = text {
+                                    search.pairs.text(row, text);
+                                }
+                            });
+                        }
+                        _ => self.run(&source.query(), &mut |row| {
+                            add(search, rows, side, row, None);
+                        }),
+                    },
                 }
             }
         } else {

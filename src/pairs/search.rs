@@ -1,7 +1,7 @@
 //! A search for pairs within the server: temporary files, cancels, progress. What becomes of a pair
 //! is up to [`Pairs`].
 
-use simhash_hamming::pairs::sink::PairSink;
+use simhash_hamming::pairs::sink::{PairSink, Row};
 use simhash_pg::process::backend::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::temp_file::TempFile;
@@ -28,6 +28,12 @@ pub trait Tags: Pairs {
     /// Returns the tag of a row of this side (0 or 1) with this key, which lives until the call
     /// returns; and with this set, if pairs of rows of one set do not count.
     fn tag(&mut self, side: usize, key: Value<'_>, set: Option<u32>) -> u64;
+    /// Returns whether it wants the texts too of which the fingerprints of the first side are made.
+    fn wants_texts(&self) -> bool {
+        false
+    }
+    /// Takes the text of a row.
+    fn text(&mut self, _row: Row, _text: Value<'_>) {}
 }
 
 /// Checks for interrupts between two looks at the clock: some take a nanosecond, some a millisecond.

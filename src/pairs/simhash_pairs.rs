@@ -86,7 +86,13 @@ fn pairs<const N: usize>(args: &Args, name: &'static str) -> Datum {
         None => return_all(rows, &sources, &columns, radius, &mut Activity::new(name)),
         Some(check) => {
             let activity = &mut Activity::new(name);
-            let paired_rows = PairedRows::find(&sources, &columns, radius, false, activity);
+            let paired_rows = PairedRows::find(
+                &sources,
+                &columns,
+                radius,
+                check.needed(&sources[0]),
+                activity,
+            );
             return_passing(rows, &sources, paired_rows, check, activity);
         }
     }

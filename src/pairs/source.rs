@@ -352,6 +352,15 @@ impl SourceTable {
         self.query_of(&self.with_fingerprints)
     }
 
+    /// Returns that query with the text behind, of which the fingerprint is made.
+    pub fn query_with_text(&self) -> Option<String> {
+        let (key, fp) = (self.key_expression(), self.fingerprint_expression());
+        let (text, rows) = (self.made_of.as_ref()?, &self.with_fingerprints);
+        Some(format!(
+            "SELECT {key}, {fp}, ({text})::pg_catalog.text FROM {rows} WHERE {fp} IS NOT NULL"
+        ))
+    }
+
     /// Returns that query of other rows.
     pub fn query_of(&self, rows: &str) -> String {
         let (key, fp) = (self.key_expression(), self.fingerprint_expression());

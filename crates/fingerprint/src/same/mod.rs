@@ -30,7 +30,7 @@ use judge::Wanted;
 use judge::finding::Finding;
 
 pub use judge::finding::Kind;
-pub use numbers::Numbers;
+pub use numbers::{Numbers, OneNumber};
 pub use prepared::Prepared;
 
 /// Words of a text that are compared: one by one up to here, all together beyond. So it is with those

@@ -16,6 +16,17 @@ struct Number {
 #[derive(Clone, Debug, Default)]
 pub struct Numbers(Box<[Number]>);
 
+/// The number of a text that has one alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OneNumber(Number);
+
+impl OneNumber {
+    /// As [`Numbers::differ`].
+    pub fn differs(&self, other: &Self) -> bool {
+        self.0.beside == other.0.beside && self.0.value != other.0.value
+    }
+}
+
 /// Numbers of a text that are looked at.
 const MOST: usize = 64;
 /// Digits of the longest.
@@ -62,6 +73,14 @@ impl Numbers {
             && a.iter()
                 .zip(b)
                 .any(|(x, y)| lacks(b, x.value) && lacks(a, y.value))
+    }
+
+    /// The number of a text that has one alone.
+    pub fn one(&self) -> Option<OneNumber> {
+        match *self.0 {
+            [number] => Some(OneNumber(number)),
+            _ => None,
+        }
     }
 
     /// Bytes that they take.
