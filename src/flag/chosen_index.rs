@@ -77,16 +77,15 @@ pub fn pins(index: &FingerprintIndex<'_>, columns: &[String]) -> bool {
 /// because somebody added an index; the index with the most columns before the last, since rows that it should not have
 /// compared are worse than rows that it missed; one of all rows; one that makes the fingerprints, since one on a
 /// column of them may serve another purpose, such as kept clusters; the one with the shortest expression.
-fn sort(fitting: &mut [Read], table: Oid, options: &FlagOptions, trigger: Option<Oid>) {
+fn sort(fitting: &mut [Read], table: Oid, trigger: Option<Oid>) {
     fitting.sort_by_cached_key(|(oid, index)| {
-        let scope = match &options.within[..] {
-            [] => index.scope.len(),
-            _ => 0,
-        };
         let identity = index.identity();
         (
             trigger.is_some_and(|trigger| trigger.to_u32() < oid.to_u32()),
-            (Reverse(scope), !index.predicate_columns().is_empty()),
+            (
+                Reverse(index.scope.len()),
+                !index.predicate_columns().is_empty(),
+            ),
             (texts_of(table, index).is_empty(), index.column.is_some()),
             (identity.len(), identity),
             (index.scope.clone(), table::name(*oid)),
@@ -129,7 +128,7 @@ pub fn chosen(
         });
     }
     let mut fitting = fitting(table, options);
-    sort(&mut fitting, table, options, trigger);
+    sort(&mut fitting, table, trigger);
     let mut rest = fitting.into_iter();
     let Some(taken) = rest.next() else {
         let opened = OpenTable::new(table);
@@ -171,7 +170,7 @@ pub fn tell_of_triggers(table: Rel<'_>, index: Oid) {
 fn tell(trigger: &RelatedTrigger, options: &FlagOptions, table: Oid, index: Oid) {
     let mut all = valid_or_not(table, options);
     all.retain(|(oid, other)| *oid == index || other.valid);
-    sort(&mut all, table, options, Some(trigger.origin.trigger));
+    sort(&mut all, table, Some(trigger.origin.trigger));
     let name = |one: &Read| table::name(one.0).unwrap_or_default();
     let is_own = |one: &&Read| one.0 == index;
     let (Some(own), Some(before)) = (all.iter().find(is_own), all.iter().find(|one| !is_own(one)))

@@ -42,8 +42,9 @@ pub struct SourceIndex {
     columns: Vec<Option<String>>,
     /// Those that its predicate reads.
     predicate_columns: Vec<Option<String>>,
-    /// What tells its fingerprint from others of the table.
+    /// What tells its fingerprint from others of the table, and its rows.
     identity: String,
+    condition: String,
     /// The names of others that the arguments fit too, which compare something else.
     pub others: Vec<String>,
 }
@@ -144,14 +145,15 @@ impl Source {
             columns: index.columns(),
             predicate_columns: index.predicate_columns(),
             identity: index.identity(),
+            condition: index.condition(),
             others: Vec::new(),
         });
         Ok(())
     }
 
-    /// Returns what a trigger with these arguments does, where all that they leave out is filled in, and the index that
-    /// makes the fingerprints.
-    pub fn meaning(self, table: Oid, options: FlagOptions) -> (FlagOptions, Option<Oid>) {
+    /// Returns what a trigger with these arguments does, where all that they leave out is filled in, and what tells the
+    /// fingerprints that an index makes, and its rows, from others of the table.
+    pub fn meaning(self, table: Oid, options: FlagOptions) -> (FlagOptions, Option<[String; 2]>) {
         let sorted = |mut names: Vec<String>| {
             names.sort_unstable();
             names
@@ -171,7 +173,7 @@ impl Source {
             },
             ..options
         };
-        (meant, index.map(|index| index.oid))
+        (meant, index.map(|index| [index.identity, index.condition]))
     }
 
     /// Returns whether two triggers that search one table compare the same fingerprints.
