@@ -2,17 +2,19 @@
 //! fingerprints. simhash_components: the components of the graph of pairs, given as two arrays.
 //! They read no table, so they are immutable.
 
-use super::components::Components;
 use crate::pairs::arguments::radius;
 use crate::pairs::group_pairs::ArrayRows;
+use crate::pairs::search::{PairSearch, Pairs};
 use pgrx::PgSqlErrorCode::{ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
 use pgrx::pg_sys::Datum;
+use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::sets::UnionFind;
-use simhash_pg::process::backend::Activity;
-use simhash_pg::process::backend::check_for_interrupts;
+use simhash_hamming::pairs::sink::Row;
+use simhash_pg::process::backend::{Activity, check_for_interrupts};
 use simhash_pg::process::error::Error;
-use simhash_pg::process::memory::{collected, filled, or_out_of_memory, reserve};
+use simhash_pg::process::memory::{collected, filled, or_out_of_memory, reserve, work_mem_bytes};
+use simhash_pg::process::temp_file::TempFile;
 use simhash_pg::sql::bigint_array::Bigints;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::key_type::{KeyType, no_order};
@@ -155,5 +157,54 @@ fn put_clusters<'v, K: Copy>(
         if sizes[first] >= least {
             out.push([*key, keys[first]].map(|key| Some(shown(key))));
         }
+    }
+}
+
+/// Unites rows that are paired; tags are the rows' numbers.
+struct UnitedRows(UnionFind);
+
+impl Pairs for UnitedRows {
+    fn pair(&mut self, a: u64, b: u64, _distance: u32) {
+        self.0.union(a as u32, b as u32);
+    }
+
+    fn is_transitive(&self) -> bool {
+        true
+    }
+
+    fn wants_distinct(&self) -> bool {
+        true
+    }
+}
+
+/// Rows that were added, in the order of their numbers.
+pub struct Components<'a> {
+    search: PairSearch<'a, UnitedRows>,
+    rows: Gathered<TempFile<'static>, 1>,
+}
+
+impl<'a> Components<'a> {
+    pub fn new(activity: &'a mut Activity) -> Self {
+        let pairs = UnitedRows(UnionFind::new());
+        Self {
+            search: PairSearch::new(pairs, activity),
+            rows: Gathered::new(work_mem_bytes()),
+        }
+    }
+
+    /// Adds the next row.
+    pub fn add(&mut self, fingerprint: u64) {
+        check_for_interrupts();
+        let tag = u64::from(or_out_of_memory(self.search.pairs.0.add()));
+        let row = Row { fingerprint, tag };
+        or_out_of_memory(self.rows.add(0, row, &mut self.search));
+    }
+
+    /// Returns the sets of rows that are connected by distances of at most `radius` bits.
+    pub fn sets(mut self, radius: u32) -> UnionFind {
+        let rows = &mut self.rows;
+        self.search
+            .compare(|search| rows.find_pairs(search, radius));
+        self.search.pairs.0
     }
 }

@@ -320,6 +320,31 @@ impl QueryBuilder {
     /// Returns the text of a query, and the types of its parameters.
     fn query(&self, target: SearchTarget, variant: QueryVariant) -> (String, Vec<Oid>) {
         let mut types = self.types.clone();
+        let conditions = self.conditions_of(variant, &mut types);
+        let given = types.len() + 1;
+        let found = self.found_by(target, given, &conditions);
+        match target {
+            SearchTarget::Any | SearchTarget::MarkedAsItsDuplicate => {}
+            SearchTarget::Given => types.push(OpenTable::new(self.searched).rel().row_type()),
+            SearchTarget::Within | SearchTarget::WithinNotNull => types.push(pg_sys::INT4OID),
+            SearchTarget::ByKey | SearchTarget::Stored | SearchTarget::ByKeyChecked => {
+                types.extend(self.key.iter().map(|key| key.type_id))
+            }
+        }
+        let (selected, order) = self.selected(variant.with_marks);
+        let table = match target {
+            SearchTarget::Given => &format!("pg_catalog.unnest(ARRAY[${given}]) AS t"),
+            _ => &self.table,
+        };
+        let queries: Vec<String> = (found.iter())
+            .map(|found| format!("SELECT {selected} FROM {table} WHERE {found}"))
+            .collect();
+        (first_found(&queries, &format!("{order} LIMIT 1")), types)
+    }
+
+    /// Returns what near rows have to fulfil besides, behind another condition, and adds the types of its
+    /// parameters.
+    fn conditions_of(&self, variant: QueryVariant, types: &mut Vec<Oid>) -> String {
         let mut conditions = self.conditions.clone();
         if variant.for_update {
             types.extend([pg_sys::OIDOID, pg_sys::TIDOID]);
@@ -345,68 +370,59 @@ impl QueryBuilder {
             types.push(pg_sys::XIDOID);
             conditions += &format!(" AND t.xmin OPERATOR(pg_catalog.=) ${}", types.len());
         }
-        let last = types.len() + 1;
-        let Self {
-            table, fingerprint, ..
-        } = self;
+        conditions
+    }
+
+    /// Returns the conditions of the queries that find a row, of which the first that finds one counts; what
+    /// the target is given are the parameters from `given` on.
+    fn found_by(&self, target: SearchTarget, given: usize, conditions: &str) -> Vec<String> {
         let near = |radius: Radius<'_>, and: &str| {
-            let near = self.hashes.near(fingerprint, "$1", radius).into_iter();
-            near.map(|near| near + &conditions + and).collect()
+            let near = self
+                .hashes
+                .near(&self.fingerprint, "$1", radius)
+                .into_iter();
+            near.map(|near| near + conditions + and).collect()
         };
-        let given = format!("${last}");
-        let found: Vec<String> = match target {
+        let within = format!("${given}");
+        match target {
             SearchTarget::Any | SearchTarget::Given => near(Radius::Bits(self.radius), ""),
-            SearchTarget::Within => near(Radius::Parameter(&given), ""),
+            SearchTarget::Within => near(Radius::Parameter(&within), ""),
             SearchTarget::WithinNotNull => {
                 let keys = self.key.iter();
                 let keys: String = keys
                     .map(|key| format!(" AND {} IS NOT NULL", key.column))
                     .collect();
-                near(Radius::Parameter(&given), &keys)
+                near(Radius::Parameter(&within), &keys)
             }
             SearchTarget::ByKey | SearchTarget::Stored | SearchTarget::ByKeyChecked
                 if self.key.is_empty() =>
             {
                 vec!["false".to_owned()]
             }
-            SearchTarget::ByKey => vec![self.has_key(last)],
-            SearchTarget::Stored if self.unique_key => vec![self.has_key(last)],
-            SearchTarget::Stored => vec![self.has_key(last) + &self.scope],
-            SearchTarget::ByKeyChecked => vec![self.has_key(last) + &self.scope + &self.check],
+            SearchTarget::ByKey => vec![self.has_key(given)],
+            SearchTarget::Stored if self.unique_key => vec![self.has_key(given)],
+            SearchTarget::Stored => vec![self.has_key(given) + &self.scope],
+            SearchTarget::ByKeyChecked => vec![self.has_key(given) + &self.scope + &self.check],
             SearchTarget::MarkedAsItsDuplicate => {
                 vec![(self.is_marked_as_its_duplicate()).unwrap_or_else(|| "false".to_owned())]
             }
-        };
-        match target {
-            SearchTarget::Any | SearchTarget::MarkedAsItsDuplicate => {}
-            SearchTarget::Given => types.push(OpenTable::new(self.searched).rel().row_type()),
-            SearchTarget::Within | SearchTarget::WithinNotNull => types.push(pg_sys::INT4OID),
-            SearchTarget::ByKey | SearchTarget::Stored | SearchTarget::ByKeyChecked => {
-                types.extend(self.key.iter().map(|key| key.type_id))
-            }
         }
-        let mut selected = vec![fingerprint.clone()];
+    }
+
+    /// Returns the columns of the result, and the order: by the key, where it is returned.
+    fn selected(&self, with_marks: bool) -> (String, String) {
+        let mut selected = vec![self.fingerprint.clone()];
         let mark = (self.marks.duplicate_of.as_ref()).zip(self.is_marked_as_its_duplicate());
-        match mark.filter(|_| variant.with_marks) {
+        match mark.filter(|_| with_marks) {
             Some((mark, is_own)) => selected.extend([mark.clone(), is_own]),
             None => selected.extend(["NULL", "false"].map(str::to_owned)),
         }
-        // The key is ordered by where it is returned.
         let order = match self.key.first() {
             Some(_) if self.least_key_first => format!(" ORDER BY {}", selected.len() + 1),
             _ => String::new(),
         };
         selected.extend(self.key.iter().map(|key| key.column.clone()));
-        let selected = selected.join(", ");
-        let given = format!("pg_catalog.unnest(ARRAY[{given}]) AS t");
-        let table = match target {
-            SearchTarget::Given => &given,
-            _ => table,
-        };
-        let queries: Vec<String> = (found.iter())
-            .map(|found| format!("SELECT {selected} FROM {table} WHERE {found}"))
-            .collect();
-        (first_found(&queries, &format!("{order} LIMIT 1")), types)
+        (selected.join(", "), order)
     }
 }
 
