@@ -723,6 +723,7 @@ DECLARE
 	-- The key of a row r as SQL text, and what its group is found by.
 	shown text;
 	found_by text;
+	twice text;
 	-- The primary key; of a table without one, where the row is.
 	own text[] := ARRAY(
 		SELECT a.attname FROM pg_index AS i, unnest(i.indkey) WITH ORDINALITY AS k (number, place), pg_attribute AS a
@@ -738,7 +739,7 @@ BEGIN
 	IF texts = own AND within IS NOT NULL THEN
 		RAISE EXCEPTION 'column "%" is the key, not the text', array_to_string(own, ', ') USING ERRCODE = 'invalid_parameter_value',
 			HINT = format('SELECT * FROM simhash_duplicates(%L, %L);', relation, within);
-	ELSIF own = '{}' AND (SELECT c.relkind NOT IN ('r', 'm') FROM pg_class AS c WHERE c.oid = relation) THEN
+	ELSIF own = '{}' AND (SELECT c.relkind NOT IN ('r', 'm') OR c.relhassubclass FROM pg_class AS c WHERE c.oid = relation) THEN
 		RAISE EXCEPTION '"%" has no primary key', relation
 			USING ERRCODE = 'wrong_object_type',
 			HINT = format('Name the column that tells rows apart: SELECT * FROM simhash_duplicates(%L, %L, key => ''...'');',
@@ -746,23 +747,33 @@ BEGIN
 	ELSIF own = '{}' THEN
 		own := '{ctid}';
 	END IF;
-	shown := (SELECT format(CASE count(*) WHEN 1 THEN '%s' ELSE 'ROW(%s)' END, string_agg(format('r.%I', name), ', ' ORDER BY place))
+	-- As the type's output function writes it, which a cast of some types does not.
+	shown := (SELECT format('format(''%%s'', ' || CASE count(*) WHEN 1 THEN '%s' ELSE 'ROW(%s)' END || ')',
+			string_agg(format('r.%I', name), ', ' ORDER BY place))
 		FROM unnest(own) WITH ORDINALITY AS n (name, place));
 	found_by := shown;
+	-- Who deletes by a key deletes all rows that have it.
+	IF named IS NOT NULL OR (SELECT c.relhassubclass AND c.relkind = 'r' FROM pg_class AS c WHERE c.oid = relation) THEN
+		EXECUTE format('SELECT %s FROM %s AS r GROUP BY 1 HAVING count(*) > 1 LIMIT 1', shown, relation) INTO twice;
+		IF twice IS NOT NULL THEN
+			RAISE EXCEPTION 'several rows of "%" have the key %', relation, quote_literal(twice) USING ERRCODE = 'cardinality_violation',
+				HINT = 'Name columns that tell rows apart: key => ''...''.';
+		END IF;
+	END IF;
 	IF first_by IS NOT NULL THEN
 		numbered := simhash_catalog.ordering(relation, first_by)
 			|| (SELECT string_agg(format(', r.%I', name), '' ORDER BY place) FROM unnest(own) WITH ORDINALITY AS n (name, place));
-		rows_of := format('(SELECT %sr.*, row_number() OVER (ORDER BY %s) AS simhash_key FROM %s AS r) AS r',
+		rows_of := format('(SELECT %sr.*, row_number() OVER (ORDER BY %s) AS "simhash_dedup place" FROM %s AS r) AS r',
 			CASE own WHEN '{ctid}' THEN 'r.ctid, ' ELSE '' END, numbered, relation);
-		found_by := 'r.simhash_key';
+		found_by := 'r."simhash_dedup place"::text';
 	END IF;
 	RETURN QUERY EXECUTE format(
 		'SELECT dense_rank() OVER (ORDER BY g.size DESC, g.cluster), g.size, g.own, g.number = g.cluster, g.original,
 			regexp_replace(CASE WHEN g.number = g.cluster THEN left(g.text, 80) || substr('' ...'', 1, 4 * (length(g.text) > 80)::int)
 				WHEN g.text = g.first THEN '''' ELSE @extschema@.simhash_diff(g.first, g.text, 2) END, ''\s+'', '' '', ''g'')
 		FROM (
-			SELECT c.cluster, c.number, c.size, %s::text AS own, %s AS text, first_value(%1$s::text) OVER w AS original, first_value(%2$s) OVER w AS first
-			FROM simhash_catalog.duplicate_groups($1, $2, $3, $4, $5, $6) AS c JOIN %s ON %s::text = c.key
+			SELECT c.cluster, c.number, c.size, %s AS own, %s AS text, first_value(%1$s) OVER w AS original, first_value(%2$s) OVER w AS first
+			FROM simhash_catalog.duplicate_groups($1, $2, $3, $4, $5, $6) AS c JOIN %s ON %s = c.key
 			WINDOW w AS (PARTITION BY c.cluster ORDER BY c.number)) AS g
 		ORDER BY 1, g.number',
 		shown,
@@ -906,6 +917,18 @@ END $$;
 COMMENT ON FUNCTION simhash_catalog.check_decisions(regclass, text) IS
 	'raises an error unless a table has decisions about keys of this type';
 
+CREATE FUNCTION simhash_catalog.has_class(type regtype, method name) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT EXISTS (
+		SELECT FROM pg_opclass AS o JOIN pg_am AS m ON m.oid = o.opcmethod JOIN pg_type AS y ON y.oid = type::oid
+		WHERE m.amname = method AND o.opcdefault AND (o.opcintype = y.oid
+			OR y.oid = 'varchar'::regtype AND o.opcintype = 'text'::regtype
+			OR o.opcintype = (CASE y.typtype WHEN 'e' THEN 'anyenum' WHEN 'r' THEN 'anyrange' WHEN 'm' THEN 'anymultirange'
+				WHEN 'c' THEN 'record' WHEN 'b' THEN CASE y.typcategory WHEN 'A' THEN 'anyarray' END END)::regtype))
+$$;
+COMMENT ON FUNCTION simhash_catalog.has_class(regtype, name) IS
+	'whether an index of this access method takes columns of a type without a word';
+
 CREATE FUNCTION simhash_catalog.check_kept(
 	relation regclass, key name, fingerprint name, radius int, within text[], refresh text, text name, min_jaccard float8,
 	checked_by regproc, decisions regclass, across text[]
@@ -936,6 +959,13 @@ BEGIN
 	IF FOUND THEN
 		RAISE EXCEPTION 'column "%" is a generated column: triggers do not see its value', computed
 			USING ERRCODE = 'invalid_column_reference', HINT = 'Make it a stored one: GENERATED ALWAYS AS (...) STORED.';
+	END IF;
+	SELECT a.attname INTO computed FROM pg_attribute AS a
+	WHERE a.attrelid = $1::oid AND a.attname = ANY ($5)
+		AND NOT simhash_catalog.has_class(simhash_catalog.key_type($1, a.attname)::regtype, 'hash') LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'type % of column "%" has no hash function', simhash_catalog.key_type($1, computed), computed
+			USING ERRCODE = 'undefined_function', HINT = 'Name another column, or a stored generated one that computes its text.';
 	END IF;
 	key_type := simhash_catalog.key_type($1, $2);
 	IF (SELECT t.typtype = 'c' OR t.typcategory = 'A' FROM pg_type AS t WHERE t.oid = key_type::regtype) THEN
@@ -982,9 +1012,11 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	of regclass;
 	one record;
+	is_new boolean;
+	last bigint;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
-	PERFORM simhash_catalog.make_kept($1, $2, format('key %1$s PRIMARY KEY, cluster_id %1$s NOT NULL, '
+	is_new := simhash_catalog.make_kept($1, $2, format('key %1$s PRIMARY KEY, cluster_id %1$s NOT NULL, '
 		'lasting_id bigint GENERATED BY DEFAULT AS IDENTITY, judged_at timestamptz', $4), $5);
 	of := $2::regclass;
 	IF (SELECT count(*) FROM pg_attribute AS a WHERE a.attrelid = of AND NOT a.attisdropped
@@ -1006,6 +1038,16 @@ BEGIN
 			AND a.attname IN ('nr', 'event', 'keys', 'from_id', 'to_id', 'decision')) <> 6 THEN
 			RAISE EXCEPTION 'table "%" is not a log', $3 USING ERRCODE = 'undefined_column',
 				HINT = 'It has other columns: name another table with log => ''...''.';
+		ELSIF EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgfoid = 'simhash_catalog.maintain_clusters'::regproc
+			AND position(convert_to('log=' || $3, getdatabaseencoding()) || '\000' IN t.tgargs) > 0
+			AND position(convert_to('clusters=' || $2, getdatabaseencoding()) || '\000' IN t.tgargs) = 0) THEN
+			RAISE EXCEPTION 'table "%" is the log of other clusters', $3 USING ERRCODE = 'object_not_in_prerequisite_state',
+				HINT = 'Name another table with log => ''...''.';
+		END IF;
+		-- Ids of new clusters go on from those of the lines that are there: a line means one cluster.
+		EXECUTE format('SELECT max(greatest(from_id, to_id)) FROM %s', $3) INTO last;
+		IF is_new AND last IS NOT NULL THEN
+			EXECUTE format('ALTER TABLE %s ALTER lasting_id RESTART WITH %s', $2, last + 1);
 		END IF;
 	END IF;
 	RETURN of;
@@ -1166,7 +1208,8 @@ BEGIN
 			OR in_parts AND starts_with(last, format('%I[', $3)))) THEN
 		RAISE WARNING 'no index serves the search of column "%" of table "%"', $3, $1
 			USING HINT = format('CREATE INDEX CONCURRENTLY ON %s USING simhash (%s%s);', $1,
-				(SELECT string_agg(format('%I, ', c), '') FROM unnest(scope) AS c),
+				(SELECT string_agg(format('%I, ', c), '') FROM unnest(scope) AS c
+					WHERE simhash_catalog.has_class(simhash_catalog.key_type($1, c)::regtype, 'simhash')),
 				CASE WHEN in_parts THEN format('(%I[1])', $3) ELSE format('%I', $3) END);
 	END IF;
 	IF at_once THEN
@@ -1442,6 +1485,10 @@ BEGIN
 	IF wrong IS NOT NULL THEN
 		RAISE EXCEPTION 'weights of simhash_keep_records names "%", which is not compared', wrong
 			USING ERRCODE = 'invalid_parameter_value', HINT = 'Name columns that are compared.';
+	END IF;
+	SELECT w.value INTO wrong FROM jsonb_each_text($11) AS w WHERE w.value IS NULL OR NOT w.value::float8 BETWEEN 0 AND 100 LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'a weight must be between 0 and 100, not %', coalesce(wrong, 'null') USING ERRCODE = 'invalid_parameter_value';
 	END IF;
 	key_type := simhash_catalog.key_type($1, $2);
 	PERFORM simhash_catalog.check_decisions($5, key_type);
@@ -1914,8 +1961,10 @@ DECLARE
 	apart text[] := '{}';
 	said text[] := '{}';
 	has_index boolean;
+	filled boolean;
+	filling text;
 	named text;
-	schema text;
+	schema name;
 	short text;
 	kind "char";
 	taken text[];
@@ -1957,6 +2006,17 @@ BEGIN
 		said := said || ARRAY['mode=conflict'];
 	END IF;
 	has_index := simhash_catalog.check_flag(relation, flags, short || '_once', said);
+	filled := EXISTS (SELECT FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid JOIN pg_namespace AS n ON n.oid = p.pronamespace
+		WHERE t.tgrelid = relation AND t.tgname = short || '_fingerprint' AND p.proname = t.tgname AND n.nspname = schema);
+	IF fingerprint IS NOT NULL AND NOT filled THEN
+		IF EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attname = fingerprint) THEN
+			RAISE EXCEPTION 'column "%" of table "%" exists', fingerprint, relation USING ERRCODE = 'duplicate_object',
+				HINT = 'Name a column that is to be made for the fingerprints, such as fingerprint => ''fp''.';
+		ELSIF to_regprocedure(format('%I.%I()', schema, short || '_fingerprint')) IS NOT NULL THEN
+			RAISE EXCEPTION 'function %.%() exists', quote_ident(schema), quote_ident(short || '_fingerprint') USING ERRCODE = 'duplicate_object',
+				HINT = 'The trigger that fills the column would have a function of that name: drop it or rename it.';
+		END IF;
+	END IF;
 	-- A document counts as its text.
 	taken := ARRAY(
 		SELECT '%1$s' || replace(quote_ident(name), '%', '%%') || CASE y.typcategory WHEN 'S' THEN '' ELSE '::text' END
@@ -1969,10 +2029,11 @@ BEGIN
 		ELSE taken[1] END;
 	IF fingerprint IS NOT NULL THEN
 		said := ARRAY['fingerprint=' || fingerprint] || said;
+		filling := format('BEGIN NEW.%I := %s; RETURN NEW; END', fingerprint, format(made, 'NEW.'));
 		RETURN NEXT format('ALTER TABLE %s ADD COLUMN IF NOT EXISTS %I bigint', named, fingerprint);
 		-- The trigger that fills the column comes before the batches, and by its name before the other one.
-		RETURN NEXT format('CREATE OR REPLACE FUNCTION %I.%I() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.%I := %s; RETURN NEW; END $$',
-			schema, short || '_fingerprint', fingerprint, format(made, 'NEW.'));
+		RETURN NEXT format('CREATE OR REPLACE FUNCTION %I.%I() RETURNS trigger LANGUAGE plpgsql AS %s',
+			schema, short || '_fingerprint', CASE WHEN filling LIKE '%$$%' THEN quote_literal(filling) ELSE '$$ ' || filling || ' $$' END);
 		RETURN NEXT format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION %I.%1$I()',
 			short || '_fingerprint', named, schema);
 		RETURN QUERY
@@ -1985,7 +2046,8 @@ BEGIN
 	IF fingerprint IS NOT NULL OR NOT has_index THEN
 		RETURN NEXT format('CREATE INDEX %sON %s USING simhash (%s)',
 			CASE kind WHEN 'p' THEN '/* CONCURRENTLY is not for partitioned tables: writers wait */ ' ELSE 'CONCURRENTLY ' END, named,
-			array_to_string(ARRAY(SELECT quote_ident(name) FROM unnest(scope) WITH ORDINALITY AS n (name, place) ORDER BY place)
+			array_to_string(ARRAY(SELECT quote_ident(name) FROM unnest(scope) WITH ORDINALITY AS n (name, place)
+					WHERE simhash_catalog.has_class(simhash_catalog.key_type(relation, name)::regtype, 'simhash') ORDER BY place)
 				|| coalesce(quote_ident(fingerprint), format(made, '')), ', '));
 	END IF;
 	other := simhash_catalog.same_flag(relation, flags, said);

@@ -210,6 +210,19 @@ CREATE POLICY none ON r_cluster USING (false) WITH CHECK (true);
 SET ROLE regress_judged;
 DELETE FROM r WHERE id = 12;
 RESET ROLE;
+-- TRUNCATE of decisions by somebody who does not see all rows.
+CREATE TABLE o (id int PRIMARY KEY, who text, fp bigint);
+CREATE INDEX ON o USING simhash (who, fp);
+INSERT INTO o VALUES (1, 'other', 5), (2, 'other', 5);
+CREATE TABLE o_decision (a int, b int, same boolean NOT NULL, PRIMARY KEY (a, b));
+SELECT simhash_keep_clusters('o', 'id', 'fp', 3, 'who', decisions => 'o_decision');
+ALTER TABLE o ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON o USING (who = current_user);
+GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON o, o_cluster, o_decision TO regress_judged;
+SET ROLE regress_judged;
+TRUNCATE o_decision;
+RESET ROLE;
+SELECT key, cluster_id FROM o_cluster ORDER BY key;
 -- Forced on the owner.
 CREATE TABLE f (id int PRIMARY KEY, fp bigint);
 CREATE INDEX ON f USING simhash (fp);

@@ -273,4 +273,28 @@ SELECT simhash_judge_cluster('bare', lasting_id, true) FROM bare LIMIT 1;
 SELECT simhash_undo_merge('bare', 1);
 SELECT simhash_keep_records('ticket', 'id', 0.5, 'name', records => 'b', log => 'decision');
 SELECT simhash_keep_records('ticket', 'id', 0.5, 'name', records => 'b', decisions => 'ticket');
+-- Clusters that are kept anew with a log that has lines: ids go on, and an undo is of its own merge.
+CREATE TABLE anew (id int PRIMARY KEY, fp bigint);
+CREATE INDEX ON anew USING simhash (fp);
+CREATE TABLE anew_decision (a int, b int, same boolean NOT NULL, PRIMARY KEY (a, b));
+INSERT INTO anew VALUES (1, 0), (2, 0), (3, 65535), (4, 65535);
+SELECT simhash_keep_clusters('anew', 'id', 'fp', 2, decisions => 'anew_decision', log => 'anew_log');
+SELECT simhash_keep_clusters('anew', 'id', 'fp', 2, clusters => 'another', log => 'anew_log');
+SELECT simhash_drop_clusters('anew_cluster');
+UPDATE anew SET fp = x'7fff0000'::bigint + id * (1 << 20) WHERE id < 3;
+SELECT simhash_keep_clusters('anew', 'id', 'fp', 2, decisions => 'anew_decision', log => 'anew_log');
+INSERT INTO anew VALUES (13, -1), (14, -1);
+UPDATE anew SET fp = 65535 WHERE id > 4;
+SELECT nr, event, keys, from_id, to_id FROM anew_log ORDER BY nr;
+SELECT simhash_undo_merge('anew_cluster', max(nr)) FROM anew_log WHERE event = 'merged';
+SELECT * FROM anew_decision ORDER BY a, b;
+-- Who may not change clusters does not wait for those who do.
+CREATE ROLE regress_lasting;
+GRANT USAGE ON SCHEMA lasting_test TO regress_lasting;
+GRANT SELECT ON anew_cluster TO regress_lasting;
+SET ROLE regress_lasting;
+SELECT simhash_judge_cluster('anew_cluster', 1);
+RESET ROLE;
+DROP OWNED BY regress_lasting;
+DROP ROLE regress_lasting;
 DROP SCHEMA lasting_test CASCADE;

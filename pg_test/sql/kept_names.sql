@@ -75,6 +75,23 @@ INSERT INTO "p ""; parted" VALUES (7, 1, 1);
 ALTER TABLE parted_cluster RENAME other TO cluster_id;
 SELECT * FROM parted_cluster ORDER BY key;
 
+-- What others keep in a schema that a user may not use does not matter to him.
+CREATE SCHEMA kept_hidden;
+CREATE TABLE kept_hidden.doc (id int PRIMARY KEY, fp bigint);
+SELECT simhash_keep_clusters('kept_hidden.doc', 'id', 'fp', 3);
+CREATE ROLE regress_kept_names;
+GRANT USAGE, CREATE ON SCHEMA kept_names TO regress_kept_names;
+SET ROLE regress_kept_names;
+CREATE TABLE own (id int PRIMARY KEY, fp bigint);
+INSERT INTO own VALUES (1, 5), (2, 5);
+SELECT simhash_keep_clusters('own', 'id', 'fp', 3);
+SELECT simhash_refresh_clusters('own_cluster');
+SELECT simhash_drop_clusters('own_cluster');
+RESET ROLE;
+DROP OWNED BY regress_kept_names;
+DROP ROLE regress_kept_names;
+DROP SCHEMA kept_hidden CASCADE;
+
 -- A table of clusters whose keys are unique in another collation.
 CREATE TABLE page (url text PRIMARY KEY, fp bigint);
 CREATE TABLE page_cluster (key text NOT NULL, cluster_id text NOT NULL);

@@ -150,6 +150,8 @@ CREATE TABLE census (id int PRIMARY KEY, given text, surname text, born int, tow
 INSERT INTO census SELECT i, 'given' || i * 7919 % 12, 'name' || i * 104729 / 20 % 15, 1930 + i * 31 % 40, 'town' || i * 11 % 8 FROM generate_series(1, 3000) i;
 INSERT INTO census SELECT 3000 + id, given, surname, born, 'elsewhere ' || id % 3 FROM census WHERE id <= 200;
 SELECT count(*) FILTER (WHERE b = a + 3000) AS found FROM simhash_record_pairs('census', 'id', 0.3);
+SELECT simhash_keep_records('census', 'id', 0.6, weights => '{"surname": -1}');
+SELECT simhash_keep_records('census', 'id', 0.6, weights => '{"surname": "NaN"}');
 SELECT simhash_keep_records('census', 'id', 0.6, weights => '{}');
 CREATE FUNCTION unlike_census() RETURNS bigint LANGUAGE sql AS $$
 	WITH pairs AS (SELECT a, b, round(similarity::numeric, 6) FROM simhash_record_pairs('census', 'id', 0.6, weights => '{}') WHERE similarity < 1),

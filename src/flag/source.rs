@@ -242,14 +242,25 @@ pub(super) fn texts_of(table: Oid, index: &FingerprintIndex<'_>) -> Vec<String> 
         None => index.columns(),
     };
     let all = || table::columns(opened.rel()).map(|(name, _)| name).collect();
-    let names: Vec<String> = match read.iter().any(Option::is_none) {
+    let read: Vec<String> = match read.iter().any(Option::is_none) {
         true => all(),
         false => read.into_iter().flatten().collect(),
     };
-    let is_text = |column: Column| !column.generated && is_checked_text(&column);
-    (names.into_iter())
-        .filter(|name| own(name).is_some_and(is_text))
-        .collect()
+    // A generated column has no value yet when a trigger fires: its texts are those of which it is made.
+    let made_of = |name: String| match own(&name).filter(|column| column.generated) {
+        Some(column) => generated_from(opened.rel(), &column)
+            .into_iter()
+            .flatten()
+            .collect(),
+        None => vec![name],
+    };
+    let mut texts = Vec::new();
+    for name in read.into_iter().flat_map(made_of) {
+        if !texts.contains(&name) && own(&name).is_some_and(|column| is_checked_text(&column)) {
+            texts.push(name);
+        }
+    }
+    texts
 }
 
 /// The statement for an index that the trigger can use.

@@ -104,9 +104,13 @@ fn listed(opened: &OpenTable, list: &str) -> Vec<String> {
     items.map(unquoted).collect()
 }
 
-/// The name that stands in a list, where it may be in double quotes.
+/// The name that stands in a list, where it may be in double quotes, and one in it is doubled.
 fn unquoted(item: &str) -> String {
-    item.trim().trim_matches('"').to_owned()
+    let name = item.trim();
+    let inner = name
+        .strip_prefix('"')
+        .and_then(|name| name.strip_suffix('"'));
+    inner.map_or_else(|| name.to_owned(), |inner| inner.replace("\"\"", "\""))
 }
 
 /// Returns what stands between the commas of a list, which may be in braces; none of an empty one.
@@ -132,6 +136,13 @@ fn ordering(opened: &OpenTable, list: &str) -> String {
         Some(_) => vec![list],
         None => items(list),
     };
+    if items.is_empty() {
+        Error::new(
+            ERRCODE_INVALID_PARAMETER_VALUE,
+            "\"first_by\" names no column",
+        )
+        .raise();
+    }
     let terms = items.into_iter().map(|item| {
         let (mut name, mut order) = (item.trim(), String::new());
         for ending in ["NULLS FIRST", "NULLS LAST", "ASC", "DESC"] {

@@ -62,7 +62,7 @@ fn near_rows(
         Some(_) => {
             let text = format!("r.{column}::pg_catalog.text");
             let made = format!("simhash_catalog.text_fingerprint({text})");
-            ("text", format!(", {made} AS simhash_fingerprint"))
+            ("text", format!(", {made} AS \"simhash_dedup fingerprint\""))
         }
         None => ("int8", String::new()),
     };

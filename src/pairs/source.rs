@@ -175,9 +175,9 @@ impl SourceTable {
         let (key, table_name, with_key) = match key {
             Key::Column(key) => (table::quoted(key), name.clone(), String::new()),
             Key::Expression(key) => (
-                "r.simhash_key".to_owned(),
-                format!("(SELECT r.*, {key} AS simhash_key FROM {name} AS r) AS r"),
-                format!(", {key} AS simhash_key"),
+                "r.\"simhash_dedup key\"".to_owned(),
+                format!("(SELECT r.*, {key} AS \"simhash_dedup key\" FROM {name} AS r) AS r"),
+                format!(", {key} AS \"simhash_dedup key\""),
             ),
         };
         // OFFSET keeps the server from making each fingerprint twice.
@@ -185,10 +185,10 @@ impl SourceTable {
             Some(text) => {
                 let made = made(text);
                 let from = format!(
-                    "(SELECT r.*{with_key}, {made} AS simhash_fingerprint FROM {name} AS r OFFSET 0) AS r"
+                    "(SELECT r.*{with_key}, {made} AS \"simhash_dedup fingerprint\" FROM {name} AS r OFFSET 0) AS r"
                 );
                 let made = format!("{made} IS NOT NULL");
-                ("r.simhash_fingerprint".to_owned(), made, from)
+                ("r.\"simhash_dedup fingerprint\"".to_owned(), made, from)
             }
             None => {
                 let fp = compared[0].clone();
@@ -309,7 +309,7 @@ impl SourceTable {
         );
         self.with_fingerprints = match &self.made_of {
             Some(text) => format!(
-                "(SELECT r.*, {} AS simhash_fingerprint FROM {} OFFSET 0) AS r",
+                "(SELECT r.*, {} AS \"simhash_dedup fingerprint\" FROM {} OFFSET 0) AS r",
                 made(text),
                 self.table_name
             ),

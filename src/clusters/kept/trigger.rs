@@ -93,6 +93,14 @@ fn simhash_maintain_clusters(args: &Args) -> Datum {
                 Notes::Stored(notes) => append(*notes, None),
                 Notes::AtOnce(at_once) => {
                     check_rights(&call, at_once);
+                    let relation = at_once.kept.relation;
+                    // The rows are still there if only their decisions are gone, and hidden ones would leave
+                    // their clusters.
+                    if matches!(trigger.columns, NotedColumns::OfDecision(_))
+                        && has_row_security(relation)
+                    {
+                        call.raise(refuse_row_security(relation));
+                    }
                     at_once.compute_all(args);
                 }
             }

@@ -57,14 +57,14 @@ pub fn triggers_of(clusters: Oid) -> Vec<KeptTrigger> {
             return;
         };
         let on = Oid::from(on.oid());
-        let find = |name: &str| TableName::parse(name).and_then(|name| name.find(on));
+        let find = |name: &str| TableName::parse(name).and_then(|name| name.find_of_others(on));
         let at = options.table.take().as_deref().and_then(find);
         let is_of_decisions = options.decisions.as_deref().and_then(find) == Some(on);
         let Some(relation) = (if is_of_decisions { at } else { Some(on) }) else {
             return;
         };
         let named = TableName::parse(&options.clusters);
-        if named.is_some_and(|name| name.find(relation) == Some(clusters)) {
+        if named.is_some_and(|name| name.find_of_others(relation) == Some(clusters)) {
             found.push(KeptTrigger {
                 on,
                 relation,

@@ -21,10 +21,22 @@ impl TableName {
     /// Looks the table up; a name without a schema in the schema of `neighbour`. None when it does
     /// not exist. An ERROR when the current user lacks USAGE on the schema that is named.
     pub fn find(&self, neighbour: Oid) -> Option<Oid> {
+        self.find_in(self.0.named_schema(), neighbour)
+    }
+
+    /// The same for what other users have named: whatever rights the current user has, without an ERROR.
+    pub fn find_of_others(&self, neighbour: Oid) -> Option<Oid> {
+        let schema = (self.0.schema.as_ref()).map(|schema| {
+            // SAFETY: a catalog look-up with a zero-terminated name.
+            unsafe { pg_sys::get_namespace_oid(schema.as_ptr(), true) }
+        });
+        self.find_in(schema, neighbour)
+    }
+
+    fn find_in(&self, schema: Option<Oid>, neighbour: Oid) -> Option<Oid> {
         // SAFETY: catalog look-ups with a zero-terminated name; no schema has an invalid OID.
         let found = unsafe {
-            let schema =
-                (self.0.named_schema()).unwrap_or_else(|| pg_sys::get_rel_namespace(neighbour));
+            let schema = schema.unwrap_or_else(|| pg_sys::get_rel_namespace(neighbour));
             pg_sys::get_relname_relid(self.0.name.as_ptr(), schema)
         };
         (found != Oid::INVALID).then_some(found)

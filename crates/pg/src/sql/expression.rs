@@ -9,7 +9,7 @@ use super::trigger::TriggerCall;
 use super::value::{Storage, Value};
 use crate::catalog::fingerprint_index::{FingerprintFunction, FingerprintIndex};
 use crate::catalog::relation::Rel;
-use crate::catalog::table::{Column, OpenTable};
+use crate::catalog::table::{self, Column, OpenTable};
 use crate::process::encoding::{name_from_utf8, name_to_utf8};
 use crate::process::error::Error;
 use crate::process::memory::MemoryContext;
@@ -20,6 +20,45 @@ pub struct RowExpression {
     storage: Storage,
     state: *mut pg_sys::ExprState,
     context: *mut pg_sys::ExprContext,
+    generated: GeneratedColumns,
+}
+
+/// The generated columns that an expression reads. They have no value before the row is stored, so they are computed
+/// into a slot of their own.
+struct GeneratedColumns {
+    columns: Vec<(Column, RowExpression)>,
+    /// Null if there are none.
+    slot: *mut pg_sys::TupleTableSlot,
+}
+
+impl GeneratedColumns {
+    const NONE: Self = Self {
+        columns: Vec::new(),
+        slot: std::ptr::null_mut(),
+    };
+
+    /// Those with these names; None is the whole row. They live in `memory`.
+    fn of(table: Rel<'_>, names: &[Option<String>], memory: MemoryContext) -> Self {
+        let reads =
+            |name: &String| names.iter().flatten().any(|one| one == name) || names.contains(&None);
+        let columns: Vec<_> = table::columns(table)
+            .filter(|(name, column)| column.generated && !column.computed_on_read && reads(name))
+            .map(|(_, column)| {
+                let expression = RowExpression::of_generated_column(table, &column, memory);
+                (column, expression)
+            })
+            .collect();
+        if columns.is_empty() {
+            return Self::NONE;
+        }
+        // SAFETY: the relation is open. The slot has a copy of its descriptor, of which the server counts no
+        // references.
+        let slot = memory.run(|| unsafe {
+            let descriptor = pg_sys::CreateTupleDescCopy((*table.raw()).rd_att);
+            pg_sys::MakeSingleTupleTableSlot(descriptor, &raw const pg_sys::TTSOpsHeapTuple)
+        });
+        Self { columns, slot }
+    }
 }
 
 impl RowExpression {
@@ -85,7 +124,10 @@ impl RowExpression {
                     node = pg_sys::map_variable_attnos(node, 1, 0, map, row_type, &mut whole_row);
                 }
                 let storage = Storage::for_type(pg_sys::INT8OID);
-                Some(Self::new(table.oid(), node, storage))
+                Some(Self {
+                    generated: GeneratedColumns::of(table, &read.columns(), memory),
+                    ..Self::new(table.oid(), node, storage)
+                })
             }
         })
     }
@@ -102,6 +144,7 @@ impl RowExpression {
                 storage,
                 state: pg_sys::ExecInitExpr(planned, std::ptr::null_mut()),
                 context: pg_sys::CreateStandaloneExprContext(),
+                generated: GeneratedColumns::NONE,
             }
         }
     }
@@ -110,7 +153,14 @@ impl RowExpression {
     /// the call is on another table than the one that the expression was made for.
     #[inline]
     pub fn value<R>(&self, call: &TriggerCall<'_>, read: impl FnOnce(Value<'_>) -> R) -> Option<R> {
-        self.value_of(call, call.new_slot(), read)
+        let GeneratedColumns { columns, slot } = &self.generated;
+        if columns.is_empty() {
+            return self.value_of(call, call.new_slot(), read);
+        }
+        let tuple = call.computed(&[], columns);
+        // SAFETY: a tuple of the slot's relation, which lives until the value was read.
+        unsafe { pg_sys::ExecForceStoreHeapTuple(tuple, *slot, false) };
+        self.value_of(call, *slot, read)
     }
 
     /// The same for the row that an UPDATE or a DELETE replaces.

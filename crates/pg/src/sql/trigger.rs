@@ -252,6 +252,15 @@ impl<'a> TriggerCall<'a> {
         changes: &[(&Column, Option<Value<'_>>)],
         generated: &[(Column, RowExpression)],
     ) -> Value<'a> {
+        self.row_of(table, self.computed(changes, generated))
+    }
+
+    /// The tuple of the new row with other values in some columns, and with generated columns.
+    pub(super) fn computed(
+        &self,
+        changes: &[(&Column, Option<Value<'_>>)],
+        generated: &[(Column, RowExpression)],
+    ) -> pg_sys::HeapTuple {
         let (mut numbers, mut values, mut nulls) = self.changed(changes);
         for (column, expression) in generated {
             let stored = column.storage;
@@ -264,8 +273,7 @@ impl<'a> TriggerCall<'a> {
             nulls.push(value.is_none());
         }
         // SAFETY: the values are of the columns' types.
-        let tuple = unsafe { self.new_tuple_with(&mut numbers, &mut values, &mut nulls) };
-        self.row_of(table, tuple)
+        unsafe { self.new_tuple_with(&mut numbers, &mut values, &mut nulls) }
     }
 
     /// The numbers, values and nulls of columns. An ERROR when a value is not of the column's type or
