@@ -752,7 +752,7 @@ BEGIN
 			string_agg(format('r.%I', name), ', ' ORDER BY place))
 		FROM unnest(own) WITH ORDINALITY AS n (name, place));
 	found_by := shown;
-	-- Who deletes by a key deletes all rows that have it.
+	-- A DELETE by a key deletes all rows that have it.
 	IF named IS NOT NULL OR (SELECT c.relhassubclass AND c.relkind = 'r' FROM pg_class AS c WHERE c.oid = relation) THEN
 		EXECUTE format('SELECT %s FROM %s AS r GROUP BY 1 HAVING count(*) > 1 LIMIT 1', shown, relation) INTO twice;
 		IF twice IS NOT NULL THEN
