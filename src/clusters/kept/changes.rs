@@ -49,12 +49,7 @@ impl Entries {
     /// inherits. The first row of a cluster that inherits none is written here, with an id by the table's
     /// default.
     fn lasting_ids(&self) -> String {
-        let Self {
-            clusters,
-            cast,
-            equality,
-            ..
-        } = self;
+        let (clusters, cast, equality) = (&self.clusters, &self.cast, &self.equality);
         if !self.has_ids {
             return String::new();
         }

@@ -4,15 +4,14 @@
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_DATATYPE_MISMATCH, ERRCODE_GENERATED_ALWAYS, ERRCODE_INSUFFICIENT_PRIVILEGE,
-    ERRCODE_INVALID_COLUMN_REFERENCE, ERRCODE_INVALID_PARAMETER_VALUE,
-    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_TABLE,
-    ERRCODE_WRONG_OBJECT_TYPE,
+    ERRCODE_INVALID_COLUMN_REFERENCE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+    ERRCODE_UNDEFINED_COLUMN, ERRCODE_WRONG_OBJECT_TYPE,
 };
 use pgrx::pg_sys::{self, Oid};
 
 use simhash_pg::catalog::lookup::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
 use simhash_pg::catalog::table::{self, Column, OpenTable};
-use simhash_pg::catalog::table_name::{self, TableName};
+use simhash_pg::catalog::table_name;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
 
@@ -20,6 +19,8 @@ use simhash_pg::sql::trigger::TriggerCall;
 const KEY: &str = "key";
 const CLUSTER_ID: &str = "cluster_id";
 const LASTING_ID: &str = "lasting_id";
+
+const HINT: &str = "simhash_keep_clusters makes a table that would do.";
 
 /// Returns whether a table of clusters keeps lasting ids: not if somebody made it without.
 pub fn has_ids(clusters: Oid) -> bool {
@@ -41,42 +42,6 @@ pub struct ClusterTableCheck<'a> {
 }
 
 impl ClusterTableCheck<'_> {
-    /// Finds the table of clusters of that name. A name without a schema is looked up in that of
-    /// the table that has the trigger: the search_path belongs to the inserting session, and must
-    /// not decide which table is written.
-    pub fn find(&self, name: &str) -> Oid {
-        let Some(parsed) = TableName::parse(name) else {
-            self.call.raise(
-                Error::new(
-                    ERRCODE_INVALID_PARAMETER_VALUE,
-                    format!(
-                        "trigger argument \"clusters\" must be the name of a table, not \"{name}\""
-                    ),
-                )
-                .hint("Write it as in SQL: table or schema.table."),
-            );
-        };
-        parsed.find(self.table).unwrap_or_else(|| {
-            let shown = parsed.shown(self.table);
-            self.call.raise(
-                Error::new(
-                    ERRCODE_UNDEFINED_TABLE,
-                    format!("table of clusters \"{shown}\" does not exist"),
-                )
-                .hint(self.example(&parsed.sql(self.table))),
-            )
-        })
-    }
-
-    /// Returns a HINT with a table that would do.
-    fn example(&self, name: &str) -> String {
-        let key_type = table::type_name(self.key.storage.type_id);
-        format!(
-            "A table that would do: CREATE TABLE {name} \
-             ({KEY} {key_type} PRIMARY KEY, {CLUSTER_ID} {key_type} NOT NULL);"
-        )
-    }
-
     /// Checks what the trigger needs of the table, except for privileges.
     pub fn check(&self, clusters: Oid) -> ClusterTable {
         let name = table_name::shown(clusters);
@@ -144,40 +109,25 @@ impl ClusterTableCheck<'_> {
     fn column(&self, clusters: &OpenTable, name: &str) -> Column {
         let oid = clusters.rel().oid();
         let table = table_name::shown(oid);
+        let refuse = |code, message| -> ! { self.call.raise(Error::new(code, message).hint(HINT)) };
         let Some(column) = table::column(clusters.rel(), name) else {
-            self.call.raise(
-                Error::new(
-                    ERRCODE_UNDEFINED_COLUMN,
-                    format!(
-                        "table \"{table}\", which is to hold clusters, has no column \"{name}\""
-                    ),
-                )
-                .hint(self.example(&table_name::sql(oid))),
-            );
+            let message =
+                format!("table \"{table}\", which is to hold clusters, has no column \"{name}\"");
+            refuse(ERRCODE_UNDEFINED_COLUMN, message)
         };
         let (from, to) = (self.key.storage.type_id, column.storage.type_id);
         if !table::casts_implicitly(from, to) {
-            let (from, to) = (table::type_name(from), table::type_name(to));
-            self.call.raise(
-                Error::new(
-                    ERRCODE_DATATYPE_MISMATCH,
-                    format!(
-                        "column \"{name}\" of table \"{table}\" is of type {to}, \
-                     but the key \"{}\" is of type {from}",
-                        self.key_name
-                    ),
-                )
-                .hint(self.example(&table_name::sql(oid))),
+            let (from, to, key) = (table::type_name(from), table::type_name(to), self.key_name);
+            let message = format!(
+                "column \"{name}\" of table \"{table}\" is of type {to}, but the key \"{key}\" is of type {from}"
             );
+            refuse(ERRCODE_DATATYPE_MISMATCH, message)
         }
         if column.generated || column.always_identity {
             let message = format!(
-                "column \"{name}\" of table \"{table}\" is generated always: \
-                 the trigger cannot store clusters in it"
+                "column \"{name}\" of table \"{table}\" is generated always: the trigger cannot store clusters in it"
             );
-            let hint = self.example(&table_name::sql(oid));
-            self.call
-                .raise(Error::new(ERRCODE_GENERATED_ALWAYS, message).hint(hint));
+            refuse(ERRCODE_GENERATED_ALWAYS, message)
         }
         column
     }

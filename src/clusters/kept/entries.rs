@@ -109,12 +109,7 @@ impl Entries {
     /// Brings all entries up to date. `computed` is a query of the keys and clusters of rows, `before` what is done
     /// first. Returns one row: the number of entries that changed.
     pub fn replace_all(&self, before: &str, computed: &str) -> String {
-        let Self {
-            clusters,
-            cast,
-            id_of_c,
-            ..
-        } = self;
+        let (clusters, cast, id_of_c) = (&self.clusters, &self.cast, &self.id_of_c);
         let old = format!(
             "{before}old AS MATERIALIZED (
                 SELECT c.key{cast} AS key, c.cluster_id{cast} AS cluster_id, {id_of_c} AS lasting_id
@@ -128,16 +123,9 @@ impl Entries {
     /// is put together behind that, of the decisions `n` that `is_given` chooses, after AND. `others` adds entries,
     /// with their lasting ids.
     pub(super) fn fresh(&self, computed: &str, is_given: &str, others: &str) -> String {
-        let Self {
-            rows,
-            key,
-            fp,
-            cast,
-            equality,
-            is_in_scope,
-            scope_columns,
-            ..
-        } = self;
+        let (rows, key, fp, cast) = (&self.rows, &self.key, &self.fp, &self.cast);
+        let (equality, is_in_scope) = (&self.equality, &self.is_in_scope);
+        let scope_columns = &self.scope_columns;
         let computed = format!(
             "SELECT f.key{cast} AS key, f.cluster_id{cast} AS cluster_id FROM ({computed}) AS f"
         );

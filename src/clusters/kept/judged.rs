@@ -153,13 +153,7 @@ impl Entries {
 
     /// The pairs that line `$1` of the log has put together: a row that came, and one that was there.
     fn pairs_of_merge(&self) -> Option<String> {
-        let Self {
-            rows,
-            key,
-            cast,
-            equality,
-            ..
-        } = self;
+        let (rows, key, cast, equality) = (&self.rows, &self.key, &self.cast, &self.equality);
         let log = self.log.as_ref()?;
         let [is_a, is_b] =
             ["came", "was"].map(|x| equality.clause(&format!("r.{key}"), &format!("{x}.key")));
@@ -204,12 +198,7 @@ impl Entries {
 
     /// Finds the clusters that have rows which nobody has looked at together, or judged the same.
     fn unjudged(&self) -> String {
-        let Self {
-            clusters,
-            cast,
-            equality,
-            ..
-        } = self;
+        let (clusters, cast, equality) = (&self.clusters, &self.cast, &self.equality);
         let is_entry = equality.clause("judged.key", "c.key");
         let decided = self.decisions.as_ref().map_or(String::new(), |decisions| {
             format!(" UNION ALL SELECT d.a{cast}, d.b{cast} FROM {decisions} AS d WHERE d.same")

@@ -95,10 +95,10 @@ pub fn find_table(
     let Some(parsed) = TableName::parse(name) else {
         let message =
             format!("trigger argument \"{argument}\" must be the name of a table, not \"{name}\"");
-        return Err(Box::new(Error::new(
-            ERRCODE_INVALID_PARAMETER_VALUE,
-            message,
-        )));
+        let error = Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message);
+        return Err(Box::new(
+            error.hint("Write it as in SQL: table or schema.table."),
+        ));
     };
     parsed.find(relation).ok_or_else(|| {
         let message = format!("{what} \"{}\" does not exist", parsed.shown(relation));

@@ -162,30 +162,17 @@ impl KeptQueries {
         let keys = format!("ARRAY(SELECT key FROM near UNION SELECT key FROM old)::{key_type}[]");
         let is_given = self.entries.equality.any_of("n.a", &format!("({keys})"));
         let fresh = (self.entries).fresh(&self.among(&keys), &format!(" AND {is_given}"), others);
-        self.entries
-            .write_changes(&format!("{before}{inside}"), &fresh)
+        (self.entries).write_changes(&format!("{before}{inside}"), &fresh)
     }
 
     /// Finds the cluster of a row that is equal to that of `noted.key` and is not noted itself, if that row only
     /// joins it: the rows near it are in that cluster.
     fn joined(&self) -> String {
-        let Entries {
-            clusters,
-            rows,
-            key,
-            fp,
-            is_in_scope,
-            scope_columns,
-            equality,
-            cast,
-            id_of_c,
-            ..
-        } = &self.entries;
-        let Self {
-            has_text,
-            text_column,
-            ..
-        } = self;
+        let e = &self.entries;
+        let (clusters, rows, key, fp) = (&e.clusters, &e.rows, &e.key, &e.fp);
+        let (is_in_scope, scope_columns) = (&e.is_in_scope, &e.scope_columns);
+        let (equality, cast, id_of_c) = (&e.equality, &e.cast, &e.id_of_c);
+        let (has_text, text_column) = (&self.has_text, &self.text_column);
         let has_key = equality.clause(&format!("r.{key}"), "noted.key");
         let is_own = equality.clause("c.key", "noted.key");
         let is_named = equality.clause("c.cluster_id", "noted.key");
@@ -231,15 +218,9 @@ impl KeptQueries {
 
     /// Tests whether one of the keys matters: it has an entry, or its row another one near it.
     pub fn find_what_matters(&self) -> String {
-        let Entries {
-            clusters,
-            rows,
-            key,
-            fp,
-            equality,
-            scope_columns,
-            ..
-        } = &self.entries;
+        let e = &self.entries;
+        let (clusters, rows, key, fp) = (&e.clusters, &e.rows, &e.key, &e.fp);
+        let (equality, scope_columns) = (&e.equality, &e.scope_columns);
         let noted = self.given();
         let has_entry = equality.clause("c.key", "noted.key");
         let has_key = equality.clause(&format!("r.{key}"), "noted.key");
@@ -256,12 +237,8 @@ impl KeptQueries {
 
     /// Finds whether a row other than that which `has_key` says is near `d`.
     fn first_near(&self, has_key: &str) -> String {
-        let Entries {
-            rows,
-            fp,
-            is_in_scope,
-            ..
-        } = &self.entries;
+        let e = &self.entries;
+        let (rows, fp, is_in_scope) = (&e.rows, &e.fp, &e.is_in_scope);
         let near = (self.hashes).near(fp, "d.fp", Radius::Bits(self.radius));
         let one = |near: String| {
             format!("SELECT true FROM {rows} AS r WHERE {near}{is_in_scope} AND NOT ({has_key})")
@@ -273,12 +250,8 @@ impl KeptQueries {
     /// Finds the keys of entries that an answer of `$1` may change, whose rows the current user does not
     /// see.
     pub fn find_unseen(&self) -> String {
-        let Entries {
-            rows,
-            key,
-            equality,
-            ..
-        } = &self.entries;
+        let e = &self.entries;
+        let (rows, key, equality) = (&e.rows, &e.key, &e.equality);
         let inside = self.inside(&self.given());
         let has_key = equality.clause(&format!("r.{key}"), "old.key");
         format!(
@@ -289,14 +262,9 @@ impl KeptQueries {
 
     /// Tests whether a row has one of the keys `$1`.
     pub fn find_stored(&self) -> String {
-        let has_key = self
-            .entries
-            .equality
-            .any_of(&format!("r.{}", self.entries.key), "$1");
-        format!(
-            "SELECT FROM {} AS r WHERE {has_key} LIMIT 1",
-            self.entries.rows
-        )
+        let (rows, key) = (&self.entries.rows, &self.entries.key);
+        let has_key = (self.entries.equality).any_of(&format!("r.{key}"), "$1");
+        format!("SELECT FROM {rows} AS r WHERE {has_key} LIMIT 1")
     }
 
     /// The keys of `$1`, each once.
@@ -314,40 +282,27 @@ impl KeptQueries {
     /// The tables `near`, the noted keys and those of the rows near theirs, and `old`, the entries of
     /// the clusters in which these are. `noted` is a query of the noted keys.
     fn inside(&self, noted: &str) -> String {
-        let Entries {
-            rows,
-            clusters,
-            key,
-            fp,
-            scope_columns,
-            cast,
-            equality,
-            id_of_c,
-            ..
-        } = &self.entries;
+        let e = &self.entries;
+        let (rows, clusters, key, fp) = (&e.rows, &e.clusters, &e.key, &e.fp);
+        let (scope_columns, cast, equality) = (&e.scope_columns, &e.cast, &e.equality);
+        let id_of_c = &e.id_of_c;
         let is_near = self.is_near();
         let is_noted = equality.among(&format!("r.{key}"), "key", "FROM noted");
         let is_near_key = equality.among("c.key", "key", "FROM near");
         let of_near = format!("FROM {clusters} AS c WHERE {is_near_key}");
         let is_old = equality.among("c.cluster_id", "c.cluster_id", &of_near);
-        let decided = self
-            .entries
-            .decisions
-            .as_ref()
-            .map_or(String::new(), |decisions| {
-                let sides = ["a", "b"].into_iter().zip(["b", "a"]);
-                sides
-                    .map(|(side, other)| {
-                        let is_noted = equality.among(&format!("n.{side}"), "key", "FROM noted");
-                        let is_other = equality.clause(&format!("r.{key}"), &format!("n.{other}"));
-                        format!(
-                            " UNION SELECT other.key FROM {decisions} AS n CROSS JOIN LATERAL (
-                            SELECT r.{key}{cast} AS key FROM {rows} AS r WHERE {is_other} LIMIT 1
-                        ) AS other WHERE {is_noted} AND n.same"
-                        )
-                    })
-                    .collect()
-            });
+        let decided = e.decisions.iter().flat_map(|decisions| {
+            [("a", "b"), ("b", "a")].map(|(side, other)| {
+                let is_noted = equality.among(&format!("n.{side}"), "key", "FROM noted");
+                let is_other = equality.clause(&format!("r.{key}"), &format!("n.{other}"));
+                format!(
+                    " UNION SELECT other.key FROM {decisions} AS n CROSS JOIN LATERAL (
+                        SELECT r.{key}{cast} AS key FROM {rows} AS r WHERE {is_other} LIMIT 1
+                    ) AS other WHERE {is_noted} AND n.same"
+                )
+            })
+        });
+        let decided: String = decided.collect();
         format!(
             "noted AS ({noted}), changed AS MATERIALIZED (
                 SELECT DISTINCT {fp} AS fp{scope_columns} FROM {rows} AS r

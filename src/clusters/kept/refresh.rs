@@ -25,9 +25,9 @@ use simhash_pg::process::transaction::with_latest;
 use simhash_pg::process::transaction::{
     isolation_level, keeps_its_snapshot, lock_until_commit, try_lock_until_commit,
 };
-use simhash_pg::spi::query::for_each_row;
 use simhash_pg::spi::saved_query::{SavedQuery, Visibility};
 use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::value::Value;
 
 const NAME: &str = "simhash_refresh_clusters";
 /// All rows are searched if there is more than one note for this number of rows.
@@ -51,7 +51,7 @@ fn simhash_refresh_clusters(args: &Args) -> Datum {
 fn refresh(args: &Args, kept: &KeptTable) -> i64 {
     let queries = KeptQueries::new(kept);
     let mut activity = Activity::new(NAME);
-    let (sql, prefers_indexes) = match count_notes(kept, &queries) {
+    let (sql, prefers_indexes) = match count_notes(args, kept, &queries) {
         Some((0, false)) => return 0,
         Some((count, false)) => {
             activity.count_searches("searching near rows that changed", count as u64);
@@ -63,32 +63,23 @@ fn refresh(args: &Args, kept: &KeptTable) -> i64 {
         }
     };
     let query = SavedQuery::new(&sql, &[], prefers_indexes);
-    let changed = query.first_row::<1>(args, &[], Visibility::Active);
-    changed.map_or(0, |[count]| count.map_or(0, |count| count.integer()))
+    let changed = query.first_row(args, &[], Visibility::Active);
+    changed.map_or(0, |[changed]| integer(changed))
 }
 
 /// Returns the number of notes, and whether all rows are to be searched; None without a table of
 /// notes.
-fn count_notes(kept: &KeptTable, queries: &KeptQueries) -> Option<(i64, bool)> {
+fn count_notes(args: &Args, kept: &KeptTable, queries: &KeptQueries) -> Option<(i64, bool)> {
     kept.notes?;
-    let has_index = queries.hashes.has_index();
-    let mut found = (0, true);
-    for_each_row(&queries.count(kept.relation), &[], &mut |[
-        count,
-        all,
-        rows,
-    ]| {
-        let integer = |value: Option<simhash_pg::sql::value::Value<'_>>| {
-            value.map_or(0, |value| value.integer())
-        };
-        let count = integer(count);
-        let is_large = count.saturating_mul(ROWS_PER_NOTE) > integer(rows);
-        found = (
-            count,
-            count > 0 && (integer(all) != 0 || is_large || !has_index),
-        );
-    });
-    Some(found)
+    let query = SavedQuery::new(&queries.count(kept.relation), &[], false);
+    let [count, all, rows] = query.first_row(args, &[], Visibility::Active)?.map(integer);
+    let is_large = count.saturating_mul(ROWS_PER_NOTE) > rows || !queries.hashes.has_index();
+    Some((count, count > 0 && (all != 0 || is_large)))
+}
+
+/// A value that is an integer or a boolean; 0 for NULL.
+fn integer(value: Option<Value<'_>>) -> i64 {
+    value.map_or(0, |value| value.integer())
 }
 
 /// Returns the kept table, as its triggers describe it.

@@ -288,7 +288,8 @@ fn notes(
         key_name: &key_name,
         key: &key,
     };
-    let clusters = check.find(&options.clusters);
+    let clusters = find_table(relation, "clusters", "table of clusters", &options.clusters)
+        .unwrap_or_else(|error| call.raise(*error));
     let trigger = call.function_oid();
     let kept = KeptTable::find(relation, clusters, trigger, options);
     let kept = kept.unwrap_or_else(|error| call.raise(*error));
