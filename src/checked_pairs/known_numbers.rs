@@ -10,14 +10,20 @@ use simhash_pg::process::memory::{or_out_of_memory, reserve, work_mem_bytes};
 use simhash_pg::sql::value::Value;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 
 use crate::errors::or_raise;
+
+/// Rows with one fingerprint whose numbers are compared.
+const MOST: usize = 32;
 
 /// The numbers of rows, by their tags, once all are read.
 #[derive(Default)]
 pub struct KnownNumbers {
     read: Vec<(Row, Option<OneNumber>)>,
-    by_tag: HashMap<u64, OneNumber, BuildHasherDefault<TagHasher>>,
+    numbers: Vec<OneNumber>,
+    /// The places in `numbers` of those of all rows with the fingerprint of a row.
+    by_tag: HashMap<u64, Range<usize>, BuildHasherDefault<TagHasher>>,
     is_too_many: bool,
 }
 
@@ -60,7 +66,7 @@ impl KnownNumbers {
     }
 
     /// Called when all rows are read. Of rows with one fingerprint the search shows the first in pairs, which stands for
-    /// the others: their numbers count if all have the same.
+    /// the others: the numbers of all count, if each has one.
     pub fn settle(&mut self) {
         let mut read = std::mem::take(&mut self.read);
         read.sort_unstable_by_key(|(row, _)| {
@@ -69,18 +75,27 @@ impl KnownNumbers {
         });
         for equal in read.chunk_by(|(a, _), (b, _)| a.fingerprint == b.fingerprint) {
             check_for_interrupts();
-            let first = equal[0].1;
-            if let Some(number) = first.filter(|_| equal.iter().all(|(_, one)| *one == first)) {
+            let start = self.numbers.len();
+            reserve(&mut self.numbers, equal.len().min(MOST));
+            for number in equal.iter().take(MOST).filter_map(|(_, number)| *number) {
+                if !self.numbers[start..].contains(&number) {
+                    self.numbers.push(number);
+                }
+            }
+            if equal.len() <= MOST && equal.iter().all(|(_, number)| number.is_some()) {
                 or_out_of_memory(self.by_tag.try_reserve(equal.len()));
-                self.by_tag
-                    .extend(equal.iter().map(|(row, _)| (row.tag, number)));
+                let all = start..self.numbers.len();
+                let tags = equal.iter().map(|(row, _)| (row.tag, all.clone()));
+                self.by_tag.extend(tags);
             }
         }
     }
 
     /// Whether the texts of two rows with other fingerprints differ, and those of all rows for which they stand.
     pub fn tell_apart(&self, a: u64, b: u64) -> bool {
-        let number = |tag| self.by_tag.get(&tag);
-        number(a).zip(number(b)).is_some_and(|(a, b)| a.differs(b))
+        let numbers = |tag| Some(&self.numbers[self.by_tag.get(&tag)?.clone()]);
+        let differ =
+            |(a, b): (&[OneNumber], &[OneNumber])| a.iter().all(|a| b.iter().all(|b| a.differs(b)));
+        numbers(a).zip(numbers(b)).is_some_and(differ)
     }
 }
