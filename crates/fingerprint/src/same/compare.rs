@@ -6,7 +6,7 @@ use super::align::{self, Alignment};
 use super::cut::tokens::Tokens;
 use super::cut::{code, frame, layout};
 use super::judge::finding::{Finding, Kind, finding};
-use super::judge::{self, Shape, Wanted, accents, judge, order, reference, sentences};
+use super::judge::{self, Shape, Wanted, judge, order, reference, sentences, written};
 use super::prepared::{self, Prepared};
 use super::{Difference, copied, values};
 use crate::error::Error;
@@ -105,7 +105,7 @@ fn of_forms<'t>(
     let (form_of_a, form_of_b) = (&a.1.form, &b.1.form);
     let different = || Ok(Comparison::Signs(vec![whole(form_of_a, form_of_b)?]));
     if form_of_a == form_of_b || are_one_layout(a.0, b.0) {
-        return match accents::decide(a.0, b.0) {
+        return match written::accents_decide(a.0, b.0) {
             true => different(),
             false => Ok(Comparison::Signs(Vec::new())),
         };
@@ -170,7 +170,10 @@ fn of_words<'t>(
     }
     if !is_far && hunks.is_empty() {
         let all = || finding(Kind::Word, 0..in_a.len(), 0..in_b.len(), true);
-        let findings = accents::decide(a, b).then(all).into_iter().collect();
+        let asks = |[i, j]: [usize; 2]| finding(Kind::Symbol, i..i + 1, j..j + 1, true);
+        let accents = written::accents_decide(a, b).then(all);
+        let decisive = accents.or_else(|| written::asks_alone(&in_a, &in_b, &[]).map(asks));
+        let findings = decisive.into_iter().collect();
         return Ok(Comparison::Findings {
             in_a,
             in_b,
@@ -186,6 +189,14 @@ fn of_words<'t>(
     };
     if is_far || has_replaced() {
         let findings = vec![finding(Kind::Word, middle.a, middle.b, true)];
+        return Ok(Comparison::Findings {
+            in_a,
+            in_b,
+            findings,
+        });
+    }
+    if let Some([i, j]) = written::asks_alone(cut_of_a, cut_of_b, &hunks) {
+        let findings = vec![finding(Kind::Symbol, i..i + 1, j..j + 1, true)];
         return Ok(Comparison::Findings {
             in_a,
             in_b,
@@ -246,7 +257,7 @@ fn judged(
     if let Some(cut_off) = frame::cut_off([a, b], [in_a, in_b]) {
         return Ok(vec![cut_off]);
     }
-    if accents::decide(a, b) {
+    if written::accents_decide(a, b) {
         return Ok(vec![finding(
             Kind::Word,
             0..in_a.len(),

@@ -49,9 +49,6 @@ pub const LEAST_CUT: usize = 5;
 
 // Alignment.
 
-/// Equal words between two stretches of one passage.
-pub const BETWEEN_PASSAGES: usize = 3;
-
 /// Pairs of words that are compared at once.
 /// Bounds the table of a stretch to a megabyte.
 pub const MOST_PAIRS: usize = 1 << 23;
@@ -75,6 +72,9 @@ pub const LEFT_OUT_LETTERS: usize = 5;
 /// Letters of words of which one may be another.
 /// Green and grey, Joan and John are words of one language.
 pub const REPLACED_LETTERS: usize = 6;
+
+/// Letters of a day, a month or a negation with an error: noting is not nothing, cancled is cancelled.
+pub const COUNTING_LETTERS: usize = 7;
 
 /// Letters of words with two slips.
 /// Shorter words with two errors are nearer to other words.
@@ -211,9 +211,6 @@ pub const LETTERS_OF_CALL: usize = 6;
 
 /// Bytes of a part that is one in any sentence: subscribe to, all rights reserved.
 pub const LONG_PART: usize = 10;
-
-/// Words of a text that has a heading.
-pub const LEAST_UNDER_HEADING: usize = 20;
 
 // What all differences decide together.
 

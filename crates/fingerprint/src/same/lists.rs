@@ -44,6 +44,9 @@ impl Classes {
     pub const SOURCE: Self = Self(1 << 16);
     /// Ends a letter, in front of the name: regards.
     pub const CLOSING: Self = Self(1 << 17);
+    /// Asks, or begins a question: what, is.
+    pub const ASKS: Self = Self(1 << 18);
+
     /// Says that the order of the words around it counts: before, than, from.
     pub const ORDERS: Self = Self(1 << 19);
 
@@ -172,7 +175,9 @@ impl Entry {
 
     /// Whether the word only labels a number or a note: no other one stands for it.
     pub fn is_label(&self) -> bool {
-        let labels = Classes::TOPIC.or(Classes::LABEL).or(Classes::REFERS);
+        let labels = (Classes::TOPIC.or(Classes::LABEL))
+            .or(Classes::REFERS)
+            .or(Classes::ASKS);
         self.groups.is_empty() && self.phrases.is_none() && self.classes.0 & !labels.0 == 0
     }
 
@@ -244,6 +249,8 @@ pub struct Lists {
     first_forms: Vec<String>,
     pub negation_parts: Phrases,
     pub negation_not: Phrases,
+    /// What asks in scripts without spaces.
+    pub asking_parts: Phrases,
     /// Characters of which one is written for another by mistake, and one negates.
     negation_errors: Vec<String>,
     pub greeting_parts: Phrases,
@@ -267,7 +274,6 @@ pub struct Lists {
     pub organisations: Phrases,
     /// Short forms and what they are short for.
     pub abbreviations: Vec<(String, String)>,
-    place_endings: HashSet<char>,
     pub endings: Endings,
     rating_symbols: HashSet<char>,
     /// A bit for each group in which a character is. One for another of the same group makes another
@@ -306,7 +312,7 @@ impl Lists {
             FUNCTION light_characters, MODIFIER modifiers, OUTCOME outcomes, CONDITION conditions,
             TITLE titles, NOTE notes, TOPIC note_topics, REFERS references, LABEL number_labels,
             SOURCE sources, CLOSING closings, WEAK weak_greetings, GENERIC generic_addressees,
-            ORDERS ordering_words, APPOSITION appositions, WISH wishes, DAY_PART day_parts
+            ORDERS ordering_words, APPOSITION appositions, WISH wishes, DAY_PART day_parts, ASKS question_words
         ] {
             for (languages, line) in list.lines().map(Languages::of_line) {
                 for word in folded(line) {
@@ -367,6 +373,7 @@ impl Lists {
                 .collect(),
             negation_parts: Phrases::new(list!("negation_parts")),
             negation_not: Phrases::new(list!("negation_not")),
+            asking_parts: Phrases::new(list!("asking_parts")),
             negation_errors: folded(list!("negation_errors")).collect(),
             greeting_parts: Phrases::new(list!("greeting_parts")),
             addressee_parts: Phrases::new(list!("addressee_parts")),
@@ -389,7 +396,6 @@ impl Lists {
                 .zip(folded(list!("abbreviations")).skip(1))
                 .step_by(2)
                 .collect(),
-            place_endings: characters(list!("place_endings")),
             endings: Endings::new(list!("endings")),
             rating_symbols: characters(list!("rating_symbols")),
             deciding_characters,
@@ -492,10 +498,6 @@ impl Lists {
 
     pub fn is_surname(&self, c: char) -> bool {
         self.surnames.contains(&c)
-    }
-
-    pub fn is_place_ending(&self, word: &str) -> bool {
-        word.chars().all(|c| self.place_endings.contains(&c))
     }
 
     pub fn is_rating(&self, symbol: &str) -> bool {

@@ -174,7 +174,6 @@ fn form(text: &str, bytes: &Bytes, check_interrupts: &mut dyn FnMut()) -> Result
             &of_plain
         }
     };
-    let plain = layout::signs_joined(&plain, bytes)?;
     let plain = layout::signs_apart(&plain, bytes)?;
     let mut folded = String::new();
     folded

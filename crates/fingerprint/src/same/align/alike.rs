@@ -3,7 +3,8 @@
 
 use crate::same::cut::tokens::{Token, TokenKind, Tokens};
 use crate::same::limits::{
-    LEFT_OUT_LETTERS, MOST_LETTERS, REPLACED_LETTERS, SWAPPED_LETTERS, TWICE_WRONG_LETTERS,
+    COUNTING_LETTERS, LEFT_OUT_LETTERS, MOST_LETTERS, REPLACED_LETTERS, SWAPPED_LETTERS,
+    TWICE_WRONG_LETTERS,
 };
 use crate::same::lists::{Classes, Entry, Languages, is_confused_pair, lists};
 use std::borrow::Cow;
@@ -123,7 +124,7 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
         return Likeness::Unlike;
     }
     let are_two = || lists().are_two_words(a.text, b.text) || is_code_name(a.text, b.text);
-    if a.spelling == b.spelling || is_full_spelling(a.text, b.text) {
+    if a.spelling == b.spelling {
         return if are_two() {
             Likeness::Unlike
         } else {
@@ -153,13 +154,19 @@ pub fn likeness(a: &Word, b: &Word) -> Likeness {
             true => Likeness::Spelling,
             false => Likeness::Short,
         }
-    } else if is_typing_error(a.text, b.text) || is_swapped(&a.spelling, &b.spelling) {
+    } else if is_typing_error(a.text, b.text) {
         Likeness::Typing
     } else {
         return Likeness::Unlike;
     };
+    // An error in a month or in a word that denies, if no list has what it makes.
+    let letters = a.text.len().min(b.text.len());
+    let is_misspelt = likeness == Likeness::Typing
+        && letters >= COUNTING_LETTERS
+        && (a.entry.is_none() || b.entry.is_none());
+    let counts = (a.counts() || b.counts()) && !is_misspelt;
     let are_opposite = matches!(entries, (Some(x), Some(y)) if x.is_opposite(y));
-    match a.counts() || b.counts() || are_opposite || is_negated(a.text, b.text) || are_two() {
+    match counts || are_opposite || is_negated(a.text, b.text) || are_two() {
         true => Likeness::Unlike,
         false => likeness,
     }
@@ -285,21 +292,6 @@ fn spelling(word: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(letters)
-}
-
-/// Whether two Hebrew words differ in the letters that stand for vowels alone.
-fn is_full_spelling(a: &str, b: &str) -> bool {
-    let is_hebrew = |c: char| ('\u{5d0}'..='\u{5ea}').contains(&c);
-    if a.chars().count() < 3 || !a.chars().all(is_hebrew) {
-        return false;
-    }
-    let consonants = |word: &str| -> String {
-        word.char_indices()
-            .filter(|(at, c)| *at == 0 || !"וי".contains(*c))
-            .map(|(_, c)| c)
-            .collect()
-    };
-    consonants(a) == consonants(b)
 }
 
 /// Whether one word is the other with a syllable that negates it.
@@ -449,15 +441,6 @@ fn is_double_slip(a: &[char], b: &[char]) -> bool {
         && a.last() == b.last()
         && is_within(a, b, 2)
         && consonants(a) == consonants(b)
-}
-
-/// Whether neighbouring letters changed places, in words in one spelling.
-fn is_swapped(a: &str, b: &str) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    a.len() == b.len() && a.len() >= REPLACED_LETTERS && is_slip(&a, &b)
 }
 
 /// Whether two letters are beside each other on the keys of most Latin scripts.

@@ -16,7 +16,7 @@ pub mod sketch;
 
 use crate::error::Error;
 use crate::same::cut::tokens::Tokens;
-use crate::same::limits::{BETWEEN_PASSAGES, MOST_PAIRS};
+use crate::same::limits::MOST_PAIRS;
 use crate::similarity::diff::alignment::{align_numbers, filled};
 use alike::{Likeness, Word, likeness};
 use std::ops::Range;
@@ -134,25 +134,6 @@ pub fn hunks(
     let in_text =
         |hunk: Hunk| Hunk::new(moved(hunk.a, middle.a.start), moved(hunk.b, middle.b.start));
     Ok(found.into_iter().map(in_text).collect())
-}
-
-/// Joins stretches with hardly an equal word between them: a passage in other words.
-pub fn passages(hunks: Vec<Hunk>) -> Vec<Hunk> {
-    let mut joined: Vec<Hunk> = Vec::new();
-    for hunk in hunks {
-        let words = |hunk: &Hunk| hunk.a.len().max(hunk.b.len());
-        match joined.last_mut() {
-            Some(last)
-                if hunk.a.start - last.a.end <= BETWEEN_PASSAGES
-                    && words(last).min(words(&hunk)) >= hunk.a.start - last.a.end
-                    && words(last).max(words(&hunk)) > 2 * BETWEEN_PASSAGES =>
-            {
-                (last.a.end, last.b.end) = (hunk.a.end, hunk.b.end)
-            }
-            _ => joined.push(hunk),
-        }
-    }
-    joined
 }
 
 const BITS: usize = 64;

@@ -5,8 +5,8 @@
 use super::tokens::{TokenKind, Tokens};
 use crate::same::judge::finding::{Finding, Kind, finding};
 use crate::same::limits::{
-    LEAST_CUT, LONG_PART, MOST_OF_CLOSING, MOST_OF_SALUTATION, MOST_OF_THANKS, WORDS_OF_CALL,
-    WORDS_OF_SIGNATURE, WORDS_OF_WEAK_CLOSING,
+    LEAST_CUT, MOST_OF_CLOSING, MOST_OF_SALUTATION, MOST_OF_THANKS, WORDS_OF_SIGNATURE,
+    WORDS_OF_WEAK_CLOSING,
 };
 use crate::same::lists::{Classes, lists};
 use std::ops::Range;
@@ -158,43 +158,7 @@ fn signature(text: &Tokens, has: &dyn Fn(usize, Classes) -> bool, from: usize) -
             && !has(line.start, Classes::NEGATION)
     };
     let closing = (first..text.len()).filter(|i| begins(*i)).find(is_closing);
-    // Thank you!
-    let greets = |i: usize| {
-        has(
-            i,
-            Classes::GREETING.or(Classes::LIGHT).or(Classes::FUNCTION),
-        ) && !has(i, Classes::NEGATION)
-    };
-    let polite = || {
-        let begin = (first..text.len())
-            .rev()
-            .take_while(|i| greets(*i))
-            .last()?;
-        let mut clauses = (begin..text.len()).filter(|i| begins(*i));
-        let is_polite = |i: &usize| has(*i, Classes::GREETING) && !has(*i, Classes::WEAK);
-        clauses.find(is_polite)
-    };
-    // Can you help?
-    let calls = || {
-        let begin = (first.max(1)..text.len()).rfind(|i| text.at(i - 1).ends_sentence)?;
-        let words = begin..text.len();
-        let is_fact = |i: usize| {
-            text.at(i).kind == TokenKind::Number
-                || has(
-                    i,
-                    Classes::NEGATION.or(Classes::OUTCOME).or(Classes::CALENDAR),
-                )
-        };
-        let call = lists().notice_parts.at_begin(text.joined(&words));
-        let is_call = words.len() <= WORDS_OF_CALL
-            && call.is_some_and(|length| length >= LONG_PART)
-            && !words.clone().any(is_fact);
-        is_call.then_some(begin)
-    };
-    closing
-        .or_else(polite)
-        .or_else(calls)
-        .unwrap_or_else(|| thanks(text, from))
+    closing.unwrap_or_else(|| thanks(text, from))
 }
 
 /// Whether one of two texts is the begin of the other, cut off where it says so: the difference that it makes.

@@ -171,35 +171,6 @@ fn forum_tag(text: &str) -> Option<usize> {
     (inner[end..].starts_with(']') && FORUM_TAGS.contains(&name)).then_some(end + 2)
 }
 
-/// The text with each minus beside its number: − 5 °C is −5 °C. A hyphen in front of a space is one only
-/// where degrees follow.
-pub fn signs_joined<'t>(text: &'t str, bytes: &Bytes) -> Result<Cow<'t, str>, Error> {
-    // The bytes with which both signs begin.
-    let has_sign = bytes.have(b"\xe2") && text.contains("\u{2212} ")
-        || bytes.have(b"\xc2") && text.contains('°');
-    if !has_sign {
-        return Ok(Cow::Borrowed(text));
-    }
-    let mut joined = with_room(text.len())?;
-    let mut rest = text;
-    while let Some(at) = rest.find(['\u{2212}', '-']) {
-        let sign = rest[at..].chars().next().unwrap_or_default();
-        let (front, behind) = rest.split_at(at + sign.len_utf8());
-        joined.push_str(front);
-        let number = behind.trim_start_matches(' ');
-        let digits =
-            number.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ',');
-        let has_degrees = digits.trim_start_matches(' ').starts_with('°');
-        let is_number = digits.len() < number.len() && number.len() < behind.len();
-        rest = match is_number && (sign == '\u{2212}' || has_degrees) {
-            true => number,
-            false => behind,
-        };
-    }
-    joined.push_str(rest);
-    Ok(Cow::Owned(joined))
-}
-
 /// The text with the number sign as a word for itself, with dimensions as several numbers, and without the
 /// commands of LaTeX.
 pub fn signs_apart<'t>(text: &'t str, bytes: &Bytes) -> Result<Cow<'t, str>, Error> {

@@ -4,7 +4,7 @@
 
 use super::Reader;
 use super::layout::{ALONE, FRAME_BEGINS, FRAME_ENDS};
-use super::tokens::TokenKind;
+use super::tokens::{Asks, TokenKind};
 use super::{is_character, is_symbol};
 use crate::same::lists::lists;
 use crate::text::mail::is_tracking;
@@ -24,9 +24,19 @@ impl Reader<'_> {
             '!' | '?'
                 if behind != '=' && (self.in_front == '中' || !behind.is_ascii_alphanumeric()) =>
             {
-                self.end_sentence()
+                self.end_sentence();
+                if c == '?' {
+                    self.ask(match self.in_front == '!' || behind == '!' {
+                        true => Asks::Maybe,
+                        false => Asks::Yes,
+                    });
+                }
             }
-            '。' | '؟' | '।' | '!' => self.end_sentence(),
+            '؟' => {
+                self.end_sentence();
+                self.ask(Asks::Yes);
+            }
+            '。' | '।' | '!' => self.end_sentence(),
             ';' => {
                 self.tokens.marks.semicolons += 1;
                 self.end_line();
@@ -109,6 +119,13 @@ impl Reader<'_> {
         {
             (last.ends_sentence, last.ends_clause) = (true, true);
             self.tokens.marks.sentences += 1;
+        }
+    }
+
+    fn ask(&mut self, asks: Asks) {
+        if let Some(last) = self.tokens.tokens.last_mut() {
+            last.asks = asks;
+            self.tokens.marks.questions += 1;
         }
     }
 

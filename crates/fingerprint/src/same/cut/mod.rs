@@ -357,14 +357,7 @@ impl<'t> Reader<'t> {
             word = "number";
         }
         self.at += length;
-        let is_meridiem = word == "m" && self.is_behind_meridiem();
         self.push_text(word, TokenKind::Word);
-        if is_meridiem {
-            let m = self.tokens.tokens.pop();
-            if let (Some(last), Some(m)) = (self.tokens.tokens.last_mut(), m) {
-                last.end = m.end;
-            }
-        }
         self.symbols_of_word(length);
         self.at += other_gender(&self.text[self.at..], length);
         let next = self.text[self.at..].chars().next();
@@ -372,15 +365,6 @@ impl<'t> Reader<'t> {
         if let Some(last) = self.tokens.tokens.last_mut() {
             last.dot = dot;
         }
-    }
-
-    /// Whether the word in front is the a or p of a.m. and p.m.
-    fn is_behind_meridiem(&self) -> bool {
-        let [.., number, letter] = self.tokens.all() else {
-            return false;
-        };
-        let word = self.tokens.word(self.tokens.len() - 1);
-        number.kind == TokenKind::Number && letter.dot && (word == "a" || word == "p")
     }
 
     /// Adds the symbols that are part of a name: C++, C#.

@@ -70,14 +70,12 @@ fn section(text: &str) -> Option<usize> {
         &number[..number.len() - digits.len()],
         &behind[..behind.len() - rest.len()],
     );
-    let is_number = match named {
-        Some(_) => {
-            !marks.trim().is_empty()
-                || number.ends_with('.')
-                || matches!(text.chars().next(), Some('§' | '第'))
-        }
-        None => number.trim_end_matches('.').contains('.'),
+    let of_section = || {
+        !marks.trim().is_empty()
+            || number.ends_with('.')
+            || matches!(text.chars().next(), Some('§' | '第'))
     };
+    let is_number = number.trim_end_matches('.').contains('.') || named.is_some() && of_section();
     let begins = rest
         .chars()
         .next()

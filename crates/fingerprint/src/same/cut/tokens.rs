@@ -20,6 +20,16 @@ pub enum TokenKind {
     Symbol,
 }
 
+/// Whether a sentence ends with a question mark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asks {
+    #[default]
+    No,
+    /// With an exclamation mark too, as in astonishment.
+    Maybe,
+    Yes,
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Token {
     pub begin: u32,
@@ -35,6 +45,8 @@ pub struct Token {
     pub in_address: bool,
     /// A sentence ends behind it.
     pub ends_sentence: bool,
+    /// Whether the sentence that it ends asks.
+    pub asks: Asks,
     /// A sentence or a part of one, between commas, ends behind it.
     pub ends_clause: bool,
     /// A line, a field between bars or a part between dashes ends behind it.
@@ -65,6 +77,7 @@ pub struct Marks {
     pub colons: usize,
     pub commas: usize,
     pub sentences: usize,
+    pub questions: usize,
 }
 
 /// The words of a text, each in the form in which it is compared.

@@ -7,7 +7,6 @@ use super::addition::{Addition, MODIFIERS};
 use super::finding::Kind;
 use super::nature::{
     cover, describes_itself, is_bounded, is_date, is_doubled, is_item, is_sentence, repeats, slid,
-    stands_for_neighbour,
 };
 use crate::same::align::Hunk;
 use crate::same::cut::tokens::{TokenKind, Tokens};
@@ -136,13 +135,6 @@ impl<'t> Judge<'t> {
         if is_doubled(text, words) || addition.is_other_gender() {
             return (Kind::Doubled, false);
         }
-        if let [only] = rest
-            && text.at(*only).dot
-            && text.word(*only).chars().count() == 1
-            && stands_for_neighbour(text, words, *only)
-        {
-            return (Kind::Spelling, false);
-        }
         (Kind::Added, self.makes_another(addition))
     }
 
@@ -183,11 +175,8 @@ impl<'t> Judge<'t> {
             });
         }
         let is_whole = || self.shape.words >= VERY_LONG || addition.is_bounded();
-        let is_address = || self.shape.is_long && addition.has_all(|token| token.in_address);
-        let is_clause = is_clause
-            && (!has_number || is_whole())
-            && !addition.has_facts()
-            && !addition.names_another();
+        let is_address = || self.shape.is_long && addition.is_address();
+        let is_clause = is_clause && (!has_number || is_whole()) && !addition.has_facts();
         let is_harmless = self.lacks_fields(addition) || is_clause || is_address();
         is_harmless.then_some(Kind::Added)
     }

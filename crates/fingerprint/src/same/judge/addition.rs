@@ -7,8 +7,8 @@ use crate::same::align::characters::{is_hiragana, is_okurigana};
 use crate::same::cut::tokens::{Token, TokenKind, Tokens};
 use crate::same::is_one_of;
 use crate::same::limits::{
-    CHARACTERS_OF_NOTICE, LEAST_UNDER_HEADING, LETTERS_OF_CALL, LONG_PART, MOST_OF_NOTE,
-    MOST_OF_SALUTATION, SENTENCE_BEHIND_A_NAME, WORDS_OF_CALL, WORDS_OF_NOTICE,
+    CHARACTERS_OF_NOTICE, LETTERS_OF_CALL, LONG_PART, MOST_OF_NOTE, MOST_OF_SALUTATION,
+    SENTENCE_BEHIND_A_NAME, WORDS_OF_CALL, WORDS_OF_NOTICE,
 };
 use crate::same::lists::{Classes, lists};
 use crate::same::values::{is_month, is_numeral_for, is_weekday};
@@ -75,21 +75,6 @@ impl Addition<'_> {
     /// Whether the words say what came of something, deny or condition it.
     pub fn has_facts(&self) -> bool {
         !facts(self.text, &cover(self.rest)).is_empty() || is_condition(self.text, self.rest)
-    }
-
-    /// Whether a sentence more of a text without spaces has a name that the other text has not.
-    pub fn names_another(&self) -> bool {
-        let is_name =
-            |i: &usize| self.text.at(*i).kind == TokenKind::Word && !self.text.at(*i).in_address;
-        let by_characters = || {
-            let characters = |i: &&usize| self.text.at(**i).kind == TokenKind::Character;
-            2 * self.rest.iter().filter(characters).count() > self.rest.len()
-        };
-        by_characters()
-            && self
-                .rest
-                .iter()
-                .any(|i| is_name(i) && !self.is_known(self.text.word(*i)))
     }
 
     /// Whether the other text has a word.
@@ -319,7 +304,7 @@ impl Addition<'_> {
         };
         if self.has_all(is_reference)
             || is_apart && self.rest.iter().all(refers) && self.has_any(|token| token.is_reference)
-            || self.gap.is_empty() && self.has_all(|token| token.in_address)
+            || self.gap.is_empty() && self.is_address()
         {
             return true;
         }
@@ -345,16 +330,25 @@ impl Addition<'_> {
         let is_aside = self.words.start == 0
             && self.rest.len() <= most_of_aside
             && self.has_all(|token| token.in_bracket);
-        let is_heading = self.words.start == 0
-            && self.rest.len() <= MOST_OF_NOTE
-            && self.other.len() >= LEAST_UNDER_HEADING
-            && self.text.at(self.words.end - 1).ends_line;
-        is_note || is_source || (is_aside || is_heading) && !is_denied || *has_notice
+        is_note || is_source || is_aside && !is_denied || *has_notice
     }
 
     /// Whether words that carry the text are few, and make another thing of it: DRAFT:
     pub fn makes_another_mark(&self) -> bool {
-        self.rest.len() <= MOST_OF_NOTE && self.has(DECIDES) && !self.has(Classes::SOURCE)
+        let is_denied = || self.has(Classes::NEGATION) && !is_bounded(self.text, &self.words);
+        self.rest.len() <= MOST_OF_NOTE
+            && (self.has(DECIDES) && !self.has(Classes::SOURCE) || is_denied())
+    }
+
+    /// Whether the words are a whole address of the web: a part more makes another one.
+    pub fn is_address(&self) -> bool {
+        let (begin, end) = (self.words.start, self.words.end);
+        let in_address = |i: usize| i < self.text.len() && self.text.at(i).in_address;
+        let is_part = begin > 0 && in_address(begin - 1) || in_address(end);
+        // The default page and port.
+        let is_default = |i: &usize| is_one_of("index html htm php 80 443", self.text.word(*i));
+        (!is_part && self.rest.len() > 1 || self.rest.iter().all(is_default))
+            && self.has_all(|token| token.in_address)
     }
 
     /// Whether the words have a part of a notice: subscribe to our newsletter.

@@ -4,9 +4,8 @@
 //! is never taken back.
 //!
 //! A stretch is `replaced` or `added`, its words have a `nature`. Texts that differ are compared once more
-//! by their `order`, and with their equal `sentences` taken out; of words with accents `accents` decides.
+//! by their `order`, and with their equal `sentences` taken out; how equal words are `written` may decide.
 
-pub mod accents;
 mod added;
 mod addition;
 pub mod finding;
@@ -15,15 +14,16 @@ pub mod order;
 pub mod reference;
 mod replaced;
 pub mod sentences;
+pub mod written;
 
 use crate::error::Error;
 use crate::same::align::alike::{Likeness, is_scan};
-use crate::same::align::{Alignment, Hunk, Middle, Numbered, hunks, middle, numbered, passages};
+use crate::same::align::{Alignment, Hunk, Middle, Numbered, hunks, middle, numbered};
 use crate::same::align::{Pairing, pair};
 use crate::same::cut::tokens::{Token, TokenKind, Tokens};
 use crate::same::limits::{
     AROUND, FAR_SHARE, FAR_SHARE_OF_CHARACTERS, FAR_WORDS, HEAD, LEAST_REORDERED, LONG,
-    MOST_PAIRED, NAME, SCANNED, UNLIKE_SHARE, UNLIKE_WORDS, VERY_LONG, WORDS_OF_A_FIELD,
+    MOST_PAIRED, NAME, SCANNED, UNLIKE_SHARE, UNLIKE_WORDS, WORDS_OF_A_FIELD,
 };
 use crate::same::lists::{Classes, lists};
 use finding::Tally;
@@ -85,7 +85,7 @@ pub fn judge(
             is_unlike,
         });
     }
-    let mut hunks = match numbers.take() {
+    let hunks = match numbers.take() {
         Some(numbered) => hunks(&middle, &numbered, check_interrupts)?,
         None => found,
     };
@@ -99,9 +99,6 @@ pub fn judge(
             moved,
             is_unlike: false,
         });
-    }
-    if shape.by_characters && shape.words >= VERY_LONG {
-        hunks = passages(hunks);
     }
     let mut judge = Judge::new(a, b, shape, &hunks);
     for (n, hunk) in hunks.iter().enumerate() {

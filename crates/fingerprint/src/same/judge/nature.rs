@@ -108,14 +108,6 @@ pub fn is_doubled(text: &Tokens, words: &Range<usize>) -> bool {
     lengths().any(repeats_in_front) || lengths().any(repeats_behind)
 }
 
-/// Whether a letter with a point is the first one of a name beside it.
-pub fn stands_for_neighbour(text: &Tokens, words: &Range<usize>, initial: usize) -> bool {
-    let near = words.start.saturating_sub(2)..(words.end + 3).min(text.len());
-    let letter = text.word(initial);
-    near.into_iter()
-        .any(|i| text.word(i).len() > letter.len() && text.word(i).starts_with(letter))
-}
-
 /// Whether words are whole sentences.
 pub fn is_sentence(text: &Tokens, words: &Range<usize>) -> bool {
     let begins = words.start == 0 || text.at(words.start - 1).ends_sentence;

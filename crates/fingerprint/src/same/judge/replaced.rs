@@ -64,9 +64,7 @@ impl Judge<'_> {
         rest_a: &[usize],
         rest_b: &[usize],
     ) -> Option<Kind> {
-        if kind == Kind::Word
-            && (self.is_other_greeting(hunk, rest_a, rest_b) || self.is_other_address(hunk))
-        {
+        if kind == Kind::Word && self.is_other_address(hunk) {
             return Some(Kind::Greeting);
         }
         if is_closing_date(self.a, &hunk.a) && is_closing_date(self.b, &hunk.b) {
@@ -164,9 +162,6 @@ impl Judge<'_> {
         {
             return false;
         }
-        let in_place = |text: &Tokens, i: usize| {
-            (i..(i + 3).min(text.len())).any(|i| lists().is_place_ending(text.word(i)))
-        };
         let is_negated = || {
             more_negations(self.a, self.b, hunk, self.around) != 0
                 && !lists().is_negation_error(self.a.word(i), self.b.word(j))
@@ -174,8 +169,6 @@ impl Judge<'_> {
         may_be_slip(first(self.a, i), first(self.b, j))
             && !is_in_name(self.a, i)
             && !is_in_name(self.b, j)
-            && !in_place(self.a, i)
-            && !in_place(self.b, j)
             && !self.is_opposite_character(&[i], &[j])
             && !is_negated()
     }
@@ -184,13 +177,6 @@ impl Judge<'_> {
     fn is_opposite_character(&self, rest_a: &[usize], rest_b: &[usize]) -> bool {
         matches!((rest_a, rest_b), ([i], [j])
             if lists().characters_decide(first(self.a, *i), first(self.b, *j)))
-    }
-
-    /// Whether both texts greet somebody here, each in its own words.
-    fn is_other_greeting(&self, hunk: &Hunk, rest_a: &[usize], rest_b: &[usize]) -> bool {
-        self.is_at_end(&hunk.a, &hunk.b, true)
-            && self.is_greeting(self.a, rest_a, self.a.joined(&cover(rest_a)))
-            && self.is_greeting(self.b, rest_b, self.b.joined(&cover(rest_b)))
     }
 
     /// Whether both texts address somebody here: two offices, or in the salutation and where it comes

@@ -46,7 +46,6 @@ pub fn dates(text: Text, i: usize, (numerals, found): (&[Numeral], &Found), valu
     }
     for numeral in numerals {
         day_first(text, i, numeral, values);
-        year_first(text, i, numeral, values);
     }
     for (end, meaning) in found {
         if let Meaning::Month(month) = meaning {
@@ -216,22 +215,6 @@ fn month_first(text: Text, i: usize, (end, month): (usize, u32), values: &mut Va
             && (is_in_digits || numeral.written == Written::OrdinalWords)
         {
             push(text, i, numeral.end, (month, day), values);
-        }
-    }
-}
-
-/// 2024 June 5.
-fn year_first(text: Text, i: usize, numeral: &Numeral, values: &mut Values) {
-    let Some(of_year) = year(text, i).filter(|_| numeral.end == i + 1) else {
-        return;
-    };
-    for (at, meaning) in text.meanings(skip(text, i + 1)) {
-        if let Meaning::Month(month) = meaning
-            && text.is(at, TokenKind::Number)
-            && let Some(day) = text.word(at).parse().ok()
-            && let Some(date) = Date::of(Some(of_year), month, day)
-        {
-            values.push(i..at + 1, date.form());
         }
     }
 }

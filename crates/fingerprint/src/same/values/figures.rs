@@ -1,9 +1,9 @@
 //! Numbers in figures of other scripts: Han numerals, and Roman ones. `numerals` asks for both;
-//! `addresses` reads Han numerals in the text that was cut. A row of figures is one number, which the
+//! `quantities` reads Han numerals in the text that was cut. A row of figures is one number, which the
 //! last of them ends.
 
 use super::Text;
-use super::number::Number;
+use super::form::Number;
 use super::numerals::{MOST_PARTS, Numeral, Written};
 use crate::same::is_one_of;
 

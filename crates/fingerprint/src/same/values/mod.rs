@@ -6,15 +6,13 @@
 //! that a numeral, which is often an ordinary word of another language, matters only where it meets
 //! the same value; another value decides as any other word does.
 //!
-//! `table` has the words. `numerals` with `figures`, `dates`, `times`, `quantities` and `addresses`
-//! read what begins at a word; `form` is how a value is kept, `number` an amount. The answer depends on the two texts
+//! `table` has the words. `numerals` with `figures`, `dates`, `times` and `quantities` read what begins at a
+//! word; `form` is how a value is kept. The answer depends on the two texts
 //! alone and not on their order.
 
-mod addresses;
 mod dates;
 mod figures;
 mod form;
-mod number;
 mod numerals;
 mod quantities;
 mod table;
@@ -301,7 +299,7 @@ fn values(
         dates::dates(text, i, (&numerals, &found), &mut values);
         times::times(text, i, &found, &mut values);
         quantities::signs(text, i, &found, &mut values);
-        addresses::address(text, i, &mut values);
+        quantities::address(text, i, &mut values);
     }
     without_parts(values.0)
 }

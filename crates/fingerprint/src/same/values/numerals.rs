@@ -2,8 +2,7 @@
 //! asks what number begins at each word; a composed one gives also the numbers of its first words.
 
 use super::figures::{han, han_unit, roman};
-use super::form::Form;
-use super::number::Number;
+use super::form::{Form, Number};
 use super::table::Meaning;
 use super::{Found, Text, Value, Values};
 use crate::same::cut::tokens::TokenKind;

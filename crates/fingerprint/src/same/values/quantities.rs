@@ -1,11 +1,12 @@
-//! Amounts with a unit or a currency, numbers behind a sign, versions. [`super`] asks what begins at
+//! Amounts with a unit or a currency, numbers behind a sign, versions, numbers of addresses. [`super`] asks what begins at
 //! each word. An amount is written in the base unit, so that 0.75 l is 750 ml.
 
-use super::form::Form;
-use super::number::Number;
+use super::figures::short_number;
+use super::form::{Form, Number};
 use super::numerals::{Numeral, multiplier, numerals};
 use super::table::{Meaning, meanings};
 use super::{Found, Text, Value, Values};
+use crate::same::cut::is_character;
 use crate::same::cut::tokens::TokenKind;
 use std::ops::Range;
 
@@ -174,5 +175,36 @@ fn version(text: Text, i: usize, values: &mut Values) {
     if is_version {
         let end = text.behind(at, digits.len() + usize::from(at == i));
         values.push(i..end, Form::Version(digits.to_owned()));
+    }
+}
+
+/// What stands behind the numbers of an address, the longer ones first.
+const MARKS_OF_ADDRESS: [&str; 6] = ["丁目", "番地の", "番地", "番", "号", "-"];
+
+/// Adds the numbers of an address in Japan that begin at a word: 一丁目9番1号 is 1-9-1. What stands in front has to be a
+/// name in Han characters or kana.
+pub fn address(text: Text, i: usize, values: &mut Values) {
+    let source = text.from(i);
+    let is_name = |c: char| is_character(c) && short_number(c.encode_utf8(&mut [0; 4])).is_none();
+    if !text.in_front(i).is_some_and(is_name) {
+        return;
+    }
+    let (mut numbers, mut rest) = (Vec::new(), source);
+    while numbers.len() < 4
+        && let Some((number, length)) = short_number(rest)
+    {
+        numbers.push(number.to_string());
+        rest = &rest[length..];
+        match MARKS_OF_ADDRESS
+            .into_iter()
+            .find_map(|mark| rest.strip_prefix(mark))
+        {
+            Some(behind) => rest = behind,
+            None => break,
+        }
+    }
+    if numbers.len() > 1 {
+        let end = text.behind(i, source.len() - rest.len());
+        values.push(i..end, Form::Address(numbers.join("-")));
     }
 }

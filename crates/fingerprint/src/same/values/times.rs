@@ -1,8 +1,7 @@
 //! Times of day: 19:30, 19.30 Uhr, 5 pm, 下午3点. [`super`] asks what begins at each word. A time zone
 //! does not belong to it, so that another one stays another word.
 
-use super::form::Form;
-use super::number::Number;
+use super::form::{Form, Number};
 use super::table::Meaning;
 use super::{Found, Text, Values};
 use crate::same::cut::tokens::TokenKind;
