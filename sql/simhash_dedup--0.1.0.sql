@@ -960,6 +960,12 @@ BEGIN
 		RAISE EXCEPTION 'column "%" is a generated column: triggers do not see its value', computed
 			USING ERRCODE = 'invalid_column_reference', HINT = 'Make it a stored one: GENERATED ALWAYS AS (...) STORED.';
 	END IF;
+	SELECT format('arguments "%s" and "%s" of simhash_keep_clusters both name column "%s"', l.name, o.name, o.named) INTO computed
+	FROM (VALUES ('key', $2), ('fingerprint', $3)) AS o (name, named), (VALUES ('within', $5), ('across', $11)) AS l (name, columns)
+	WHERE o.named = ANY (l.columns) LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION '%', computed USING ERRCODE = 'invalid_parameter_value';
+	END IF;
 	SELECT a.attname INTO computed FROM pg_attribute AS a
 	WHERE a.attrelid = $1::oid AND a.attname = ANY ($5)
 		AND NOT simhash_catalog.has_class(simhash_catalog.key_type($1, a.attname)::regtype, 'hash') LIMIT 1;

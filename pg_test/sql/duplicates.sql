@@ -51,4 +51,5 @@ SELECT * FROM simhash_guard('g', 'a $$ b', fingerprint => 'fp') AS statement WHE
 -- Kept clusters within a column that has no hash function.
 ALTER TABLE g ADD m money;
 SELECT simhash_keep_clusters('g', 'id', 'fp', within => 'm');
+SELECT simhash_keep_clusters('g', 'id', 'fp', across => 'id');
 DROP SCHEMA duplicates_test CASCADE;
