@@ -732,7 +732,9 @@ DECLARE
 		ORDER BY k.place);
 BEGIN
 	PERFORM simhash_catalog.hide_context();
-	IF named IS NOT NULL THEN
+	IF named = 'ctid' THEN
+		own := '{}';
+	ELSIF named IS NOT NULL THEN
 		own := ARRAY(SELECT simhash_catalog.named_columns(relation, named));
 	END IF;
 	texts := ARRAY(SELECT simhash_catalog.named_columns(relation, columns));
@@ -753,7 +755,7 @@ BEGIN
 		FROM unnest(own) WITH ORDINALITY AS n (name, place));
 	found_by := shown;
 	-- A DELETE by a key deletes all rows that have it.
-	IF named IS NOT NULL OR (SELECT c.relhassubclass AND c.relkind = 'r' FROM pg_class AS c WHERE c.oid = relation) THEN
+	IF named <> 'ctid' OR (SELECT c.relhassubclass AND c.relkind = 'r' FROM pg_class AS c WHERE c.oid = relation) THEN
 		EXECUTE format('SELECT %s FROM %s AS r GROUP BY 1 HAVING count(*) > 1 LIMIT 1', shown, relation) INTO twice;
 		IF twice IS NOT NULL THEN
 			RAISE EXCEPTION 'several rows of "%" have the key %', relation, quote_literal(twice) USING ERRCODE = 'cardinality_violation',

@@ -16,18 +16,11 @@ use simhash_pg::catalog::table::{self, Column, OpenTable, quoted};
 use simhash_pg::catalog::table_name::WrittenName;
 use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
-use simhash_trigger::flag_options::{Check, FlagOptions};
+use simhash_trigger::flag_options::Check;
 
-/// Lets a function of two rows judge where only an index says that texts are compared, and no function
-/// of that name takes two texts.
-pub fn settle_operands(
-    call: &TriggerCall<'_>,
-    searched: Oid,
-    options: &FlagOptions,
-    source: &mut Source,
-) {
+/// Lets a function of two rows judge where texts are compared, and no function of that name takes two texts.
+pub fn settle_operands(call: &TriggerCall<'_>, searched: Oid, source: &mut Source) {
     if let Some(Check::Function(name)) = &source.check
-        && options.texts.is_empty()
         && find(call, searched, name, pg_sys::TEXTOID).is_none()
         && find(
             call,
@@ -136,7 +129,7 @@ fn found(call: &TriggerCall<'_>, searched: Oid, name: &str, operand: Oid) -> (Oi
     let Some((function, sql)) = find(call, searched, name, operand) else {
         let message = format!("function {signature} does not exist");
         call.raise(Error::new(ERRCODE_UNDEFINED_FUNCTION, message).hint(
-            "With \"text\" it takes two texts, without it two rows of the table. A name without a \
+            "It takes two texts, or two rows of the table. A name without a \
              schema is looked up in that of the extension and in that of the table.",
         ));
     };
