@@ -86,7 +86,7 @@ impl FlaggedTable {
         let current = watch(&tables);
         let mut source = Source::new(searched, &options, Some(origin))
             .unwrap_or_else(|error| call.raise(*error));
-        settle_operands(call, searched, &options, &mut source);
+        settle_operands(call, searched, &mut source);
         let (columns, has_copies) = columns(call, searched, &options, &source);
         for (_, key) in &columns.key {
             current.watch_types(&equality_types(key.base_type()));
@@ -146,7 +146,7 @@ impl FlaggedTable {
         }
         let source = Source::proposed(searched, &options);
         let mut source = source.unwrap_or_else(|error| call.raise(*error));
-        settle_operands(call, searched, &options, &mut source);
+        settle_operands(call, searched, &mut source);
         let (columns, _) = columns(call, searched, &options, &source);
         // A function that checks rows is looked up.
         CheckCondition::new(call, searched, (&source, &columns), 1);
