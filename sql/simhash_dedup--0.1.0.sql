@@ -801,7 +801,7 @@ COMMENT ON FUNCTION simhash_duplicates(regclass, text, text, text, text, text) I
 	'tells rows apart';
 
 CREATE FUNCTION simhash_catalog.review_script() RETURNS text
-LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_review_script';
+LANGUAGE c STABLE AS 'MODULE_PATHNAME', 'simhash_review_script';
 COMMENT ON FUNCTION simhash_catalog.review_script() IS 'the review page as a script for psql, that of this server';
 
 -- VOLATILE: it draws at random. Keys of any type come back as text.
@@ -962,11 +962,9 @@ BEGIN
 		RAISE EXCEPTION 'column "%" is a generated column: triggers do not see its value', computed
 			USING ERRCODE = 'invalid_column_reference', HINT = 'Make it a stored one: GENERATED ALWAYS AS (...) STORED.';
 	END IF;
-	SELECT format('arguments "%s" and "%s" of simhash_keep_clusters both name column "%s"', l.name, o.name, o.named) INTO computed
-	FROM (VALUES ('key', $2), ('fingerprint', $3)) AS o (name, named), (VALUES ('within', $5), ('across', $11)) AS l (name, columns)
-	WHERE o.named = ANY (l.columns) LIMIT 1;
-	IF FOUND THEN
-		RAISE EXCEPTION '%', computed USING ERRCODE = 'invalid_parameter_value';
+	IF $2 = ANY ($11) THEN
+		RAISE EXCEPTION 'arguments "across" and "key" of simhash_keep_clusters both name column "%"', $2
+			USING ERRCODE = 'invalid_parameter_value', HINT = 'All rows differ there: name other columns.';
 	END IF;
 	SELECT a.attname INTO computed FROM pg_attribute AS a
 	WHERE a.attrelid = $1::oid AND a.attname = ANY ($5)
