@@ -227,7 +227,9 @@ INSERT INTO decision SELECT min(key), max(key), false FROM checked GROUP BY clus
 INSERT INTO decision VALUES (1, 2, true), (1, 3, true);
 SELECT simhash_refresh_records('of_sellers') > 0 AS some, simhash_refresh_records('checked') > 0 AS also;
 SELECT * FROM unlike_offer();
+\set VERBOSITY sqlstate
 SELECT simhash_keep_records('offer', 'id', 0.6, 'title', records => 'x', checked_by => 'lower(text)'::regprocedure);
+\set VERBOSITY default
 SELECT simhash_keep_records('offer', 'id', 0.6, 'title', records => 'x', across => 'nope');
 SELECT simhash_drop_records('of_sellers');
 -- Errors.
