@@ -720,10 +720,13 @@ DECLARE
 	texts text[];
 	numbered text;
 	rows_of text := format('%s AS r', relation);
-	-- The key of a row r as SQL text, and what its group is found by.
+	-- The key of a row r as SQL text, its text, and what its group is found by.
+	value text;
 	shown text;
 	found_by text;
 	twice text;
+	-- A ctid, or a key of one table, tells rows of several tables apart no more.
+	has_heirs CONSTANT boolean := EXISTS (SELECT FROM pg_inherits AS h WHERE h.inhparent = relation);
 	-- The primary key; of a table without one, where the row is.
 	own text[] := ARRAY(
 		SELECT a.attname FROM pg_index AS i, unnest(i.indkey) WITH ORDINALITY AS k (number, place), pg_attribute AS a
@@ -741,8 +744,8 @@ BEGIN
 	IF texts = own AND within IS NOT NULL THEN
 		RAISE EXCEPTION 'column "%" is the key, not the text', array_to_string(own, ', ') USING ERRCODE = 'invalid_parameter_value',
 			HINT = format('SELECT * FROM simhash_duplicates(%L, %L);', relation, within);
-	ELSIF own = '{}' AND (SELECT c.relkind NOT IN ('r', 'm') OR c.relhassubclass FROM pg_class AS c WHERE c.oid = relation) THEN
-		RAISE EXCEPTION '"%" has no primary key', relation
+	ELSIF own = '{}' AND (has_heirs OR (SELECT c.relkind NOT IN ('r', 'm') FROM pg_class AS c WHERE c.oid = relation)) THEN
+		RAISE EXCEPTION '%', format(CASE named WHEN 'ctid' THEN 'a ctid does not tell rows of "%s" apart' ELSE '"%s" has no primary key' END, relation)
 			USING ERRCODE = 'wrong_object_type',
 			HINT = format('Name the column that tells rows apart: SELECT * FROM simhash_duplicates(%L, %L, key => ''...'');',
 				relation, array_to_string(texts, ','));
@@ -750,13 +753,13 @@ BEGIN
 		own := '{ctid}';
 	END IF;
 	-- As the type's output function writes it, which a cast of some types does not.
-	shown := (SELECT format('format(''%%s'', ' || CASE count(*) WHEN 1 THEN '%s' ELSE 'ROW(%s)' END || ')',
-			string_agg(format('r.%I', name), ', ' ORDER BY place))
+	value := (SELECT format(CASE count(*) WHEN 1 THEN '%s' ELSE 'ROW(%s)' END, string_agg(format('r.%I', name), ', ' ORDER BY place))
 		FROM unnest(own) WITH ORDINALITY AS n (name, place));
+	shown := format('format(''%%s'', %s)', value);
 	found_by := shown;
 	-- A DELETE by a key deletes all rows that have it.
-	IF named <> 'ctid' OR (SELECT c.relhassubclass AND c.relkind = 'r' FROM pg_class AS c WHERE c.oid = relation) THEN
-		EXECUTE format('SELECT %s FROM %s AS r GROUP BY 1 HAVING count(*) > 1 LIMIT 1', shown, relation) INTO twice;
+	IF named <> 'ctid' OR has_heirs AND (SELECT c.relkind = 'r' FROM pg_class AS c WHERE c.oid = relation) THEN
+		EXECUTE format('SELECT %s FROM %s AS r WHERE %s IS NOT NULL GROUP BY 1 HAVING count(*) > 1 LIMIT 1', shown, relation, value) INTO twice;
 		IF twice IS NOT NULL THEN
 			RAISE EXCEPTION 'several rows of "%" have the key %', relation, quote_literal(twice) USING ERRCODE = 'cardinality_violation',
 				HINT = 'Name columns that tell rows apart: key => ''...''.';
@@ -929,7 +932,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 				WHEN 'c' THEN 'record' WHEN 'b' THEN CASE y.typcategory WHEN 'A' THEN 'anyarray' END END)::regtype))
 $$;
 COMMENT ON FUNCTION simhash_catalog.has_class(regtype, name) IS
-	'whether an index of this access method takes columns of a type without a word';
+	'whether the access method has a default operator class for a type';
 
 CREATE FUNCTION simhash_catalog.check_kept(
 	relation regclass, key name, fingerprint name, radius int, within text[], refresh text, text name, min_jaccard float8,

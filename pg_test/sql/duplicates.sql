@@ -14,6 +14,15 @@ SELECT * FROM simhash_duplicates('w', 'body', key => 'id');
 SELECT "group", key, stays, original FROM simhash_duplicates('w', 'body', key => 'id, at', first_by => 'at DESC');
 CREATE TABLE heir () INHERITS (w);
 SELECT * FROM simhash_duplicates('w', 'body', first_by => 'at');
+SELECT * FROM simhash_duplicates('w', 'body', key => 'ctid');
+DROP TABLE heir;
+-- Without the heir, a ctid tells rows apart, whatever the key. Rows without a key are told by name.
+SELECT key, stays, original FROM simhash_duplicates('w', 'body', key => 'ctid', first_by => 'at DESC');
+INSERT INTO w VALUES (NULL, 4, 'Tram 2'), (NULL, 5, 'Tram 3');
+DELETE FROM w WHERE at = 2;
+\set SHOW_CONTEXT never
+SELECT key, stays FROM simhash_duplicates('w', 'body', key => 'id');
+\set SHOW_CONTEXT errors
 DROP TABLE w CASCADE;
 
 -- Keys that a cast to text writes in another way than the type does: the row is found by what is returned.

@@ -1,6 +1,6 @@
 //! Which simhash index of its table a flagging trigger takes, if its arguments name none. `source` asks when the
 //! trigger fires, and each build of an index, to tell at once what an index more means for a trigger. One that came after the
-//! trigger is taken if there is no other; beyond that the choice depends on what the indexes are, so that all sessions agree.
+//! trigger is taken if there is no other (OIDs tell which came first, until the server's counter of them wraps); beyond that the choice depends on what the indexes are, so that all sessions agree.
 
 use std::cmp::Reverse;
 

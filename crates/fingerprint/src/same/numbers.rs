@@ -3,6 +3,7 @@
 //! asks before it compares. What it calls different would be different by the judge too, which the tests check.
 
 use crate::error::Error;
+use crate::hash::city64;
 
 /// A number that stands between two words of one sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +51,7 @@ impl Numbers {
                     return Ok(Self::default());
                 }
                 found.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-                let beside = [before, next]
-                    .map(|word| cityhash_rs::cityhash_110_128(word.as_bytes()) as u64);
+                let beside = [before, next].map(|word| city64(word.as_bytes()));
                 found.push(Number {
                     beside: beside[0].rotate_left(1) ^ beside[1],
                     value,
