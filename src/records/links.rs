@@ -6,7 +6,7 @@ use super::source::{RecordTable, Records};
 use super::stored::{Stored, StoredRecord};
 use super::threshold::compare_from;
 use crate::clusters::kept::entries::Entries;
-use crate::clusters::kept::refresh::lock;
+use crate::clusters::kept::refresh::{lock, require_update};
 use crate::pairs::arguments::required;
 use crate::pairs::value_store::ValueBuffer;
 use pgrx::pg_sys;
@@ -138,6 +138,7 @@ fn simhash_write_groups(args: &Args) -> Datum {
     let clusters = required(args.get(0), NAME, "records");
     let groups = args.varlena(1, pg_sys::TEXTOID);
     let groups = required(groups, NAME, "groups").to_text();
+    require_update(clusters);
     // Nobody judges a cluster meanwhile.
     lock(clusters, false);
     let write = Entries::of(clusters).replace_all("", &groups);

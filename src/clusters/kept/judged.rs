@@ -4,16 +4,14 @@
 //! looked at together, whatever became of their clusters since.
 
 use pgrx::PgSqlErrorCode::{
-    ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_PARAMETER_VALUE,
-    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+    ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 };
 use pgrx::pg_sys::Datum;
 use pgrx::pg_sys::{self, Oid};
 
 use super::entries::{Entries, Tables};
-use super::refresh::lock;
+use super::refresh::{lock, require_update};
 use crate::pairs::arguments::required;
-use simhash_pg::catalog::lookup::{UPDATE, may};
 use simhash_pg::catalog::table::OpenTable;
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::error::Error;
@@ -73,14 +71,7 @@ fn simhash_unjudged_clusters(args: &Args) -> Datum {
 /// decisions locks these first, so they are locked first here too.
 fn locked(clusters: Oid) -> Entries {
     let entries = Entries::of(clusters);
-    // Writers would wait behind somebody who may not change anything.
-    if !may(clusters, UPDATE, &[]) {
-        let message = format!(
-            "permission denied for table {}",
-            table_name::shown(clusters)
-        );
-        Error::new(ERRCODE_INSUFFICIENT_PRIVILEGE, message).raise();
-    }
+    require_update(clusters);
     (entries.tables.decisions.into_iter()).for_each(OpenTable::lock);
     lock(clusters, false);
     entries

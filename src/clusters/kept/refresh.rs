@@ -159,6 +159,18 @@ fn check_rights(kept: &KeptTable) {
     }
 }
 
+/// Raises an ERROR unless the current user may change the clusters. Asked before a lock: writers would wait behind
+/// somebody who may not change anything.
+pub fn require_update(clusters: Oid) {
+    if !may(clusters, UPDATE, &[]) {
+        let message = format!(
+            "permission denied for table {}",
+            table_name::shown(clusters)
+        );
+        Error::new(ERRCODE_INSUFFICIENT_PRIVILEGE, message).raise();
+    }
+}
+
 /// Locks the clusters: one refresh runs at a time, and none beside a trigger that keeps the
 /// clusters at once.
 pub fn lock(clusters: Oid, nowait: bool) {
